@@ -1,0 +1,277 @@
+"""Making keys, certificates, requests and revocation lists in the shape of Puppet's own.
+
+For provisioning, for the identity mode ``mint`` and for the lab. It issues what it is told to: it keeps no
+inventory and no serials, decides nothing about who may have a certificate, and verifies nothing.
+
+Shapes are those of puppetserver 7.9.5 (protocol.md 4.1, 4.3), which differ from common practice: the
+extendedKeyUsage is critical, every leaf is for servers and clients alike and carries a Netscape comment.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from inspector.errors import IdentityError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+
+type PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+CA_LIFETIME = timedelta(days=15 * 365)
+LEAF_LIFETIME = timedelta(days=5 * 365)
+"""puppetserver's ``ca_ttl``; its revocation lists are valid as long."""
+BACKDATED = timedelta(days=1)
+"""Puppet starts every certificate a day early, for agents whose clock is behind."""
+
+_COMMENT = b"Puppet Server Internal Certificate"
+_NETSCAPE_COMMENT = x509.UnrecognizedExtension(
+    x509.ObjectIdentifier("2.16.840.1.113730.1.13"),
+    bytes([0x16, len(_COMMENT)]) + _COMMENT,  # DER: an IA5String
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """A CA that can sign: its certificate and key."""
+
+    certificate: x509.Certificate
+    key: PrivateKey
+
+
+@dataclass(frozen=True, slots=True)
+class SslDir:
+    """Where an agent keeps what belongs to a certname (protocol.md 4.4)."""
+
+    path: Path
+    certname: str
+
+    @property
+    def ca(self) -> Path:
+        return self.path / "certs" / "ca.pem"
+
+    @property
+    def crl(self) -> Path:
+        return self.path / "crl.pem"
+
+    @property
+    def certificate(self) -> Path:
+        return self.path / "certs" / f"{self.certname}.pem"
+
+    @property
+    def key(self) -> Path:
+        return self.path / "private_keys" / f"{self.certname}.pem"
+
+    def create(self) -> None:
+        """Make the directories that do not exist, closed to everybody else (Puppet's own are not)."""
+        for directory in (self.path, self.ca.parent, self.key.parent):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def new_key(rsa_bits: int | None = None) -> PrivateKey:
+    """A P-256 key, as agents make with ``key_type=ec``; or RSA (Puppet's default is 4096 bits, and slow)."""
+    if rsa_bits:
+        return rsa.generate_private_key(public_exponent=65537, key_size=rsa_bits)
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def make_ca(name: str, issuer: Authority | None = None, *, serial: int | None = None) -> Authority:
+    """A new CA; self-signed without ``issuer``."""
+    key = new_key()
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    start = _now() - BACKDATED
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer.certificate.subject if issuer else subject)
+        .public_key(key.public_key())
+        .serial_number(serial or x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start + CA_LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(_key_usage(ca=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(_NETSCAPE_COMMENT, critical=False)
+    )
+    if issuer:
+        builder = builder.add_extension(_key_of(issuer), critical=False)
+    return Authority(builder.sign(issuer.key if issuer else key, hashes.SHA256()), key)
+
+
+def make_csr(
+    certname: str, key: PrivateKey, alt_names: Iterable[str] = (), attributes: Mapping[str, str] | None = None
+) -> x509.CertificateSigningRequest:
+    """A request as an agent makes it.
+
+    With ``alt_names`` the certname is added to them, as the agent does; ``attributes`` are those of
+    ``custom_attributes`` in csr_attributes.yaml: dotted OID and value.
+    """
+    builder = x509.CertificateSigningRequestBuilder().subject_name(_common_name(certname))
+    if names := sorted({certname, *alt_names}) if alt_names else []:
+        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(n) for n in names]), critical=False)
+    for oid, value in (attributes or {}).items():
+        builder = builder.add_attribute(x509.ObjectIdentifier(oid), value.encode())
+    return builder.sign(key, hashes.SHA256())
+
+
+def sign(
+    ca: Authority,
+    asked: x509.CertificateSigningRequest | CertificatePublicKeyTypes,
+    certname: str,
+    alt_names: Iterable[str] = (),
+    *,
+    lifetime: timedelta = LEAF_LIFETIME,
+    serial: int | None = None,
+    not_before: datetime | None = None,
+) -> x509.Certificate:
+    """A certificate for ``certname``, whatever the request says: only its public key is taken.
+
+    ``lifetime`` counts from now (from ``not_before`` if that is given).
+    """
+    key = asked.public_key() if isinstance(asked, x509.CertificateSigningRequest) else asked
+    names = [x509.DNSName(name) for name in dict.fromkeys((certname, *alt_names))]
+    issuer = ca.certificate
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_common_name(certname))
+        .issuer_name(issuer.subject)
+        .public_key(key)
+        .serial_number(serial or x509.random_serial_number())
+        .not_valid_before(not_before or _now() - BACKDATED)
+        .not_valid_after((not_before or _now()) + lifetime)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(_NETSCAPE_COMMENT, critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier(
+                _key_of(ca).key_identifier, [x509.DirectoryName(issuer.issuer)], issuer.serial_number
+            ),
+            critical=False,
+        )
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
+            critical=True,
+        )
+        .add_extension(_key_usage(ca=False), critical=True)
+        .sign(ca.key, hashes.SHA256())
+    )
+
+
+def make_crl(
+    ca: Authority,
+    revoked_serials: Iterable[int] = (),
+    number: int = 0,
+    last_update: datetime | None = None,
+    next_update: datetime | None = None,
+) -> x509.CertificateRevocationList:
+    """The CA's revocation list; valid from now, for as long as puppetserver makes them."""
+    last_update = last_update or _now()
+    builder = (
+        x509.CertificateRevocationListBuilder()
+        .issuer_name(ca.certificate.subject)
+        .last_update(last_update)
+        .next_update(next_update or last_update + LEAF_LIFETIME)
+        .add_extension(x509.CRLNumber(number), critical=False)
+        .add_extension(_key_of(ca), critical=False)
+    )
+    for serial in revoked_serials:
+        builder = builder.add_revoked_certificate(
+            x509.RevokedCertificateBuilder()
+            .serial_number(serial)
+            .revocation_date(last_update)
+            .add_extension(x509.CRLReason(x509.ReasonFlags.key_compromise), critical=False)
+            .build()
+        )
+    return builder.sign(ca.key, hashes.SHA256())
+
+
+def certname_of(holder: x509.Certificate | x509.CertificateSigningRequest) -> str:
+    """The subject's common name; empty if it has none."""
+    names = holder.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[0].value) if names else ""
+
+
+def pem(*things: x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList) -> bytes:
+    """All of them as PEM, one after the other, as Puppet serves its bundles."""
+    return b"".join(thing.public_bytes(serialization.Encoding.PEM) for thing in things)
+
+
+def key_pem(key: PrivateKey) -> bytes:
+    """The key unencrypted, as Puppet stores it."""
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+
+
+def read_key(path: Path) -> PrivateKey:
+    """The unencrypted EC or RSA key in a PEM file."""
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), None)
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise IdentityError(f"{path} can't be read as a private key: {error}.") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        raise IdentityError(f"{path} is neither an EC nor an RSA key.")
+    return key
+
+
+def read_authority(cadir: Path) -> Authority:
+    """The signing CA of a Puppet cadir: the first certificate of ``ca_crt.pem``, and ``ca_key.pem``."""
+    try:
+        certificate = x509.load_pem_x509_certificate((cadir / "ca_crt.pem").read_bytes())
+    except (OSError, ValueError) as error:
+        raise IdentityError(
+            f"{cadir} holds no usable ca_crt.pem: {error}.", "Name the directory `puppet config print cadir`."
+        ) from error
+    key = read_key(cadir / "ca_key.pem")
+    if key.public_key() != certificate.public_key():
+        raise IdentityError(f"{cadir}: ca_key.pem is not the key of the first certificate in ca_crt.pem.")
+    return Authority(certificate, key)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write what holds a private key: mode 0600 from its first byte on, whatever was there before."""
+    path.unlink(missing_ok=True)  # an open file keeps its mode and its readers, a symlink its target
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _common_name(certname: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, certname)])
+
+
+def _key_of(ca: Authority) -> x509.AuthorityKeyIdentifier:
+    ski = ca.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(ski)
+
+
+def _key_usage(*, ca: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not ca,
+        content_commitment=False,
+        key_encipherment=not ca,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=ca,
+        crl_sign=ca,
+        encipher_only=False,
+        decipher_only=False,
+    )

@@ -1,0 +1,30 @@
+"""B01."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.sample import ca, catalog, report, talk
+
+
+@rule(
+    "B01",
+    Severity.WARNING,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="CA fetched over an unverified connection",
+    remedy="Put the CA bundle on the node before its first run (ssldir/certs/ca.pem), or pin it: on 6 and later "
+    "`puppet config set ca_fingerprint <SHA-256 of the PEM file> --section agent`.",
+    source="protocol 2.3, 2.4: only the first CA download is made without verifying the server (puppet "
+    "lib/puppet/ssl/state_machine.rb)",
+    good=lambda: [talk(catalog(), report()), talk(ca(refresh=True), catalog(), report())],
+    bad=lambda: [talk(ca(), catalog(), report())],
+)
+def ca_fetched_unverified(case: Case) -> Iterator[str]:
+    """A node without ca.pem downloads it from whoever answers, and trusts it from then on. Whoever sits on
+    the network at that moment can become the node's CA. This is how Puppet bootstraps by default; a site can
+    choose otherwise."""
+    if case.endpoint != "ca" or case.status != 200 or case.exchange.agent.peer_chain:
+        return
+    if case.exchange.request.header("if-modified-since") is None:
+        yield "the CA bundle was downloaded without verifying who sent it"

@@ -1,0 +1,41 @@
+"""B13."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+
+
+@rule(
+    "B13",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="CRL bundle does not cover the CA chain",
+    remedy="Add the missing CA's CRL to the bundle that the CA serves (ca_crl.pem), then restart the server. "
+    "As a stop-gap on the agent: `puppet config set certificate_revocation leaf --section agent` (5.3 and later).",
+    source="protocol 4.3: with certificate_revocation=chain each CA needs a CRL, else 'The CRL issued by X is missing'",
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    bad=lambda: [talk(ca(), crl(complete=False))],
+    also=("B01",),
+)
+def crl_does_not_cover_chain(case: Case) -> Iterator[Said]:
+    """Agents check the whole chain by default: for each CA in the bundle they need a CRL that it issued. With
+    one missing they refuse the master and send the alert unknown_ca, which sounds like a wrong CA. An agent
+    that goes on all the same checks the leaf only (certificate_revocation=leaf)."""
+    run = case.run
+    lists = next((each for each in reversed(run.crls) if each.items), None)
+    bundle = next((each for each in reversed(run.cas) if each.items), None)
+    if lists is None or bundle is None:
+        return
+    covered = {each.issuer for each in lists.items or []}
+    missing = [cert.subject for cert in bundle.items or [] if cert.is_ca and cert.subject not in covered]
+    went_on = any(request.seq > lists.seq for request in run.anonymous) or run.authenticated
+    for subject in missing:
+        message = f"the CRL issued by '{subject}' is missing from the bundle"
+        if went_on:
+            yield Said(f"{message}, the agent went on: it does not check the whole chain",
+                       (bundle.seq, lists.seq), Severity.NOTICE)  # fmt: skip
+        else:
+            yield Said(message, (bundle.seq, lists.seq))

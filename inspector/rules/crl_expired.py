@@ -1,0 +1,33 @@
+"""B10."""
+
+import datetime
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+
+
+@rule(
+    "B10",
+    Severity.ERROR,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="CRL expired",
+    remedy="Have the CA make a new CRL: revoke any certificate that is no longer needed ({revoke}), or update it "
+    "with your external CA; then delete crl.pem in the ssldir of agents that keep the old one.",
+    source="protocol 4.3: agents stop with 'The CRL issued by X has expired' (puppet lib/puppet/ssl/ssl_provider.rb)",
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    bad=lambda: [talk(ca(), crl(expired=True))],
+    also=("B01",),
+)
+def crl_expired(case: Case) -> Iterator[str]:
+    """The CRL's nextUpdate has passed. An agent that holds it refuses every certificate of that CA, the
+    master's first of all, and sends the alert certificate_expired, which sounds like another fault."""
+    if case.endpoint != "crl" or not isinstance(case.step.response, d.RevocationLists):
+        return
+    for each in case.step.response.crls:
+        if each.next_update is not None and each.next_update < case.exchange.ended:
+            when = datetime.datetime.fromtimestamp(each.next_update, datetime.UTC)
+            yield f"the CRL issued by '{each.issuer}' expired on {when:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,37 @@
+"""B07."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+
+
+@rule(
+    "B07",
+    Severity.WARNING,
+    On.RUN_END,
+    visible=Visible.CONSEQUENCE,
+    title="CRL never fetched",
+    remedy="Let the agent check revocation: `puppet config set certificate_revocation chain --section agent`.",
+    source="protocol 2.3: state NeedCRLs is skipped only when certificate_revocation is false",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+        talk(catalog(), report()),
+    ],
+    bad=lambda: [talk(ca(), csr(), issued(), catalog(), report())],
+    also=("B01",),
+)
+def crl_never_fetched(case: Case) -> Iterator[Said]:
+    """An agent of 6.4 or later downloads the CRLs right after the CA. One that got its CA and its certificate
+    and went on to its run without them runs with certificate_revocation=false: it would trust a master whose
+    certificate was revoked."""
+    run = case.run
+    if run.old_engine or run.crls or not run.authenticated or run.major < (6, 4):
+        return
+    first = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
+    if first and run.csrs and run.certificate:
+        yield Said(
+            "the agent bootstrapped and ran without ever asking for the CRL",
+            (first.seq, run.authenticated[0]),
+        )

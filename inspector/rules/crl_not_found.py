@@ -1,0 +1,32 @@
+"""B08."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+
+
+@rule(
+    "B08",
+    Severity.ERROR,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="the master has no CRL",
+    remedy="On the CA look for ca_crl.pem in the cadir (`puppet config print cacrl --section master`) and restart "
+    "the server; if there is none, make one by revoking any certificate: {revoke}.",
+    source="protocol 2.2, 2.3: 6.4 and later stop with 'CRL is missing from the server', older ones go on "
+    "without checking revocation",
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    bad=lambda: [talk(ca(), crl(status=404)), talk(ca(), crl(status=404), csr(), version="5.5.22")],
+    also=("B01", "B03"),
+)
+def crl_not_found(case: Case) -> Iterator[Said]:
+    """The master answered 404 for the CRL. A new agent cannot finish its bootstrap; an old one runs, but would
+    accept revoked certificates."""
+    if case.endpoint == "crl" and case.status == 404:
+        if case.run.old_engine:
+            yield Said("the master has no CRL: the agent goes on without checking revocation",
+                       severity=Severity.WARNING)  # fmt: skip
+        else:
+            yield Said("the master has no CRL: the agent stops with 'CRL is missing from the server'")

@@ -1,0 +1,49 @@
+"""B22."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_for_signed_name import SIGNED
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+
+
+@rule(
+    "B22",
+    Severity.ERROR,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="signing request after the certificate was issued",
+    remedy="If the node was reinstalled or lost its ssldir: {clean} on the CA, then on the node {reset}. If not, "
+    "another host uses this certname: give it its own.",
+    source="protocol 2.3: a node that has its certificate does not ask for one again",
+    good=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report(),
+             ca(), crl(), csr(key="other", status=400, text=SIGNED), issued()),
+    ],
+    also=("B01", "B18", "B20"),
+)  # fmt: skip
+def csr_after_certificate(case: Case) -> Iterator[Said]:
+    """A certificate for this name was downloaded before, and now a request for the name comes in again: the
+    node lost its disk, or two hosts share the name. If the CA accepts it, somebody cleaned the old certificate
+    and the node enrols anew."""
+    asked, match, run = case.step.request, case.step.match, case.run
+    if case.endpoint != "certificate_request" or not isinstance(asked, d.CertificateRequest) or not match:
+        return
+    issued_before = case.ledger.issued.get(match.certname or "")
+    if issued_before is None:
+        return
+    seq, key = issued_before
+    has_it = any(answer.certificate and answer.certificate.key == asked.key for answer in run.certificates)
+    if key == asked.key and not has_it:
+        return
+    proof = (seq, case.exchange.seq)
+    if case.status is not None and case.status < 400:
+        yield Said(f"{match.certname} enrols anew: the CA accepts a request for a name that had a certificate",
+                   proof, Severity.NOTICE)  # fmt: skip
+    else:
+        yield Said(f"{match.certname} asks for a certificate though one was issued before", proof)

@@ -1,0 +1,42 @@
+"""B18."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+
+SIGNED = "already has a signed certificate"
+
+
+@rule(
+    "B18",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="signing request for a name that has a certificate",
+    remedy="If the node was reinstalled or lost its ssldir: {clean} on the CA, then on the node {reset}. If not, "
+    "another host uses this certname: give it its own.",
+    source="protocol 4.2: the CA answers 400 'already has a signed certificate; ignoring certificate request'",
+    good=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
+    ],
+    bad=lambda: [talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="other"))],
+    also=("B01",),
+)
+def csr_for_signed_name(case: Case) -> Iterator[Said]:
+    """The CA holds a certificate for this name and refuses the request. When it was signed a moment ago for
+    this very key, the download that follows succeeds and all is well. Otherwise the node's key is another one
+    than the certificate's: the node lost its key, or the name is used twice."""
+    run = case.run
+    for each in run.csrs:
+        if SIGNED not in each.text:
+            continue
+        answers = [answer for answer in run.certificates if answer.seq > each.seq and answer.certificate]
+        if any(answer.certificate and answer.certificate.key == each.key for answer in answers):
+            continue
+        proof = (each.seq, *(answer.seq for answer in answers[:1]))
+        if answers:
+            yield Said("the CA has a certificate for this name, made for another key than the agent's", proof)
+        else:
+            yield Said("the CA has a certificate for this name and refuses the agent's request", proof)

@@ -1,0 +1,42 @@
+"""B17."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+
+WAITS = "already has a requested certificate"
+
+
+@rule(
+    "B17",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="the same signing request again",
+    remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",
+    source="protocol 2.3: 6.4 and later submit the CSR anew on each waitforcert cycle and take the 400 as normal",
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    bad=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],
+    also=("B01",),
+)
+def csr_repeated(case: Case) -> Iterator[Said]:
+    """The node's request waits to be signed and the node asks again. From 6.4 on that is what every poll does
+    and no fault; up to 6.3 an agent looks first and does not repeat it, so there its local copy was lost."""
+    asked = case.step.request
+    if case.endpoint != "certificate_request" or not isinstance(asked, d.CertificateRequest):
+        return
+    answer = case.step.response
+    if not isinstance(answer, d.ErrorDocument) or WAITS not in answer.message:
+        return
+    name = case.step.match.certname if case.step.match else None
+    earlier = case.ledger.csrs.get(name or "", [])
+    if earlier and all(each.key != asked.key for each in earlier):
+        return
+    if case.run.old_engine:
+        yield Said("the agent submitted its request again though it waits already: its own copy was lost",
+                   severity=Severity.WARNING)  # fmt: skip
+    else:
+        yield Said("the request waits to be signed; the agent submits it again with each poll")

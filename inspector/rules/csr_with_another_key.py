@@ -1,0 +1,51 @@
+"""B20."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_repeated import WAITS
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+
+
+@rule(
+    "B20",
+    Severity.ERROR,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="signing request with another key for the same name",
+    remedy="Find out whose key waits on the CA: {fingerprint} on each host, {list} on the CA. If the node was "
+    "reinstalled: {clean}, then on the node {reset}. If two hosts share the name, give one its own.",
+    source="protocol 4.2, 2.3: a node keeps its key; the CA keeps the first request and refuses the second",
+    good=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), issued(), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(
+            ca(),
+            crl(),
+            csr(),
+            not_issued(),
+            ca(),
+            crl(),
+            csr(key="other", status=400, text=WAITS),
+            not_issued(),
+        ),
+    ],
+    also=("B01", "B17"),
+)
+def csr_with_another_key(case: Case) -> Iterator[Said]:
+    """Two requests for one certname carry different public keys. The node lost its key while its first request
+    waited, two hosts use one name, or somebody tries to get a certificate in another's name."""
+    asked, match = case.step.request, case.step.match
+    if case.endpoint != "certificate_request" or not isinstance(asked, d.CertificateRequest) or not match:
+        return
+    others = [each for each in case.ledger.csrs.get(match.certname or "", []) if each.key != asked.key]
+    accepted = case.status is not None and case.status < 400
+    if not others or (accepted and match.certname in case.ledger.issued):
+        return
+    yield Said(
+        f"{match.certname} asks with another key than before",
+        (others[-1].seq, case.exchange.seq),
+    )

@@ -1,0 +1,58 @@
+"""B03."""
+
+from collections.abc import Iterator
+
+from inspector.model import Phase, Severity, Visible
+from inspector.protocol import x509
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+
+
+@rule(
+    "B03",
+    Severity.ERROR,
+    On.EXCHANGE,
+    visible=Visible.CONSEQUENCE,
+    title="request over an unverified connection",
+    remedy="Up to 6.3 the bootstrap verifies nothing: upgrade the agent, or bootstrap over a network you trust. "
+    "6.4 and later verify everything after the CA download: look for a custom HTTP client on the agent.",
+    source="protocol 2.2, 2.3.1, 2.4: puppet lib/puppet/ssl/host.rb up to 6.3, lib/puppet/ssl/state_machine.rb since",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+        talk(catalog(), report(), version="5.5.22"),
+    ],
+    bad=lambda: [
+        talk(ca(), csr(), issued(), catalog(), report(), version="5.5.22"),
+        talk(ca(), crl(), csr(), issued(), catalog(), report(), shown="foreign"),
+    ],
+    also=("B01",),
+)
+def unverified_request(case: Case) -> Iterator[Said]:
+    """The agent sent a request without knowing whom it was talking to. Agents up to 6.3 do so for their whole
+    bootstrap. Later ones verify everything but the CA download: one that goes on although the certificate it
+    was shown does not fit the CA bundle it holds, or the name it asked for, does not verify."""
+    exchange, run = case.exchange, case.run
+    phase = case.step.match.endpoint.phase if case.step.match else Phase.OTHER
+    if phase is Phase.OTHER or case.endpoint == "ca":
+        return
+    if run.old_engine:
+        if phase is Phase.CERTIFICATES and not exchange.agent.peer_chain:
+            yield Said(
+                "the signing request and the certificate travelled without verifying the master, as agents up "
+                "to 6.3 do",
+                severity=Severity.WARNING,
+            )
+        return
+    shown, sni = exchange.agent.own_chain, exchange.agent.sni
+    held = [each for bundle in run.cas for each in bundle.items or [] if bundle.seq < exchange.seq]
+    if not shown or not held or run.major < (6, 4):
+        return
+    try:
+        problems = x509.verify(shown, [cert.der for cert in held], [], exchange.time, "none")
+        leaf = x509.read_der(shown[0])
+    except x509.Malformed:
+        return
+    if problems:
+        yield Said(f"the agent went on although the certificate it was shown does not verify: {problems[0]}")
+    elif sni and not x509.names_match(leaf, sni):
+        yield Said(f"the agent asked for {sni} and went on although it was shown {leaf.subject}")

@@ -1,0 +1,488 @@
+"""Telling agent runs apart, and what one run is.
+
+``Segmenter.place`` decides to which run a step belongs: by connection, by certname and key, by address
+for an agent that has no name yet, and by what may follow what (``PHASE_FOLLOWS``). ``Run`` keeps the few
+facts that views and rules need; bodies stay in the capture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from inspector.model import Exchange, Finding, Gap, Handshake, Phase
+from inspector.protocol import documents as d
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.model import Record
+    from inspector.protocol.endpoints import Dialect, Match
+
+type Outcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
+
+PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
+    Phase.CERTIFICATES: frozenset(set(Phase)),
+    Phase.NODE: frozenset({Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
+    Phase.PLUGINS: frozenset({Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
+    # Back to the plugins: another environment (protocol 2.7). ``_may_follow`` asks whether it was one.
+    Phase.CATALOG: frozenset({Phase.CATALOG, Phase.PLUGINS, Phase.FILES, Phase.REPORT, Phase.OTHER}),
+    Phase.FILES: frozenset({Phase.FILES, Phase.REPORT, Phase.OTHER}),
+    # Facts that are sent again come before the report, both are phase ``report``; nothing follows a report.
+    Phase.REPORT: frozenset({Phase.REPORT, Phase.OTHER}),
+    Phase.OTHER: frozenset(set(Phase)),
+}
+"""Where a run may move on to; any other move starts a new run."""
+
+BURST = 10.0
+"""Seconds within which an unnamed request of an address belongs to what that address is doing."""
+RETRY = 120.0
+"""Seconds within which failed handshakes of one agent are one try (an agent repeats them per request)."""
+
+
+@dataclass(slots=True)
+class PhaseSpan:
+    """How much of a run one phase took."""
+
+    phase: Phase
+    exchanges: int = 0
+    duration: float = 0.0
+    """Seconds from the first byte of each stretch of this phase to its last byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsrSent:
+    seq: int
+    time: float
+    key: str | None
+    """The public key's digest; None if the request could not be read."""
+    status: int | None
+    text: str
+    """The master's answer, where it gave a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateAnswer:
+    seq: int
+    time: float
+    status: int | None
+    certificate: d.Certificate | None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogAnswer:
+    seq: int
+    time: float
+    status: int | None
+    usable: bool
+    asked: str | None
+    """The environment that was asked for."""
+    environment: str | None
+    """The environment that the catalog is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSent:
+    seq: int
+    status: int | None
+    report: d.Report | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle[T]:
+    """A download of certificates or CRLs."""
+
+    seq: int
+    time: float
+    status: int | None
+    items: list[T] | None
+    """None if the body could not be read."""
+    refresh: bool
+    """Asked for with If-Modified-Since: the agent has one already."""
+    client_certificate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request without a client certificate, or one that was refused."""
+
+    seq: int
+    endpoint: str
+    status: int | None
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of one agent, from its first certificate request to its report."""
+
+    address: str | None
+    certname: str | None = None
+    dialect: Dialect | None = None
+    agent_version: str | None = None
+    master_version: str | None = None
+    environment: str | None = None
+    transaction_uuid: str | None = None
+    key: str | None = None
+    """Digest of the agent's public key, from its CSR or its certificate."""
+    started: float = 0.0
+    ended: float = 0.0
+    spans: dict[Phase, PhaseSpan] = field(default_factory=dict)
+    seqs: list[int] = field(default_factory=list)
+    cas: list[Bundle[d.Certificate]] = field(default_factory=list)
+    crls: list[Bundle[d.RevocationList]] = field(default_factory=list)
+    csrs: list[CsrSent] = field(default_factory=list)
+    certificates: list[CertificateAnswer] = field(default_factory=list)
+    catalogs: list[CatalogAnswer] = field(default_factory=list)
+    reports: list[ReportSent] = field(default_factory=list)
+    handshakes: list[tuple[int, Handshake]] = field(default_factory=list)
+    anonymous: list[Request] = field(default_factory=list)
+    """Requests on connections without a client certificate."""
+    denied: list[Request] = field(default_factory=list)
+    """Requests that a run needs, answered 401 or 403."""
+    authenticated: list[int] = field(default_factory=list)
+    """Sequence numbers of requests made with a client certificate."""
+    findings: list[Finding] = field(default_factory=list)
+    closed: bool = False
+    phase: Phase = Phase.OTHER
+    """Where the run is now."""
+    listings: dict[str, int | None] = field(default_factory=dict)
+    """Plugin listings of this round (target without query -> status)."""
+
+    # -- what a person would say ------------------------------------------------------------------
+
+    @property
+    def real(self) -> bool:
+        """False for a lone probe or tool call: no phase of a run, no handshake."""
+        return bool(self.handshakes) or any(phase is not Phase.OTHER for phase in self.spans)
+
+    @property
+    def duration(self) -> float:
+        return max(0.0, self.ended - self.started)
+
+    @property
+    def major(self) -> tuple[int, int]:
+        """The agent's version as (major, minor); (0, 0) if unknown, (3, 0) for an unknown legacy agent."""
+        parts = (self.agent_version or "").split(".")
+        if len(parts) >= 2 and parts[0].isdigit() and parts[1].isdigit():
+            return int(parts[0]), int(parts[1])
+        return (3, 0) if self.dialect == "legacy" else (0, 0)
+
+    @property
+    def old_engine(self) -> bool:
+        """True for agents whose bootstrap verifies nothing (``Puppet::SSL::Host``, up to 6.3)."""
+        return (0, 0) < self.major < (6, 4)
+
+    @property
+    def csr_refused(self) -> bool:
+        """The last CSR was turned away, and no certificate for its key came after it."""
+        return bool(self.csrs) and self.csrs[-1].status is not None and self.csrs[-1].status >= 400
+
+    @property
+    def certificate(self) -> d.Certificate | None:
+        """The agent's certificate as the master served it, if its key is the one of the last CSR."""
+        for answer in reversed(self.certificates):
+            if answer.certificate and (not self.csrs or answer.certificate.key == self.csrs[-1].key):
+                return answer.certificate
+        return None
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended; the first that fits (documented in docs/json/runs.schema.json)."""
+        report = self.reports[-1] if self.reports else None
+        told = report.report if report else None
+        catalog = self.catalogs[-1] if self.catalogs else None
+        cached = bool(told and told.cached_catalog_status in ("explicitly_requested", "on_failure"))
+        got_on = (catalog.seq if catalog and catalog.usable else 0) or (report.seq if report and cached else 0)
+        if any(denied.seq > got_on for denied in self.denied) or any(seq > got_on for seq, _ in self.handshakes):
+            return "refused"
+        if (
+            (self.csrs or self.certificates)
+            and not self.authenticated
+            and not self.certificate
+            and (self.csrs or self.certificates[-1].certificate is None)
+        ):
+            return "waiting"
+        if catalog and not catalog.usable and not cached:
+            return "failed"
+        if told and told.status == "failed":
+            return "failed"
+        if report is None or report.status is None or not 200 <= report.status < 300:
+            return "unfinished"
+        return "complete"
+
+    # -- taking in --------------------------------------------------------------------------------
+
+    def add(self, placed: Placed) -> None:
+        """Make a step part of this run."""
+        record, phase = placed.record, placed.phase
+        if not self.seqs:
+            self.started, self.ended = record.time, record.ended
+        self.seqs.append(record.seq)
+        span = self.spans.get(phase)
+        if span is None:
+            span = self.spans[phase] = PhaseSpan(phase)
+        span.exchanges += 1
+        began = self.ended if phase is self.phase and span.exchanges > 1 else record.time
+        span.duration += max(0.0, record.ended - began)
+        self.started = min(self.started, record.time)
+        self.ended = max(self.ended, record.ended)
+        if phase is not Phase.OTHER:
+            self.phase = phase
+        self.certname = self.certname or placed.certname
+        self.key = placed.key or self.key
+        if isinstance(record, Handshake):
+            self.handshakes.append((record.seq, record))
+        elif isinstance(record, Exchange) and placed.match:
+            self._add_exchange(record, placed.match, placed)
+
+    def _add_exchange(self, exchange: Exchange, match: Match, placed: Placed) -> None:
+        response, name = exchange.response, match.endpoint.name
+        status = response.status if response else None
+        self.dialect = self.dialect or match.dialect
+        self.agent_version = self.agent_version or placed.agent_version
+        if response:
+            self.master_version = response.header("x-puppet-version") or self.master_version
+        self.transaction_uuid = self.transaction_uuid or placed.transaction_uuid
+        if match.environment and match.endpoint.area != "ca":
+            self.environment = match.environment
+        brief = Request(exchange.seq, name, status)
+        if exchange.agent.peer_chain:
+            self.authenticated.append(exchange.seq)
+        elif match.endpoint.phase is not Phase.OTHER:
+            self.anonymous.append(brief)
+        if match.endpoint.needed and status in (401, 403):
+            self.denied.append(brief)
+        asked, answered = placed.request, placed.response
+        refresh = exchange.request.header("if-modified-since") is not None
+        authenticated = bool(exchange.agent.peer_chain)
+        match name:
+            case "ca":
+                bundle = answered.certificates if isinstance(answered, d.Certificates) else None
+                self.cas.append(Bundle(exchange.seq, exchange.time, status, bundle, refresh, authenticated))
+            case "crl":
+                lists = answered.crls if isinstance(answered, d.RevocationLists) else None
+                self.crls.append(Bundle(exchange.seq, exchange.time, status, lists, refresh, authenticated))
+            case "certificate_request":
+                key = asked.key if isinstance(asked, d.CertificateRequest) else None
+                text = answered.message if isinstance(answered, d.ErrorDocument) else ""
+                self.csrs.append(CsrSent(exchange.seq, exchange.time, key, status, text))
+            case "certificate":
+                issued = answered.certificates[0] if isinstance(answered, d.Certificates) else None
+                self.certificates.append(CertificateAnswer(exchange.seq, exchange.time, status, issued))
+            case "environment_check" | "plugin_list":
+                self.listings[_listing(match)] = status
+            case "catalog":
+                got = answered if isinstance(answered, d.Catalog) else None
+                environment = got.environment if got else None
+                usable = got is not None and status is not None and 200 <= status < 300
+                wanted = asked.environment if isinstance(asked, d.CatalogRequest) else None
+                wanted = wanted or match.environment
+                self.catalogs.append(CatalogAnswer(exchange.seq, exchange.time, status, usable, wanted, environment))
+                self.environment = environment or self.environment
+                self.listings = {}
+            case "report":
+                told = asked if isinstance(asked, d.Report) else None
+                self.reports.append(ReportSent(exchange.seq, status, told))
+            case _:
+                pass
+
+    def absorb(self, other: Run) -> None:
+        """Take in an earlier stretch that turned out to be this run's own (it had no name yet)."""
+        self.seqs = sorted(self.seqs + other.seqs)
+        for phase, span in other.spans.items():
+            mine = self.spans.setdefault(phase, PhaseSpan(phase))
+            mine.exchanges += span.exchanges
+            mine.duration += span.duration
+        for kept in (
+            "cas",
+            "crls",
+            "csrs",
+            "certificates",
+            "handshakes",
+            "anonymous",
+            "denied",
+            "authenticated",
+            "findings",
+        ):
+            getattr(self, kept).extend(getattr(other, kept))
+        self.started = min(self.started, other.started)
+        self.ended = max(self.ended, other.ended)
+        self.agent_version = self.agent_version or other.agent_version
+        self.master_version = self.master_version or other.master_version
+        self.dialect = self.dialect or other.dialect
+
+
+@dataclass(slots=True)
+class Placed:
+    """A step as the segmenter sees it: who it is by, and what it says."""
+
+    record: Record
+    phase: Phase
+    match: Match | None = None
+    request: d.Document | None = None
+    response: d.Document | None = None
+    certname: str | None = None
+    key: str | None = None
+    transaction_uuid: str | None = None
+    agent_version: str | None = None
+
+    @property
+    def leg_id(self) -> str | None:
+        match self.record:
+            case Exchange():
+                return self.record.agent.id
+            case Handshake():
+                return self.record.leg.id
+        return None
+
+    @property
+    def address(self) -> str | None:
+        match self.record:
+            case Exchange():
+                return self.record.agent.address
+            case Handshake() if self.record.leg.side == "agent":
+                return self.record.leg.address
+        return None
+
+    @property
+    def authenticated(self) -> bool:
+        return isinstance(self.record, Exchange) and bool(self.record.agent.peer_chain)
+
+
+def _listing(match: Match) -> str:
+    return f"{match.endpoint.name}:{match.key or ''}"
+
+
+def _may_follow(run: Run, step: Placed) -> bool:
+    """Whether a step can be a further step of a run."""
+    if run.closed or step.phase not in PHASE_FOLLOWS[run.phase]:
+        return False
+    if run.certname and step.certname and run.certname != step.certname:
+        return False
+    if run.key and step.key and run.key != step.key:
+        return False
+    if run.transaction_uuid and step.transaction_uuid and run.transaction_uuid != step.transaction_uuid:
+        return False
+    if step.phase is Phase.CERTIFICATES and run.reports:
+        return False
+    if step.phase is Phase.PLUGINS and step.match:
+        last = run.catalogs[-1] if run.catalogs else None
+        if run.phase is Phase.CATALOG and last and last.usable and last.environment in (None, last.asked):
+            return False
+        if step.match.endpoint.name in ("environment_check", "plugin_list"):
+            seen = run.listings.get(_listing(step.match), 0)
+            # Each listing once a round; again only when it was redirected, failed or never answered.
+            return seen is None or seen == 0 or seen >= 300
+    return not (step.phase is Phase.NODE and run.phase is Phase.NODE and step.transaction_uuid is None)
+
+
+class Segmenter:
+    """Keeps the open runs and finds the one to which a step belongs."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        """Every run in the order of its first step; also those that turn out to be a tool's calls."""
+        self._by_leg: dict[str, Run] = {}
+
+    def place(self, step: Placed) -> Run | None:
+        """The run of a step, which is part of it then. None for a gap: that belongs to nobody."""
+        if isinstance(step.record, Gap):
+            return None
+        run = self._find(step)
+        if run is None:
+            run = Run(address=step.address)
+            self.runs.append(run)
+        run.add(step)
+        if step.leg_id:
+            self._by_leg[step.leg_id] = run
+        if step.match and step.match.endpoint.name == "report":
+            self._close(run)
+        return run
+
+    def _close(self, run: Run) -> None:
+        run.closed = True
+        for other in self._open(run.certname):
+            # A run of the same agent that had fallen silent before this one began is over.
+            if other.key in (None, run.key) and other.ended <= run.started:
+                other.closed = True
+        self._by_leg = {leg: each for leg, each in self._by_leg.items() if not each.closed}
+
+    def _open(self, certname: str | None) -> Iterator[Run]:
+        """Open runs of a certname (None: the unnamed ones), the latest first."""
+        return (run for run in reversed(self.runs) if not run.closed and run.certname == certname)
+
+    def _find(self, step: Placed) -> Run | None:
+        mine = self._by_leg.get(step.leg_id or "")
+        if isinstance(step.record, Handshake):
+            return mine if mine and not mine.closed else self._find_for_handshake(step, step.record)
+        if mine and _may_follow(mine, step):
+            return mine
+        if step.certname is None:
+            return self._find_unnamed(step)
+        named = next((run for run in self._open(step.certname) if self._continues(run, step, mine)), None)
+        unnamed = self._unnamed_beginning(step)
+        if named and unnamed:
+            # The agent began anew (its files were gone), but name and key are the same: one bootstrap.
+            named.absorb(unnamed)
+            self.runs.remove(unnamed)
+            self._by_leg = {leg: named if run is unnamed else run for leg, run in self._by_leg.items()}
+        return named or unnamed
+
+    def _continues(self, run: Run, step: Placed, mine: Run | None) -> bool:
+        if run is mine or not _may_follow(run, step):
+            return False
+        if step.transaction_uuid and run.transaction_uuid == step.transaction_uuid:
+            return True
+        if step.phase is Phase.CERTIFICATES and run.csrs and step.key is None and not step.authenticated:
+            # A poll on a connection of its own: of the two keys of a cloned name, the one that asked last.
+            latest = max((r for r in self._open(step.certname) if r.csrs), key=lambda r: r.csrs[-1].seq)
+            return run is latest
+        return True
+
+    def _find_unnamed(self, step: Placed) -> Run | None:
+        """A request that says nothing about who makes it: it belongs to what its address is doing."""
+        for run in reversed(self.runs):
+            if run.closed or run.address != step.address:
+                continue
+            recent = step.record.time - run.ended <= BURST
+            if run.certname is None:
+                if _may_follow(run, step) and (recent or not _repeats(run, step)):
+                    return run
+            elif recent and run.old_engine and not run.authenticated and step.phase is Phase.CERTIFICATES:
+                # Up to 6.3 an agent downloads the CA twice in the first burst (protocol 2.2).
+                return run
+            elif recent and step.phase is Phase.OTHER:
+                return run
+        return None
+
+    def _unnamed_beginning(self, step: Placed) -> Run | None:
+        """The unnamed run at a step's address that this named step goes on with."""
+        for run in self._open(None):
+            if run.address != step.address or not _may_follow(run, step):
+                continue
+            if run.agent_version and step.agent_version and run.agent_version != step.agent_version:
+                continue
+            fresh = any(not ca.refresh for ca in run.cas)
+            if step.phase is Phase.CERTIFICATES and not step.authenticated:
+                return run
+            # An agent with a certificate refreshes CA and CRL without it (8.1), or lost only those files.
+            if step.record.time - run.ended <= (BURST if not fresh else BURST / 2):
+                return run
+        return None
+
+    def _find_for_handshake(self, step: Placed, handshake: Handshake) -> Run | None:
+        for run in reversed(self.runs):
+            if run.closed or handshake.time - run.ended > RETRY:
+                continue
+            if step.certname is not None:
+                if run.certname == step.certname and run.key in (None, step.key):
+                    return run
+            elif run.address == step.address and not run.authenticated:
+                return run
+        return None
+
+
+def _repeats(run: Run, step: Placed) -> bool:
+    """True if an unnamed run has already made this request: another agent, or the next try."""
+    name = step.match.endpoint.name if step.match else ""
+    return any(request.endpoint == name for request in run.anonymous)

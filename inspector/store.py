@@ -1,0 +1,379 @@
+"""The capture: one SQLite file that holds what was seen, never what we think of it.
+
+Appending is cheap (memory only); ``flush`` writes everything pending in one transaction, so a caller
+decides how often to pay for a commit. Readers may open the file while it is being written (WAL).
+Reading never repairs, writing never rewrites. What is not here: decoding, runs, findings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import sqlite3
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+import zstandard
+
+from inspector import __version__
+from inspector.errors import CaptureError
+from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Record, Request, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+APPLICATION_ID = 0x50495350
+"""``PISP``: tells a capture from any other SQLite file (``PRAGMA application_id``)."""
+VERSION = 1
+"""``PRAGMA user_version``. There are no migrations: another version is one clear error."""
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+-- Bodies and DER certificates, each stored once whoever sent it: a thousand agents that sync the same
+-- plugins cost one copy. data is a zstd frame.
+CREATE TABLE blob (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, size INTEGER NOT NULL,
+                   data BLOB NOT NULL);
+-- One row a TLS connection of either leg, also of those that never carried a request.
+CREATE TABLE connection (id TEXT PRIMARY KEY, side TEXT NOT NULL, opened REAL, closed REAL,
+                         closed_by TEXT, leg TEXT NOT NULL);
+-- Exchanges, failed handshakes and gaps, in the order in which they ended; data is JSON.
+CREATE TABLE record (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time REAL NOT NULL, data TEXT NOT NULL);
+"""
+
+MAX_BLOB = 2**31 - 1
+"""The largest body that is believed when it is unpacked (bytes)."""
+
+_KINDS: dict[str, type[Exchange | Handshake | Gap]] = {
+    "exchange": Exchange,
+    "handshake": Handshake,
+    "gap": Gap,
+}
+
+
+class _Packed(msgspec.Struct):
+    """A record's JSON, with what is stored elsewhere replaced by references."""
+
+    record: dict[str, Any]
+    agent: str | None = None
+    master: str | None = None
+    request_body: str | None = None
+    response_body: str | None = None
+
+
+class Capture:
+    """A capture file, opened to read (``Capture.open``) or to append (``Capture.create``)."""
+
+    def __init__(self, path: Path, db: sqlite3.Connection, *, writable: bool) -> None:
+        self.path = path
+        self._db = db
+        self._writable = writable
+        self._zstd = zstandard.ZstdCompressor(level=3, write_content_size=True)
+        self._unzstd = zstandard.ZstdDecompressor()
+        self._pending: list[Record] = []
+        self._connections: dict[str, Connection] = {}
+        self._known: set[bytes] = set()
+        self._legs: dict[str, Leg] = {}
+        self._last = int(db.execute("SELECT coalesce(max(seq), 0) FROM record").fetchone()[0])
+        status = path.stat()
+        self._inode = (status.st_dev, status.st_ino)
+
+    # -- opening ---------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """Open a capture to read, also while another process writes it. Raises CaptureError."""
+        path = Path(path)
+        if not path.is_file():
+            raise CaptureError(f"There is no capture at {path}.", "Give the path of a file that a proxy wrote.")
+        resolved = path.resolve().as_uri()
+        # In a directory that we may not write (an installed sample) SQLite can't make its -shm file;
+        # without a -wal file nobody is writing, so the file can be read as it is.
+        options = ["mode=ro"]
+        if not path.with_name(path.name + "-wal").exists():
+            options.append("mode=ro&immutable=1")
+        failure: sqlite3.Error | None = None
+        for option in options:
+            try:
+                db = sqlite3.connect(f"{resolved}?{option}", uri=True, isolation_level=None, timeout=5)
+                _check(path, db)
+                return cls(path, db, writable=False)
+            except sqlite3.OperationalError as error:
+                failure = error
+            except sqlite3.DatabaseError as error:
+                raise CaptureError(
+                    f"{path} is not a capture: {error}.",
+                    "Flow files of mitmproxy become one with `puppet-inspector import`.",
+                ) from error
+        raise CaptureError(f"{path} can't be read: {failure}.", "Check its permissions and its disk.")
+
+    @classmethod
+    def create(cls, path: Path | str) -> Self:
+        """Make a capture, or open an existing one to append to it. Raises CaptureError.
+
+        The file is mode 0600; a directory that has to be made for it is 0700.
+        """
+        path = Path(path)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            if stat.S_IMODE(path.stat().st_mode) != 0o600:
+                path.chmod(0o600)
+        except OSError as error:
+            raise CaptureError(
+                f"The capture {path} can't be written: {error.strerror}.",
+                "Choose another place with `puppet_capture` (or -o).",
+            ) from error
+        try:
+            db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+            if path.stat().st_size == 0:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.executescript(  # constants only
+                    f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};"
+                    f"{SCHEMA} INSERT INTO meta VALUES ('made_by', 'puppet-inspector {__version__}'); COMMIT;"
+                )
+            _check(path, db)
+            db.execute("PRAGMA journal_mode=WAL")
+            # A killed process loses nothing committed; only a power failure may cost the last second.
+            db.execute("PRAGMA synchronous=NORMAL")
+            return cls(path, db, writable=True)
+        except sqlite3.DatabaseError as error:
+            raise CaptureError(
+                f"The capture {path} can't be written: {error}.",
+                "It is locked, no capture, or its disk is full; choose another with `puppet_capture` (or -o).",
+            ) from error
+
+    def close(self) -> None:
+        """Write what is pending and close."""
+        try:
+            if self._writable:
+                self.flush()
+        finally:
+            self._db.close()
+
+    def abandon(self) -> None:
+        """Close without writing what is pending (the file is gone or can't be written)."""
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def append[R: (Exchange, Handshake, Gap)](self, record: R) -> R:
+        """Number a record and keep it for the next ``flush``; returns it with its ``seq``."""
+        self._last += 1
+        numbered = dataclasses.replace(record, seq=self._last)
+        self._pending.append(numbered)
+        return numbered
+
+    def note(self, connection: Connection) -> None:
+        """Keep a connection as it is now for the next ``flush``; a later note of it replaces this one."""
+        self._connections[connection.leg.id] = connection
+
+    @property
+    def pending(self) -> list[Record]:
+        """What ``flush`` has not written yet."""
+        return self._pending
+
+    def adopt(self, other: Capture) -> None:
+        """Take over what another capture could not write (its file went away). Numbers stay."""
+        self._pending = other._pending + self._pending
+        self._connections = {**other._connections, **self._connections}
+        self._last = max(self._last, other._last)
+
+    def lost(self) -> bool:
+        """True if the file at our path is no longer the one we write to (deleted or replaced)."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return True
+        return (status.st_dev, status.st_ino) != self._inode
+
+    def flush(self) -> None:
+        """Write everything pending in one transaction. On sqlite3.Error nothing is written, nothing lost."""
+        if not (self._pending or self._connections):
+            return
+        self._db.execute("BEGIN IMMEDIATE")
+        stored: set[bytes] = set()
+        try:
+            for connection in self._connections.values():
+                self._write_connection(connection, stored)
+            for record in self._pending:
+                self._write_record(record, stored)
+            self._db.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+        self._known |= stored
+        self._pending = []
+        self._connections = {}
+
+    def _write_connection(self, connection: Connection, stored: set[bytes]) -> None:
+        leg, closed = connection.leg, connection.closed
+        data = msgspec.to_builtins(
+            dataclasses.replace(leg, peer_chain=(), own_chain=()), enc_hook=None, builtin_types=()
+        )
+        data["peer_chain"] = [self._blob(der, stored) for der in leg.peer_chain]
+        data["own_chain"] = [self._blob(der, stored) for der in leg.own_chain]
+        self._db.execute(
+            "INSERT INTO connection VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+            " closed = excluded.closed, closed_by = excluded.closed_by, leg = excluded.leg",
+            (
+                leg.id,
+                leg.side,
+                leg.connected,
+                closed.at if closed else None,
+                closed.by if closed else None,
+                msgspec.json.encode(data).decode(),
+            ),
+        )
+
+    def _write_record(self, record: Record, stored: set[bytes]) -> None:
+        match record:
+            case Exchange():
+                bare: Record = dataclasses.replace(
+                    record,
+                    agent=_bare(record.agent),
+                    master=None,
+                    request=dataclasses.replace(record.request, body=b""),
+                    response=dataclasses.replace(record.response, body=b"") if record.response else None,
+                )
+                packed = _Packed(
+                    msgspec.to_builtins(bare),
+                    agent=record.agent.id,
+                    master=record.master.id if record.master else None,
+                    request_body=self._blob(record.request.body, stored),
+                    response_body=self._blob(record.response.body, stored) if record.response else None,
+                )
+                del packed.record["agent"]
+            case Handshake():
+                packed = _Packed(
+                    msgspec.to_builtins(dataclasses.replace(record, leg=_bare(record.leg))),
+                    agent=record.leg.id,
+                )
+                del packed.record["leg"]
+            case Gap():
+                packed = _Packed(msgspec.to_builtins(record))
+        kind = type(record).__name__.lower()
+        self._db.execute(
+            "INSERT INTO record VALUES (?, ?, ?, ?)",
+            (record.seq, kind, record.time, msgspec.json.encode(packed).decode()),
+        )
+
+    def _blob(self, data: bytes, stored: set[bytes]) -> str | None:
+        if not data:
+            return None
+        digest = hashlib.sha256(data).digest()
+        if digest not in self._known and digest not in stored:
+            self._db.execute(
+                "INSERT INTO blob (sha256, size, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                (digest, len(data), self._zstd.compress(data)),
+            )
+            stored.add(digest)
+        return digest.hex()
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def records(self, after: int = 0) -> Iterator[Record]:
+        """The records with ``seq > after``, in order. Bodies are unpacked one record at a time."""
+        while True:
+            # Small pages: a reader must not hold a read transaction open while its caller thinks, or
+            # the writer's WAL could never be checkpointed.
+            rows = self._db.execute(
+                "SELECT seq, kind, data FROM record WHERE seq > ? ORDER BY seq LIMIT 64", (after,)
+            ).fetchall()
+            if not rows:
+                return
+            for seq, kind, data in rows:
+                yield self._unpack(seq, kind, data)
+            after = rows[-1][0]
+
+    def record(self, seq: int) -> Record | None:
+        """One record by its number; None if there is none."""
+        row = self._db.execute("SELECT seq, kind, data FROM record WHERE seq = ?", (seq,)).fetchone()
+        return self._unpack(*row) if row else None
+
+    @property
+    def last(self) -> int:
+        """The highest sequence number (0: the capture is empty)."""
+        return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM record").fetchone()[0])
+
+    def connections(self) -> list[Connection]:
+        """Every connection in the order in which they were opened, also those without a request."""
+        rows = self._db.execute("SELECT closed, closed_by, leg FROM connection ORDER BY opened, id")
+        return [
+            Connection(self._leg_of(leg), Closed(closed, by) if closed is not None else None)
+            for closed, by, leg in rows.fetchall()
+        ]
+
+    def meta(self) -> dict[str, str]:
+        """What the capture says about itself."""
+        return dict(self._db.execute("SELECT key, value FROM meta").fetchall())
+
+    def set_meta(self, values: Iterable[tuple[str, str]]) -> None:
+        """Say something about the capture as a whole (which proxy, which master)."""
+        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
+
+    def _unpack(self, seq: int, kind: str, data: str) -> Record:
+        packed = msgspec.json.decode(data, type=_Packed)
+        fields = packed.record | {"seq": seq}
+        if kind == "exchange":
+            fields["agent"] = self._leg(packed.agent)
+            fields["master"] = self._leg(packed.master) if packed.master else None
+            fields["request"] = msgspec.convert(fields["request"], Request)
+            fields["request"] = dataclasses.replace(fields["request"], body=self._body(packed.request_body))
+            if fields.get("response") is not None:
+                response = msgspec.convert(fields["response"], Response)
+                fields["response"] = dataclasses.replace(response, body=self._body(packed.response_body))
+        elif kind == "handshake":
+            fields["leg"] = self._leg(packed.agent)
+        elif kind not in _KINDS:
+            raise CaptureError(f"{self.path} holds a record of unknown kind {kind!r}.", "Upgrade puppet-inspector.")
+        return msgspec.convert(fields, _KINDS[kind], from_attributes=True)
+
+    def _leg(self, ident: str | None) -> Leg:
+        if ident not in self._legs:
+            row = self._db.execute("SELECT leg FROM connection WHERE id = ?", (ident,)).fetchone()
+            leg = self._leg_of(row[0]) if row else Leg(id=ident or "", side="agent")
+            self._legs[leg.id] = leg
+            return leg
+        return self._legs[ident]
+
+    def _leg_of(self, data: str) -> Leg:
+        fields = msgspec.json.decode(data)
+        for chain in ("peer_chain", "own_chain"):
+            fields[chain] = tuple(self._body(digest) for digest in fields[chain])
+        return msgspec.convert(fields, Leg, builtin_types=(bytes,))
+
+    def _body(self, digest: str | None) -> bytes:
+        if not digest:
+            return b""
+        row = self._db.execute("SELECT size, data FROM blob WHERE sha256 = ?", (bytes.fromhex(digest),)).fetchone()
+        if row is None or row[0] > MAX_BLOB:
+            raise CaptureError(f"{self.path} lacks a body ({digest[:12]}).", "The file is damaged; copy it anew.")
+        return self._unzstd.decompress(row[1], max_output_size=row[0])
+
+
+def _bare(leg: Leg) -> Leg:
+    return dataclasses.replace(leg, peer_chain=(), own_chain=())
+
+
+def _check(path: Path, db: sqlite3.Connection) -> None:
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION_ID:
+        raise CaptureError(f"{path} is an SQLite file, but not a capture.", "Give a file that puppet-inspector wrote.")
+    if version != VERSION:
+        raise CaptureError(
+            f"{path} is a capture of version {version}; this puppet-inspector reads version {VERSION}.",
+            "Upgrade puppet-inspector, or record anew.",
+        )
