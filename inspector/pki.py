@@ -135,15 +135,16 @@ def sign(
     lifetime: timedelta = LEAF_LIFETIME,
     serial: int | None = None,
     not_before: datetime | None = None,
+    extensions: Iterable[x509.Extension[x509.ExtensionType]] = (),
 ) -> x509.Certificate:
     """A certificate for ``certname``, whatever the request says: only its public key is taken.
 
-    ``lifetime`` counts from now (from ``not_before`` if that is given).
+    ``lifetime`` counts from now (from ``not_before`` if that is given); ``extensions`` come on top.
     """
     key = asked.public_key() if isinstance(asked, x509.CertificateSigningRequest) else asked
     names = [x509.DNSName(name) for name in dict.fromkeys((certname, *alt_names))]
     issuer = ca.certificate
-    return (
+    builder = (
         x509.CertificateBuilder()
         .subject_name(_common_name(certname))
         .issuer_name(issuer.subject)
@@ -166,8 +167,15 @@ def sign(
             critical=True,
         )
         .add_extension(_key_usage(ca=False), critical=True)
-        .sign(ca.key, hashes.SHA256())
     )
+    for extension in extensions:
+        builder = builder.add_extension(extension.value, critical=extension.critical)
+    return builder.sign(ca.key, hashes.SHA256())
+
+
+def puppet_extensions(certificate: x509.Certificate) -> list[x509.Extension[x509.ExtensionType]]:
+    """The extensions of Puppet's own (trusted facts, authorization), which decide what a master answers."""
+    return [each for each in certificate.extensions if each.oid.dotted_string.startswith("1.3.6.1.4.1.34380.1.")]
 
 
 def make_crl(

@@ -32,6 +32,8 @@ VERSION = 1
 """``PRAGMA user_version``. There are no migrations: another version is one clear error."""
 
 SCHEMA = """
+PRAGMA application_id = 1346982736;
+PRAGMA user_version = 1;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 -- Bodies and DER certificates, each stored once whoever sent it: a thousand agents that sync the same
 -- plugins cost one copy. data is a zstd frame.
@@ -131,10 +133,8 @@ class Capture:
             db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
             if path.stat().st_size == 0:
                 db.execute("PRAGMA journal_mode=WAL")
-                db.executescript(  # constants only
-                    f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};"
-                    f"{SCHEMA} INSERT INTO meta VALUES ('made_by', 'puppet-inspector {__version__}'); COMMIT;"
-                )
+                db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+                db.execute("INSERT INTO meta VALUES ('made_by', ?)", (f"puppet-inspector {__version__}",))
             _check(path, db)
             db.execute("PRAGMA journal_mode=WAL")
             # A killed process loses nothing committed; only a power failure may cost the last second.
@@ -167,7 +167,7 @@ class Capture:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def append[R: (Exchange, Handshake, Gap)](self, record: R) -> R:
+    def append[R: Exchange | Handshake | Gap](self, record: R) -> R:
         """Number a record and keep it for the next ``flush``; returns it with its ``seq``."""
         self._last += 1
         numbered = dataclasses.replace(record, seq=self._last)

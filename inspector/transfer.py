@@ -11,6 +11,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from mitmproxy import exceptions, http
+from mitmproxy.connection import Client, Server
 from mitmproxy.io import FlowReader
 
 from inspector.errors import CaptureError
@@ -25,27 +26,25 @@ if TYPE_CHECKING:
     from mitmproxy.certs import Cert
 
 
-def leg_of(conn: connection.Client | connection.Server) -> Leg:
+def leg_of(conn: connection.Connection) -> Leg:
     """A TLS connection as mitmproxy knows it."""
-    server = not hasattr(conn, "mitmcert")
-    peer = conn.peername or (conn.address if server else None)
-    own: tuple[bytes, ...] = ()
-    if not server and conn.mitmcert is not None:  # type: ignore[union-attr]
-        own = _ders([conn.mitmcert])  # type: ignore[union-attr]
+    server = conn if isinstance(conn, Server) else None
+    client = conn if isinstance(conn, Client) else None
+    peer = conn.peername or (server.address if server else None)
     return Leg(
         id=conn.id,
         side="master" if server else "agent",
         address=str(peer[0]) if peer else None,
         port=int(peer[1]) if peer else None,
-        connecting=conn.timestamp_start if server else None,
-        connected=conn.timestamp_tcp_setup if server else conn.timestamp_start,  # type: ignore[union-attr]
+        connecting=server.timestamp_start if server else None,
+        connected=server.timestamp_tcp_setup if server else conn.timestamp_start,
         secured=conn.timestamp_tls_setup,
         tls_version=conn.tls_version,
         cipher=conn.cipher,
         sni=conn.sni,
         alpn=conn.alpn.decode("ascii", "replace") if conn.alpn else None,
         peer_chain=_ders(conn.certificate_list),
-        own_chain=own,
+        own_chain=_ders([client.mitmcert]) if client and client.mitmcert else (),
     )
 
 
@@ -60,14 +59,15 @@ def _ders(certificates: Iterable[Cert]) -> tuple[bytes, ...]:
     return tuple(chain)
 
 
-def _headers(headers: http.Headers) -> tuple[tuple[str, str], ...]:
+def headers_of(headers: http.Headers) -> tuple[tuple[str, str], ...]:
+    """Names and values in order, byte for byte (Latin-1)."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.fields)
 
 
 def request_of(request: http.Request) -> Request:
     """A request's head and body as on the wire."""
     return Request(
-        headers=_headers(request.headers),
+        headers=headers_of(request.headers),
         body=request.raw_content or b"",
         http_version=request.http_version,
         started=request.timestamp_start,
@@ -80,7 +80,7 @@ def request_of(request: http.Request) -> Request:
 def response_of(response: http.Response) -> Response:
     """A response's head and body as on the wire."""
     return Response(
-        headers=_headers(response.headers),
+        headers=headers_of(response.headers),
         body=response.raw_content or b"",
         http_version=response.http_version,
         started=response.timestamp_start,

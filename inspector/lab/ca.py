@@ -1,0 +1,208 @@
+"""A Puppet CA in memory: who asked, who was signed, who was revoked, and what that makes of the next request.
+
+Root and intermediate as ``puppetserver ca setup`` makes them; refusals in the words of puppetserver 7.9.5.
+It does not know HTTP, and stores nothing unless told to write a directory.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+from typing import TYPE_CHECKING, Literal
+
+from cryptography import x509
+
+from inspector import pki
+from inspector.errors import InspectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+    from pathlib import Path
+
+    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+
+type State = Literal["requested", "signed", "revoked"]
+
+_AUTHORIZATION_ARC = "1.3.6.1.4.1.34380.1.3."
+_HOSTNAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*(?<!-)")
+_FORBIDDEN = (
+    "CSR '{0}' contains {1}, which {2} disallowed. To allow {3}, set {4} to true in your ca.conf file. "
+    "Then restart the puppetserver and try signing this certificate again."
+)
+
+
+class LabCA:
+    """The CA and its memory. Safe to use from several threads."""
+
+    def __init__(self, name: str, *, autosign: bool = False) -> None:
+        self.autosign = autosign
+        self.root = pki.make_ca(f"Puppet Root CA: {secrets.token_hex(7)}", serial=1)
+        self.authority = pki.make_ca(f"Puppet CA: {name}", self.root, serial=2)
+        self.inventory: list[x509.Certificate] = []
+        """Everything it ever issued, in order."""
+        self.ca_bundle = pki.pem(self.authority.certificate, self.root.certificate)
+        self._root_crl = pki.make_crl(
+            self.root,
+            last_update=self.root.certificate.not_valid_before_utc,
+            next_update=self.root.certificate.not_valid_after_utc,
+        )
+        self._requests: dict[str, x509.CertificateSigningRequest] = {}
+        self._certificates: dict[str, x509.Certificate] = {}
+        self._revoked: list[int] = []
+        self._crl_number = -1
+        self._lock = threading.RLock()
+        self.publish_crl()
+
+    # -- what is public -------------------------------------------------------------------------------
+
+    @property
+    def crl_bundle(self) -> bytes:
+        """PEM of both CRLs, the intermediate's first: an agent that checks the chain needs both."""
+        return pki.pem(self._crl, self._root_crl)
+
+    @property
+    def signing_crl(self) -> bytes:
+        """PEM of the intermediate's CRL alone."""
+        return pki.pem(self._crl)
+
+    def request(self, certname: str) -> bytes | None:
+        """The pending request as PEM."""
+        csr = self._requests.get(certname)
+        return pki.pem(csr) if csr else None
+
+    def certificate(self, certname: str) -> bytes | None:
+        """The certificate as PEM, revoked or not."""
+        certificate = self._certificates.get(certname)
+        return pki.pem(certificate) if certificate else None
+
+    def state(self, certname: str) -> State | None:
+        """None: it never heard of this name, or the name was cleaned."""
+        with self._lock:
+            if certificate := self._certificates.get(certname):
+                return "revoked" if certificate.serial_number in self._revoked else "signed"
+            return "requested" if certname in self._requests else None
+
+    # -- what an agent may do -------------------------------------------------------------------------
+
+    def submit(self, certname: str, body: bytes) -> tuple[int, str]:
+        """Take a request sent to ``certificate_request/<certname>``; HTTP status and text of the answer."""
+        try:
+            csr = x509.load_pem_x509_csr(body)
+        except ValueError:
+            return 500, (
+                "Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 out of bounds for length 0"
+            )
+        name = pki.certname_of(csr)
+        with self._lock:
+            if state := self.state(name):
+                return 400, f"{name} already has a {state} certificate; ignoring certificate request"
+            if refusal := _bad_subject(name, certname):
+                return 400, refusal
+            self._requests[name] = csr
+            if self.autosign:
+                # As puppetserver does: the request stays pending though the answer is 400.
+                if refusal := _unsignable(csr):
+                    return 400, refusal
+                self.sign(name)
+        return 200, ""
+
+    # -- what an administrator may do -----------------------------------------------------------------
+
+    def sign(self, certname: str, alt_names: Iterable[str] = ()) -> x509.Certificate:
+        """``puppetserver ca sign --certname``; with ``alt_names`` of the CA's own choice."""
+        with self._lock:
+            csr = self._requests.get(certname)
+            if csr is None:
+                raise InspectorError(f"Cannot sign certificate for host {certname} without a certificate request")
+            if refusal := _unsignable(csr):
+                raise InspectorError(refusal)
+            del self._requests[certname]
+            return self._issue(csr.public_key(), certname, alt_names)
+
+    def revoke(self, certname: str) -> None:
+        """``puppetserver ca revoke --certname``: for new connections, from now on."""
+        with self._lock:
+            certificate = self._certificates.get(certname)
+            if certificate is None:
+                raise InspectorError(f"Cannot revoke certificate for host {certname} without a signed certificate")
+            self._revoked.append(certificate.serial_number)
+            self.publish_crl()
+
+    def clean(self, certname: str) -> None:
+        """``puppetserver ca clean --certname``: revoke and forget."""
+        with self._lock:
+            if self.state(certname) == "signed":
+                self.revoke(certname)
+            self._certificates.pop(certname, None)
+            self._requests.pop(certname, None)
+
+    def publish_crl(self, last_update: datetime | None = None, next_update: datetime | None = None) -> None:
+        """Make the CRL anew with the next number; with times of one's own it can be made expired."""
+        with self._lock:
+            self._crl_number += 1
+            self._crl = pki.make_crl(self.authority, self._revoked, self._crl_number, last_update, next_update)
+
+    # -- directories ----------------------------------------------------------------------------------
+
+    def enrol(self, ssldir: Path, certname: str, alt_names: Iterable[str] = ()) -> pki.SslDir:
+        """Fill an ssldir as if ``certname`` had been through its bootstrap."""
+        place, key = pki.SslDir(ssldir, certname), pki.new_key()
+        place.create()
+        with self._lock:
+            certificate = self._issue(key.public_key(), certname, alt_names)
+        pki.write_private(place.key, pki.key_pem(key))
+        place.certificate.write_bytes(pki.pem(certificate))
+        place.ca.write_bytes(self.ca_bundle)
+        place.crl.write_bytes(self.crl_bundle)
+        return place
+
+    def write_cadir(self, cadir: Path) -> None:
+        """Write certificate, key and CRL bundle of the CA as they lie in a master's cadir."""
+        cadir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (cadir / "ca_crt.pem").write_bytes(self.ca_bundle)
+        (cadir / "ca_crl.pem").write_bytes(self.crl_bundle)
+        pki.write_private(cadir / "ca_key.pem", pki.key_pem(self.authority.key))
+
+    def _issue(self, key: CertificatePublicKeyTypes, certname: str, alt_names: Iterable[str]) -> x509.Certificate:
+        serial = len(self.inventory) + 3  # root and intermediate are 1 and 2
+        certificate = pki.sign(self.authority, key, certname, alt_names, serial=serial)
+        self.inventory.append(certificate)
+        self._certificates[certname] = certificate
+        return certificate
+
+
+def _bad_subject(name: str, asked: str) -> str | None:
+    """Why the subject is refused, in the order in which puppetserver looks."""
+    if name != asked:
+        return f'Instance name "{name}" does not match requested key "{asked}"'
+    if name != name.lower():
+        return "Certificate names must be lower case."
+    if "*" in name:
+        return f"Subject contains a wildcard, which is not allowed: {name}"
+    if not _HOSTNAME.fullmatch(name):
+        return "Subject hostname format is invalid"
+    return None
+
+
+def _unsignable(csr: x509.CertificateSigningRequest) -> str | None:
+    """Why a request is not signed; with autosigning off this is found only when an administrator tries."""
+    name = pki.certname_of(csr)
+    for extension in csr.extensions:
+        if isinstance(extension.value, x509.SubjectAlternativeName):
+            names = [f"{'DNS' if isinstance(n, x509.DNSName) else 'IP'}:{n.value}" for n in extension.value]
+            if names != [f"DNS:{name}"]:
+                what = f"extra subject alternative names ({', '.join(names)})"
+                return _FORBIDDEN.format(name, what, "are", "subject alternative names", "allow-subject-alt-names")
+        elif extension.oid.dotted_string.startswith(_AUTHORIZATION_ARC):
+            return _FORBIDDEN.format(
+                name,
+                "an authorization extension",
+                "is",
+                "authorization extensions",
+                "allow-authorization-extensions",
+            )
+    if not csr.is_signature_valid:
+        return "CSR contains a public key that does not correspond to the signing key"
+    return None

@@ -1,0 +1,194 @@
+"""What can go wrong between an agent and its master, as a table: each row can be played in a lab.
+
+A scenario drives agents and CA and returns how each run of an agent ended, in order. What the inspector says
+of it is not judged here; ``rules`` and ``outcome`` are what it is expected to say.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote
+
+from inspector.errors import InspectorError
+from inspector.lab.ca import LabCA
+from inspector.lab.wire import VERSION
+from inspector.model import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspector.lab.agent import AgentResult, LabAgent
+    from inspector.lab.scene import Lab
+
+type Outcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
+type Scenario = Callable[[Lab], list[AgentResult]]
+
+POLL = 0.2
+"""``waitforcert`` of the lab's agents (seconds)."""
+_NAME = "web1.lab.example"
+_CRL = ("GET", "/puppet-ca/v1/certificate_revocation_list/ca")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A row of the table."""
+
+    name: str
+    shows: str
+    """One sentence for a person who chooses: the scenario's docstring."""
+    rules: tuple[str, ...]
+    """Rules that must be among the findings."""
+    outcome: Outcome
+    """How the run that the fault is about ends."""
+    play: Scenario
+
+
+FAULTS: dict[str, Fault] = {}
+"""By name: the scenario's, with dashes."""
+
+
+def fault(outcome: Outcome, *rules: str) -> Callable[[Scenario], Scenario]:
+    """Enter a scenario in the table."""
+
+    def enter(play: Scenario) -> Scenario:
+        name = play.__name__.replace("_", "-")
+        FAULTS[name] = Fault(name, play.__doc__ or "", rules, outcome, play)
+        return play
+
+    return enter
+
+
+def _healthy(lab: Lab) -> list[AgentResult]:
+    """A new agent asks for a certificate, waits, is signed, and makes a first and a second run."""
+    agent = lab.agent(_NAME, waitforcert=POLL)
+    return [agent.run(lambda wait: wait == 2 and lab.ca.sign(_NAME)), agent.run()]
+
+
+HEALTHY = Fault("healthy", _healthy.__doc__ or "", (), "complete", _healthy)
+
+
+@fault("refused", "B10")
+def expired_crl(lab: Lab) -> list[AgentResult]:
+    """The CA's revocation list has expired, so the agent trusts nobody."""
+    now = datetime.now(UTC)
+    lab.ca.publish_crl(now - timedelta(days=60), now - timedelta(days=30))
+    return [lab.agent(_NAME).run()]
+
+
+@fault("unfinished", "B08")
+def missing_crl(lab: Lab) -> list[AgentResult]:
+    """The master has no revocation list to give, so the agent stops before it asks for a certificate."""
+    text = b"Could not find certificate_revocation_list ca"
+    lab.master.instead[_CRL] = _answer(404, "text/plain", text)
+    return [lab.agent(_NAME).run()]
+
+
+@fault("refused", "B13")
+def incomplete_crl(lab: Lab) -> list[AgentResult]:
+    """The revocation lists lack that of the root CA, so the agent can't check the whole chain."""
+    lab.master.instead[_CRL] = _answer(200, "text/plain", lab.ca.signing_crl)
+    return [lab.agent(_NAME).run()]
+
+
+@fault("complete", "B07")
+def no_crl_check(lab: Lab) -> list[AgentResult]:
+    """An agent with certificate_revocation=false never asks for a revocation list."""
+    return [_first_run(lab, lab.agent(_NAME, certificate_revocation=False))]
+
+
+@fault("waiting", "B17")
+def repeated_csr(lab: Lab) -> list[AgentResult]:
+    """Nobody signs the agent's certificate request, and it asks again and again."""
+    return [lab.agent(_NAME, waitforcert=POLL, maxwaitforcert=3 * POLL).run()]
+
+
+@fault("complete", "B20")
+def cloned_certname(lab: Lab) -> list[AgentResult]:
+    """Two machines with different keys claim the same certname, and one of them gets it."""
+    first, second = lab.agent(_NAME), lab.agent(_NAME, directory="clone")
+    results = [first.run(), second.run()]
+    lab.ca.sign(_NAME)
+    return [*results, first.run(), second.run()]
+
+
+@fault("waiting", "B18", "B22")
+def lost_key(lab: Lab) -> list[AgentResult]:
+    """A signed agent lost its ssldir and comes back with a new key under its old name."""
+    agent = lab.agent(_NAME)
+    before = _first_run(lab, agent)
+    shutil.rmtree(agent.place.path)
+    return [before, agent.run()]
+
+
+@fault("refused")
+def revoked(lab: Lab) -> list[AgentResult]:
+    """The agent's certificate has been revoked, and it runs nevertheless."""
+    agent = lab.agent(_NAME, enrolled=True)
+    lab.revoke(_NAME)
+    return [agent.run()]
+
+
+@fault("refused")
+def wrong_ca(lab: Lab) -> list[AgentResult]:
+    """The agent trusts the CA of another Puppet installation."""
+    agent = lab.agent(_NAME)
+    agent.place.create()
+    agent.place.ca.write_bytes(LabCA("puppet.elsewhere.example").ca_bundle)
+    return [agent.run()]
+
+
+@fault("refused")
+def hostname_mismatch(lab: Lab) -> list[AgentResult]:
+    """The agent's server setting is a name that the server's certificate does not have."""
+    return [lab.agent(_NAME, server_name="puppet.wrong.example").run()]
+
+
+@fault("failed")
+def catalog_error(lab: Lab) -> list[AgentResult]:
+    """The catalog does not compile, and the agent reports a failed run."""
+    message = (
+        "Server Error: Evaluation Error: Error while evaluating a Function Call, Could not find class "
+        f"::missing for {_NAME} (file: /etc/puppetlabs/code/environments/production/manifests/site.pp, "
+        f"line: 4, column: 15) on node {_NAME}"
+    )
+    lab.master.instead["POST", f"/puppet/v3/catalog/{_NAME}"] = _error(500, message, "RUNTIME_ERROR")
+    return [lab.agent(_NAME, enrolled=True).run()]
+
+
+@fault("failed")
+def missing_file(lab: Lab) -> list[AgentResult]:
+    """A file's source does not exist on the master, so its resource fails."""
+    prefix = "/puppet/v3/file_metadata/"
+    for exchange in lab.answers:
+        path = unquote(exchange.request.path)
+        if path.startswith(prefix) and exchange.response and exchange.response.status == 200:
+            message = f"Not Found: Could not find file_metadata {path.removeprefix(prefix)}"
+            lab.master.instead["GET", path] = _error(404, message, "RESOURCE_NOT_FOUND")
+            return [lab.agent(_NAME, enrolled=True).run()]
+    raise InspectorError("The recorded run asked for no single file, so none can be missing.")
+
+
+@fault("refused", "T03")
+def no_client_certificate(lab: Lab) -> list[AgentResult]:
+    """The agent runs without showing its certificate, and the master forbids everything."""
+    return [lab.agent(_NAME, enrolled=True, show_certificate=False).run()]
+
+
+def _first_run(lab: Lab, agent: LabAgent) -> AgentResult:
+    """From nothing to a report; an administrator signs while the agent waits."""
+    agent.waitforcert = POLL
+    return agent.run(lambda wait: wait == 1 and lab.ca.sign(agent.certname))
+
+
+def _error(status: int, message: str, kind: str) -> Response:
+    document = json.dumps({"message": message, "issue_kind": kind}).encode()
+    return _answer(status, "application/json;charset=utf-8", document)
+
+
+def _answer(status: int, content_type: str, body: bytes) -> Response:
+    headers = (("Content-Type", content_type), ("X-Puppet-Version", VERSION))
+    return Response(status=status, headers=headers, body=body)

@@ -1,0 +1,204 @@
+"""A Puppet master on loopback: its own CA and rules of access, everything else replayed from a real run.
+
+Node, plugins, catalog and files are answered with what a real puppetserver once answered; certificates,
+reports and the filebucket are answered for real. It compiles nothing and checks no parameters: what it was
+asked is kept in ``received``, so that a test can see what a proxy made of it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import ssl
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+from urllib.parse import parse_qs, unquote
+
+from inspector.lab.server import Server
+from inspector.model import Headers, Request, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.lab.ca import LabCA
+    from inspector.model import Exchange
+    from inspector.pki import SslDir
+
+type Key = tuple[str, str, str]
+"""Method, decoded path without its certname, and ``recurse`` (the plugins are listed in two ways)."""
+
+_VERSION = ("X-Puppet-Version", "7.23.0")
+_JSON = ("Content-Type", "application/json;charset=utf-8")
+_BINARY = ("Content-Type", "application/octet-stream")
+
+_NAMED = re.compile(r"(/puppet/v3/(?:catalog|node|report|facts)/)([^/]+)")
+_CA = "/puppet-ca/v1/"
+_ACCESS: tuple[tuple[str, frozenset[str], str], ...] = (
+    # auth.conf of puppetserver 7: path, methods, who. The first that fits decides; nothing fits: denied.
+    (r"/puppet/v3/catalog/[^/]+", frozenset({"GET", "POST"}), "self"),
+    (r"/puppet/v3/node/[^/]+", frozenset({"GET"}), "self"),
+    (r"/puppet/v3/(report|facts)/[^/]+", frozenset({"PUT"}), "self"),
+    (r"/puppet-ca/v1/certificate/.*", frozenset({"GET"}), "anybody"),
+    (r"/puppet-ca/v1/certificate_revocation_list/ca", frozenset({"GET"}), "anybody"),
+    (r"/puppet-ca/v1/certificate_request/.*", frozenset({"GET", "PUT"}), "anybody"),
+    (r"/status/v1/(services|simple).*", frozenset({"GET"}), "anybody"),
+    (r"/puppet/v3/file_bucket_file/.*", frozenset({"GET", "HEAD", "POST", "PUT"}), "any certname"),
+    (r"/puppet/v3/file_(content|metadata).*", frozenset({"GET", "POST"}), "any certname"),
+    (r"/puppet/v3/(environments|static_file_content|tasks).*", frozenset({"GET"}), "any certname"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request as it reached the master."""
+
+    request: Request
+    certname: str | None
+    """Whom the master took it to come from; None: nobody it knows."""
+
+
+class LabMaster:
+    """The master, serving as long as its context is entered.
+
+    ``place`` is its ssldir, filled. ``trust_headers`` is puppetserver's ``allow-header-cert-info``.
+    """
+
+    def __init__(
+        self, ca: LabCA, place: SslDir, answers: Sequence[Exchange] = (), *, trust_headers: bool = False
+    ) -> None:
+        self.ca = ca
+        self.trust_headers = trust_headers
+        self.received: list[Received] = []
+        self.instead: dict[tuple[str, str], Response] = {}
+        """Answers in place of the proper ones, by method and decoded path: how it is broken on purpose."""
+        self._recorded: dict[Key, tuple[str, Response]] = {}
+        for exchange in answers:
+            if exchange.response:
+                key, certname = _key(exchange.request)
+                self._recorded.setdefault(key, (certname, exchange.response))
+        self._bucket: set[str] = set()
+        self._place = place
+        self._trust = place.path / "trust.pem"
+        self._lock = threading.Lock()
+        self._server = Server(self.context, self.answer)
+        self.address = self._server.address
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.close()
+
+    def context(self) -> ssl.SSLContext:
+        """For one connection, with the CRLs of this moment: a revocation needs no restart."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.verify_mode = ssl.CERT_OPTIONAL  # Jetty's client-auth: want
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
+        context.load_cert_chain(self._place.certificate, self._place.key)
+        with self._lock:  # Python takes CRLs from a file only
+            self._trust.write_bytes(self.ca.ca_bundle + self.ca.crl_bundle)
+            context.load_verify_locations(cafile=self._trust)
+        return context
+
+    # -- answering ------------------------------------------------------------------------------------
+
+    def answer(self, request: Request, certname: str | None) -> Response:
+        """What this request gets; ``certname`` is the authenticated caller."""
+        path = unquote(request.path)
+        if self.trust_headers:  # then the certificate of the connection counts for nothing
+            verified = request.header("X-Client-Verify") == "SUCCESS"
+            certname = (request.header("X-Client-DN") or "").removeprefix("CN=") if verified else None
+        self.received.append(Received(request, certname))
+        if not path.startswith(("/puppet/", "/puppet-ca/", "/status/")):
+            return Response(status=404)  # Jetty's own
+        if not _allowed(request.method, path, certname):
+            text = f"Forbidden request: {path} (method :{request.method.lower()}). "
+            return _text(403, text + "Please see the server logs for details.", typed=False)
+        if instead := self.instead.get((request.method, path)):
+            return instead
+        if path.startswith(_CA):
+            return self._certificates(request, path.removeprefix(_CA))
+        if path.startswith("/puppet/v3/file_bucket_file/"):
+            return self._filebucket(request.method, path)
+        if request.method == "PUT":  # a report, or facts
+            return Response(status=200, headers=(_JSON, _VERSION), body=b'["store"]')
+        return self._replay(request, certname or "")
+
+    def _certificates(self, request: Request, what: str) -> Response:
+        kind, _, name = what.partition("/")
+        if request.method == "PUT":
+            status, text = self.ca.submit(name, request.body)
+            return _text(status, text)
+        body: bytes | None
+        if kind == "certificate_request":
+            body = self.ca.request(name)
+        elif kind == "certificate_revocation_list":
+            body = self.ca.crl_bundle
+        else:
+            body = self.ca.ca_bundle if name == "ca" else self.ca.certificate(name)
+        if body is None:
+            return _text(404, f"Could not find {kind} {name}")
+        headers: Headers = (("Content-Type", "text/plain"), _VERSION, ("Vary", "Accept-Encoding, User-Agent"))
+        if "gzip" in (request.header("Accept-Encoding") or ""):
+            return Response(
+                status=200,
+                headers=(*headers, ("Content-Encoding", "gzip")),
+                body=gzip.compress(body, mtime=0),
+            )
+        return Response(status=200, headers=headers, body=body)
+
+    def _filebucket(self, method: str, path: str) -> Response:
+        digest = "/".join(path.split("/")[4:6])  # sha256/<hex>; the rest is where the file came from
+        if method == "PUT":
+            self._bucket.add(digest)
+        elif digest not in self._bucket:
+            return _not_found("file_bucket_file", digest)
+        return Response(status=200, headers=(_BINARY, _VERSION))
+
+    def _replay(self, request: Request, certname: str) -> Response:
+        key, _ = _key(request)
+        recorded_for, response = self._recorded.get(key, ("", None))
+        if response is None:
+            kind, _, name = unquote(request.path).removeprefix("/puppet/v3/").partition("/")
+            return _not_found(kind, name)
+        if recorded_for and recorded_for != certname:
+            response = _rename(response, recorded_for, certname)
+        return response
+
+
+def _key(request: Request) -> tuple[Key, str]:
+    """How a recorded answer is found again, and the certname that was taken out of the path."""
+    path, recurse = unquote(request.path), parse_qs(request.query).get("recurse", [""])[0]
+    if match := _NAMED.fullmatch(path):
+        return (request.method, match[1], recurse), match[2]
+    return (request.method, path, recurse), ""
+
+
+def _rename(response: Response, old: str, new: str) -> Response:
+    """The answer with one certname for another, in titles and contents too, encoded as before."""
+    zipped = response.header("Content-Encoding") == "gzip"
+    body = gzip.decompress(response.body) if zipped else response.body
+    body = body.replace(old.encode(), new.encode())
+    return replace(response, body=gzip.compress(body, mtime=0) if zipped else body)
+
+
+def _allowed(method: str, path: str, certname: str | None) -> bool:
+    for pattern, methods, who in _ACCESS:
+        if method in methods and re.fullmatch(pattern, path):
+            if who == "self":
+                return certname is not None and path.rpartition("/")[2] == certname
+            return who == "anybody" or certname is not None
+    return False
+
+
+def _text(status: int, text: str, *, typed: bool = True) -> Response:
+    headers = (("Content-Type", "text/plain;charset=utf-8" if status == 400 else "text/plain"), _VERSION)
+    return Response(status=status, headers=headers if typed else (_VERSION,), body=text.encode())
+
+
+def _not_found(kind: str, name: str) -> Response:
+    document = {"message": f"Not Found: Could not find {kind} {name}", "issue_kind": "RESOURCE_NOT_FOUND"}
+    return Response(status=404, headers=(_JSON, _VERSION), body=json.dumps(document).encode())

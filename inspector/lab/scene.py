@@ -1,0 +1,107 @@
+"""The lab set up: one CA, one master that serves, the proxy's certificate, and agents as they are needed.
+
+It starts no proxy: whoever does tells the lab where the proxy listens.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from inspector import pki
+from inspector.lab.agent import LabAgent
+from inspector.lab.ca import LabCA
+from inspector.lab.master import LabMaster
+from inspector.lab.wire import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.model import Exchange
+
+
+class Lab:
+    """A lab that lives as long as its context is entered.
+
+    ``directory`` should be new or empty and is kept; without one, nothing is left behind.
+    ``answers`` is one recorded run of a real agent, which the master replays. ``trust_headers``: the master
+    takes identities from ``X-Client-*`` headers.
+    """
+
+    master_name = "puppet.lab.example"
+    proxy_name = "proxy.lab.example"
+    _temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        answers: Sequence[Exchange] = (),
+        *,
+        autosign: bool = False,
+        trust_headers: bool = False,
+    ) -> None:
+        if directory is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="puppet-lab-")
+            directory = Path(self._temporary.name)
+        self.directory = directory
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.answers = answers
+        self.ca = LabCA(self.master_name, autosign=autosign)
+        self.cadir = self.directory / "ca"
+        """For the proxy's identity mode ``mint``."""
+        self.ca.write_cadir(self.cadir)
+        self.identities = self.directory / "identities"
+        """``<certname>.pem`` with key and certificate of every agent that has one: for the mode ``keys``."""
+        self.identities.mkdir(mode=0o700, exist_ok=True)
+        self.proxy_ssldir = self.directory / "proxy"
+        self._proxy = self.ca.enrol(self.proxy_ssldir, self.proxy_name)
+        self.proxy_address: tuple[str, int] | None = None
+        """Where the proxy listens; while it is None, agents go straight to the master."""
+        place = self.ca.enrol(self.directory / "master", self.master_name, ("puppet",))
+        self.master = LabMaster(self.ca, place, answers, trust_headers=trust_headers)
+        self.master_address = self.master.address
+
+    def __enter__(self) -> Self:
+        self.master.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.master.__exit__()
+        if self._temporary:
+            self._temporary.cleanup()
+
+    def agent(
+        self,
+        certname: str,
+        proxy_address: tuple[str, int] | None = None,
+        *,
+        server_name: str | None = None,
+        directory: str | None = None,
+        enrolled: bool = False,
+        **options: Any,
+    ) -> LabAgent:
+        """An agent; ``options`` are those of ``LabAgent``. The same ``directory`` again is the same machine.
+
+        ``enrolled``: it has its certificate and has made a run, but without traffic.
+        """
+        address = proxy_address or self.proxy_address
+        name = server_name or (self.proxy_name if address else self.master_name)
+        agent = LabAgent(
+            certname,
+            self.directory / "agents" / (directory or certname),
+            Server(name, address or self.master_address),
+            identities=self.identities,
+            **options,
+        )
+        if enrolled:
+            place = self.ca.enrol(agent.place.path, certname)
+            identity = place.key.read_bytes() + place.certificate.read_bytes()
+            pki.write_private(self.identities / f"{certname}.pem", identity)
+            agent.remember_run("unchanged")
+        return agent
+
+    def revoke(self, certname: str) -> None:
+        """Revoke, and bring the new CRL to the proxy, as its own agent's next refresh would."""
+        self.ca.revoke(certname)
+        self._proxy.crl.write_bytes(self.ca.crl_bundle)

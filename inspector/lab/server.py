@@ -1,0 +1,144 @@
+"""An HTTPS server on loopback, in threads: TLS with client certificates, HTTP/1.1, one function that answers.
+
+It knows HTTP framing and TLS and nothing of Puppet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from inspector.model import Request, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FRAMING = {"content-length", "transfer-encoding", "connection", "keep-alive", "date"}
+_REASONS = {500: "Server Error"}  # Jetty's wording
+_IDLE = 30.0
+"""Jetty closes a connection that has been silent this long (seconds)."""
+
+
+class Server:
+    """Serves until it is closed; ``context`` is asked once a connection, ``answer`` once a request."""
+
+    def __init__(
+        self, context: Callable[[], ssl.SSLContext], answer: Callable[[Request, str | None], Response]
+    ) -> None:
+        self._http = _Server(context, answer)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), name="lab-server")
+        host, port = self._http.server_address[:2]
+        self.address = (str(host), int(port))
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, cut every connection and wait for every thread."""
+        if self._thread.is_alive():
+            self._http.shutdown()
+            self._thread.join()
+        self._http.cut()
+        self._http.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    """Threads that make the TLS handshake themselves: one silent client does not stop the others."""
+
+    daemon_threads = False
+
+    def __init__(
+        self, context: Callable[[], ssl.SSLContext], answer: Callable[[Request, str | None], Response]
+    ) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.context, self.answer = context, answer
+        self._open: set[socket.socket] = set()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        request.settimeout(_IDLE)
+        context = self.context()
+        # Whatever a client does wrong concerns its own connection only: a refused certificate, a reset.
+        with (
+            contextlib.suppress(OSError),
+            context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured,
+        ):
+            self._open.add(secured)
+            try:
+                secured.do_handshake()
+                super().finish_request(secured, client_address)
+            except ssl.SSLError:
+                _linger(secured)
+            finally:
+                self._open.discard(secured)
+
+    def cut(self) -> None:
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+def _linger(connection: ssl.SSLSocket) -> None:
+    """Close gently: with unread data the kernel would send a reset, and our alert would be lost with it."""
+    connection.settimeout(1.0)
+    connection.shutdown(socket.SHUT_WR)
+    while socket.socket.recv(connection, 65536):
+        pass
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """HTTP/1.1 with keep-alive; hands each request to the master."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # one write per answer
+    server: _Server
+
+    def _answer(self) -> None:
+        target = self.requestline.split(" ")[1]  # self.path has leading slashes folded
+        request = Request(method=self.command, target=target, headers=tuple(self.headers.items()), body=self._body())
+        self._send(self.server.answer(request, self._certname()), head=self.command == "HEAD")
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - http.server's names
+
+    def _certname(self) -> str | None:
+        assert isinstance(self.connection, ssl.SSLSocket)  # noqa: S101
+        certificate: Any = self.connection.getpeercert() or {}
+        subject = dict(pair for rdn in certificate.get("subject", ()) for pair in rdn)
+        return subject.get("commonName")
+
+    def _body(self) -> bytes:
+        if (self.headers["Transfer-Encoding"] or "").lower() != "chunked":
+            return self.rfile.read(int(self.headers["Content-Length"] or 0))
+        body = bytearray()
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass  # trailers
+        return bytes(body)
+
+    def _send(self, response: Response, *, head: bool) -> None:
+        self.send_response_only(response.status, response.reason or _REASONS.get(response.status))
+        self.send_header("Date", formatdate(usegmt=True))
+        for name, value in response.headers:
+            if name.lower() not in _FRAMING:
+                self.send_header(name, value)
+        # As puppetserver: only what it has whole in hand carries a length.
+        chunked = bool(response.body) and response.header("Content-Length") is None
+        if chunked or head:
+            self.send_header("Transfer-Encoding", "chunked")
+        else:
+            self.send_header("Content-Length", str(len(response.body)))
+        self.end_headers()
+        if chunked and not head:
+            self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(response.body), response.body))
+        elif not head:
+            self.wfile.write(response.body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
+        """Nothing: what came is in ``received``."""

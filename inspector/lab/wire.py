@@ -1,0 +1,149 @@
+"""An agent's end of the wire: TLS as Puppet 7 sets it up, and requests with its headers in its order.
+
+One ``Wire`` is one security context: its connection is kept alive, and opened again when it was lost. It does
+not know what the requests are for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import http.client
+import socket
+import ssl
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSION = "7.23.0"
+USER_AGENT = f"Puppet/{VERSION} Ruby/3.1.2-p20 (x86_64-linux-gnu)"
+_TIMEOUT = 30.0
+"""Seconds; Puppet's own is 10 minutes, too long for a lab."""
+
+
+class WireError(Exception):
+    """No answer: the connection, the handshake or the response came to nothing. Its text is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: bytes
+    """Decoded."""
+    content_type: str
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where to connect, and under which name: the lab needs no DNS."""
+
+    name: str
+    address: tuple[str, int]
+
+
+def insecure() -> ssl.SSLContext:
+    """For the download of the CA: nothing is verified, because there is nothing to verify with."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def verifying(ca: Path, crl: Path | None = None, identity: tuple[Path, Path] | None = None) -> ssl.SSLContext:
+    """Verify the server's name and chain; with ``crl`` the chain's revocation; show ``identity`` (cert, key)."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cafile=ca)
+    if crl:
+        context.load_verify_locations(cafile=crl)
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
+    if identity:
+        context.load_cert_chain(*identity)
+    return context
+
+
+class Wire:
+    """Requests to one server in one security context."""
+
+    def __init__(self, server: Server, context: ssl.SSLContext) -> None:
+        self._server = server
+        self._context = context
+        self._connection: http.client.HTTPConnection | None = None
+
+    def __enter__(self) -> Wire:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def request(
+        self, method: str, target: str, accept: str, body: bytes | None = None, content_type: str = ""
+    ) -> Answer:
+        """Send a request and read the whole answer; ``WireError`` if there is none."""
+        try:
+            connection = self.connect()
+            connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
+            connection.putheader("X-Puppet-Version", VERSION)
+            connection.putheader("User-Agent", USER_AGENT)
+            connection.putheader("Accept", accept)
+            if content_type:
+                connection.putheader("Content-Type", content_type)
+            connection.putheader("Accept-Encoding", "gzip;q=1.0,deflate;q=0.6,identity;q=0.3")
+            connection.putheader("Host", f"{self._server.name}:{self._server.address[1]}")
+            if body is not None:
+                connection.putheader("Content-Length", str(len(body)))
+            connection.endheaders(body)
+            response = connection.getresponse()
+            data = response.read()
+            if response.will_close:
+                self.close()
+            if response.getheader("Content-Encoding") == "gzip" and data:
+                data = gzip.decompress(data)
+            return Answer(response.status, data, response.getheader("Content-Type", ""))
+        except (OSError, http.client.HTTPException, zlib.error, EOFError) as error:
+            self.close()
+            raise WireError(_reason(error)) from error
+
+    def connect(self) -> http.client.HTTPConnection:
+        """The open connection, made if there is none. Raises what ``socket`` and ``ssl`` raise."""
+        if self._connection is None:
+            plain = socket.create_connection(self._server.address, _TIMEOUT)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = http.client.HTTPConnection(*self._server.address)
+            # Otherwise a lost connection would be opened again by itself, without TLS.
+            connection.auto_open = 0
+            connection.sock = self._context.wrap_socket(plain, server_hostname=self._server.name)
+            self._connection = connection
+        return self._connection
+
+    def probe(self) -> None:
+        """Connect and close, without a request: how Puppet 6.11 and later find out whether a server is there."""
+        try:
+            self.connect()
+        except OSError as error:
+            raise WireError(_reason(error)) from error
+        self.close()
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection and isinstance(connection.sock, ssl.SSLSocket):
+            with contextlib.suppress(OSError, ValueError):
+                connection.sock.setblocking(False)
+                connection.sock.unwrap()  # sends close_notify; waits for no answer
+        if connection:
+            connection.close()
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in the words of OpenSSL where there are some."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"certificate verify failed: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or error}"
+    return str(error) or type(error).__name__

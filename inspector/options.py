@@ -1,0 +1,219 @@
+"""The addon's options, and what they come to: every value that is not given comes from puppet.conf.
+
+``settle`` checks everything that can be checked before the first agent comes, so that a mistake is one
+sentence at start and not a broken run later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import socket
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inspector import __version__, identity, legs, puppetconf
+from inspector.errors import InspectorError
+from inspector.protocol import x509
+from inspector.puppetconf import split_address
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OPTIONS: tuple[tuple[str, str], ...] = (
+    ("puppet_master", "The master, HOST[:PORT]. Default: server and serverport (or server_list) of puppet.conf."),
+    (
+        "puppet_master_name",
+        "The name that the master's certificate must carry, also sent as SNI. Default: puppet_master's host.",
+    ),
+    (
+        "puppet_listen",
+        "Where agents come in, HOST[:PORT]. Default: 127.0.0.1:8140, or the next free port if that is taken.",
+    ),
+    (
+        "puppet_ssldir",
+        "The ssldir whose CA, CRL, certificate and key are used. Default: this host's own, from puppet.conf.",
+    ),
+    (
+        "puppet_cert",
+        (
+            "What agents are shown for the master's certificate: a PEM file with key, certificate and chain. "
+            "Default: this host's own certificate and key."
+        ),
+    ),
+    ("puppet_ca", "The CA bundle (PEM) that agents and master are verified with. Default: the ssldir's certs/ca.pem."),
+    ("puppet_crl", "The CRLs (PEM) that agents and master are checked against. Default: the ssldir's crl.pem."),
+    (
+        "puppet_identity",
+        (
+            "As whom to speak to the master for a verified agent: keys:DIR (an ssldir, or a directory of "
+            "<certname>.pem), headers (for a master with allow-header-cert-info), mint:CADIR (a lab's CA directory) "
+            "or none. Default: keys:<ssldir>."
+        ),
+    ),
+    (
+        "puppet_capture",
+        "The file to record in, or a directory for a new one. Default: captures/<UTC time>.sqlite.",
+    ),
+)
+"""Name and help of each; all are strings, empty means the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything the proxy needs, checked."""
+
+    conf: puppetconf.PuppetConf
+    master: tuple[str, int]
+    master_name: str
+    listen: tuple[str, int]
+    material: legs.Material
+    shown: legs.Shown
+    shown_path: Path
+    source: identity.Source
+    identity_text: str
+    capture: Path
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def master_address(self) -> str:
+        return _address(*self.master)
+
+    @property
+    def listen_address(self) -> str:
+        return _address(*self.listen)
+
+    @property
+    def shown_name(self) -> str:
+        """The name under which agents reach the proxy."""
+        leaf = x509.certificate(self.shown.credentials.chain[0])
+        return leaf.common_name or leaf.subject
+
+
+def declare(loader: Any) -> None:
+    """Tell mitmproxy our options."""
+    for name, text in OPTIONS:
+        loader.add_option(name, str, "", text)
+
+
+def settle(given: Any, *, own_mode: bool) -> Settings:
+    """The settings that the options come to. ``own_mode``: the user's --mode says where to listen.
+
+    Raises InspectorError.
+    """
+    conf = puppetconf.read(given.puppet_ssldir or None)
+    master = _master(given, conf, own_mode=own_mode)
+    name = given.puppet_master_name or master[0]
+    material = legs.Material(_path(given.puppet_ca) or conf.ca, _path(given.puppet_crl) or conf.crl)
+    certificate = _path(given.puppet_cert) or conf.certificate
+    key = _path(given.puppet_cert) or conf.key
+    shown = legs.Shown(certificate, key)
+    identity_text = given.puppet_identity or f"keys:{conf.ssldir}"
+    listen = split_address(given.puppet_listen) if given.puppet_listen else ("127.0.0.1", puppetconf.PORT)
+    port_given = given.puppet_listen.rpartition(":")[2].isdigit() if given.puppet_listen else False
+    if not own_mode:
+        listen = _free(listen, port_given=port_given)
+    now = time.time()
+    warnings = [f"{text} No agent's identity can be lent until that is repaired." for text in material.problems(now)]
+    problems = x509.verify(
+        shown.credentials.ders, [x509.certificate(each).der for each in material.authorities], [], now, "none"
+    )
+    warnings += [f"Agents will refuse the certificate that they are shown: {problem}." for problem in problems]
+    serials = {entry.serial_number for crl in material.crls for entry in crl if crl.issuer == shown.issuer}
+    if shown.credentials.chain[0].serial_number in serials:
+        warnings.append(f"The certificate that agents are shown is revoked ({certificate}).")
+    return Settings(
+        conf=conf,
+        master=master,
+        master_name=name,
+        listen=listen,
+        material=material,
+        shown=shown,
+        shown_path=certificate,
+        source=identity.source_of(identity_text),
+        identity_text=identity_text,
+        capture=capture_path(given.puppet_capture),
+        warnings=tuple(warnings),
+    )
+
+
+def _master(given: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[str, int]:
+    if given.puppet_master:
+        return split_address(given.puppet_master)
+    if own_mode:
+        for mode in given.mode:
+            if mode.startswith("reverse:"):
+                target = mode.removeprefix("reverse:").partition("@")[0].rpartition("//")[2].rstrip("/")
+                return split_address(target)
+    if conf.path is None:
+        raise InspectorError(
+            "There is no puppet.conf on this host, so the master is not known.",
+            "Name it: --set puppet_master=HOST[:PORT] (and puppet_ssldir, or puppet_cert, puppet_ca, puppet_crl).",
+        )
+    return conf.server, conf.port
+
+
+def _path(text: str) -> Path | None:
+    return Path(text).expanduser() if text else None
+
+
+def _free(listen: tuple[str, int], *, port_given: bool) -> tuple[str, int]:
+    """The address to listen on: as given, or with the next free port if none was given."""
+    host, first = listen
+    for port in range(first, first + (1 if port_given else 100)):
+        try:
+            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((host, port))
+                return host, port
+        except OSError as error:
+            reason = error.strerror or str(error)
+    raise InspectorError(
+        f"The proxy can't listen on {_address(host, first)}: {reason}.",
+        "Choose another address with puppet_listen=HOST:PORT.",
+    )
+
+
+def capture_path(text: str) -> Path:
+    """Where to record: a file as given, or a new file in a directory (default ``captures``)."""
+    path = Path(text).expanduser() if text else Path("captures")
+    if text and not path.is_dir() and not text.endswith("/"):
+        return path
+    if not text and path.is_dir():
+        # Our own directory: nobody else needs to see what agents and master say.
+        with contextlib.suppress(OSError):
+            path.chmod(0o700)
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    return path / f"{stamp[:-8]}Z.sqlite"
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def introduction(settings: Settings, addresses: Sequence[str]) -> list[str]:
+    """What the proxy says when it starts: what it shows, what it lends, and how to send an agent through it."""
+    leaf = x509.certificate(settings.shown.credentials.chain[0])
+    until = datetime.datetime.fromtimestamp(leaf.not_after, datetime.UTC)
+    lends = {
+        "keys": "the agent's own certificate, to agents that were verified",
+        "mint": "a certificate made for the agent, to agents that were verified",
+        "headers": "headers with the agent's name, for agents that were verified",
+        "none": "no identity to anybody",
+    }[settings.source.mode]
+    port = addresses[0].rpartition(":")[2] if addresses else str(settings.listen[1])
+    verified = "" if settings.master_name == settings.master[0] else f" (must be {settings.master_name})"
+    lines = [
+        f"puppet-inspector {__version__}",
+        f"  master      {settings.master_address}{verified}",
+        f"  shows       {settings.shown_path}: {leaf.subject}, {', '.join(leaf.alt_names)}; until {until:%Y-%m-%d}",
+        f"  lends       {lends} ({settings.identity_text})",
+        f"  listens on  {', '.join(addresses) or 'nothing'}",
+        f"  records in  {settings.capture}",
+        f"  try         puppet agent -t --server {settings.shown_name} --serverport {port}",
+        "              (--masterport up to Puppet 6; the name must lead to the address above)",
+    ]
+    return lines + [f"-- {warning}" for warning in settings.warnings]

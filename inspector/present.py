@@ -1,0 +1,162 @@
+"""The only place that words things: records, steps, runs and findings as text for people.
+
+Console, command line and terminal application show these very words. Captured bytes are hostile: control
+characters never reach a terminal.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import TYPE_CHECKING
+
+from inspector.model import Exchange, Gap, Handshake
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.analyzer import Step
+    from inspector.model import Finding, Identity
+    from inspector.runs import Run
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+WIDTH = 46
+"""Characters of a path that a console line shows."""
+
+
+def clean(text: str) -> str:
+    """Captured text without control characters (nor the ones that turn the direction of writing)."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+def clock(time: float) -> str:
+    """Local time of day with milliseconds."""
+    return datetime.datetime.fromtimestamp(time).astimezone().strftime("%H:%M:%S.%f")[:-3]
+
+
+def utc(time: float) -> str:
+    """ISO 8601, UTC, milliseconds: the form of the public JSON."""
+    return datetime.datetime.fromtimestamp(time, datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def size(count: int) -> str:
+    """Bytes for people: 512 B, 27.1 kB, 1.4 MB."""
+    if count < 1000:
+        return f"{count} B"
+    if count < 1_000_000:
+        return f"{count / 1000:.1f} kB"
+    return f"{count / 1_000_000:.1f} MB"
+
+
+def seconds(duration: float) -> str:
+    """A duration for people: 12 ms, 2.1 s, 3 min 20 s."""
+    if duration < 1:
+        return f"{duration * 1000:.0f} ms"
+    if duration < 120:
+        return f"{duration:.1f} s"
+    return f"{int(duration) // 60} min {int(duration) % 60} s"
+
+
+def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:
+    """A request's target without what every line repeats: prefix, own certname, query."""
+    path = clean(target.partition("?")[0])
+    for prefix in ("/puppet/v3/", "/puppet-ca/v1/"):
+        path = path.removeprefix(prefix)
+    if certname and path.endswith("/" + certname):
+        path = path[: -len(certname)] + "~"
+    return path if len(path) <= width else f"{path[: width // 2 - 1]}…{path[-(width // 2) :]}"
+
+
+def row(step: Step) -> tuple[str, ...]:
+    """One line's cells: time, certname, phase, method, path, status, size, duration, finding ids."""
+    record = step.record
+    who = clean((step.run.certname if step.run else None) or step.certname or _address(record) or "-")
+    ids = " ".join(dict.fromkeys(finding.rule for finding in step.findings))
+    match record:
+        case Exchange():
+            response = record.response
+            return (
+                clock(record.time),
+                who,
+                str(step.phase),
+                clean(record.request.method),
+                short(record.request.target, who),
+                str(response.status) if response else "none",
+                size(len(response.body)) if response else "-",
+                seconds(record.ended - record.time),
+                ids,
+            )
+        case Handshake():
+            return (clock(record.time), who, "handshake", "TLS", clean(record.reason), "failed", "-", "-", ids)
+        case Gap():
+            return (clock(record.time), "-", "gap", "-", clean(record.reason), "lost", str(record.lost), "-", ids)
+
+
+def _address(record: object) -> str | None:
+    if isinstance(record, Exchange):
+        return record.agent.address
+    return record.leg.address if isinstance(record, Handshake) else None
+
+
+def line(step: Step) -> str:
+    """A step as one line of plain text, as the proxy prints it."""
+    time, who, phase, method, path, status, volume, duration, ids = row(step)
+    if isinstance(step.record, Exchange):
+        text = f"{time}  {who:<20} {phase:<12} {method:<4} {path:<{WIDTH}} {status:>4} {volume:>9} {duration:>8}"
+        notes = [ids, *_asides(step)]
+        return f"{text}  {'  '.join(note for note in notes if note)}".rstrip()
+    if isinstance(step.record, Handshake):
+        return f"{time}  {who:<20} TLS refused: {handshake(step.record)}  {ids}".rstrip()
+    lost = f" ({volume} lost)" if volume != "0" else ""
+    return f"{time}  -- gap: {path}{lost}"
+
+
+def _asides(step: Step) -> list[str]:
+    exchange = step.exchange
+    if exchange is None:
+        return []
+    notes = []
+    if exchange.response is None:
+        notes.append(f"no answer: {clean(exchange.error or 'unknown reason')}")
+    if exchange.identity and exchange.identity.reason:
+        notes.append(f"sent without the agent's identity: {clean(exchange.identity.reason)}")
+    if exchange.stripped:
+        notes.append(f"withheld from the master: {clean(', '.join(exchange.stripped))}")
+    return notes
+
+
+def handshake(record: Handshake) -> str:
+    """A failed handshake in one sentence."""
+    who = {"agent": "the agent", "proxy": "the proxy", "master": "the master", None: "nobody"}[record.alert_by]
+    alert = f" (alert {record.alert} from {who})" if record.alert else ""
+    return f"{clean(record.reason)}{alert}"
+
+
+def identity(lent: Identity | None) -> str:
+    """As whom the master was spoken to."""
+    if lent is None:
+        return "not known"
+    if lent.certname:
+        return f"{clean(lent.certname)} ({lent.mode})"
+    return f"nobody ({clean(lent.reason)})" if lent.reason else "nobody"
+
+
+def counts(findings: Sequence[Finding]) -> str:
+    """How many findings of each severity, the worst first; empty if there are none."""
+    parts = []
+    for severity in ("error", "warning", "notice"):
+        number = sum(finding.severity == severity for finding in findings)
+        if number:
+            parts.append(f"{number} {severity}{'s' if number > 1 else ''}")
+    return ", ".join(parts)
+
+
+def summary(run: Run, number: int | None, findings: Sequence[Finding]) -> str:
+    """A run in one line: who, how it ended, how long, through which phases, what was wrong."""
+    name = clean(run.certname or run.address or "an unnamed agent")
+    phases = " ".join(f"{span.phase} {span.exchanges}" for span in run.spans.values())
+    ids = " ".join(f"{finding.rule}" for finding in sorted(findings, key=lambda each: -each.severity.rank))
+    told = f"; {counts(findings)}: {ids}" if findings else ""
+    version = f" ({clean(run.agent_version)})" if run.agent_version else ""
+    return f"== run {number or '?'} of {name}{version}: {run.outcome} in {seconds(run.duration)}; {phases}{told}"

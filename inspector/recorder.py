@@ -1,0 +1,194 @@
+"""Keeping what the proxy sees, and thinking about it, on a thread of its own.
+
+The proxy's event loop only puts records here. Writing, decoding and rules can be slow, fail or hang: the
+agents' runs never wait for them. What could not be kept is itself recorded as a gap.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from inspector import present
+from inspector.analyzer import Analyzer
+from inspector.errors import CaptureError
+from inspector.model import Connection, Exchange, Gap, Handshake
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from inspector.analyzer import Step
+    from inspector.model import Record
+    from inspector.runs import Run
+
+    type Then = Callable[[Step], None]
+
+FLUSH = 0.2
+"""Seconds between commits: a killed proxy loses less than a second."""
+RETRY = 1.0
+"""Seconds between attempts while the capture can't be written."""
+MEMORY = 256 * 2**20
+"""Bytes of bodies kept in memory while the capture can't be written; more is lost (and said to be)."""
+QUIET = 5.0
+"""Seconds of silence after which a run that did not end properly is summed up."""
+
+
+class Recorder(threading.Thread):
+    """Owns the capture and the analyzer of a running proxy."""
+
+    def __init__(
+        self,
+        path: Path,
+        say: Callable[[str], None],
+    ) -> None:
+        """Open the capture. ``say`` gets each line to show, on this thread.
+
+        Raises CaptureError.
+        """
+        super().__init__(name="puppet-inspector", daemon=True)
+        self._capture = Capture.create(path)
+        self._analyzer = Analyzer()
+        # An existing capture is continued: what it holds tells runs apart, and is told already.
+        for record in Capture.open(path).records():
+            self._analyzer.feed(record)
+        self._told: dict[int, str] = {id(run): _state(run) for run in self._analyzer.runs}
+        self._say = say
+        self._queue: deque[tuple[Record | Connection, Then | None] | None] = deque()
+        self._wake = threading.Event()
+        self._held = 0
+        self._lost = 0
+        self._trouble: str | None = None
+        self._last = time.monotonic()
+        self._tried = 0.0
+
+    def put(self, item: Record | Connection, then: Then | None = None) -> None:
+        """Take a record or the state of a connection; never blocks, never raises. For the event loop.
+
+        ``then`` gets the step that a record became, on this thread.
+        """
+        self._queue.append((item, then))
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def finish(self, timeout: float = 10.0) -> None:
+        """Write and say what is left."""
+        self._queue.append(None)
+        self._wake.set()
+        self.join(timeout)
+
+    def run(self) -> None:
+        ended = False
+        while not ended:
+            self._wake.wait(FLUSH)
+            self._wake.clear()
+            while self._queue:
+                item = self._queue.popleft()
+                if item is None:
+                    ended = True
+                    break
+                self._guard(self._take, *item)
+            self._guard(self._flush, ended)
+            self._guard(self._sum_up, ended)
+        self._guard(self._close)
+
+    def _guard[*Args](self, act: Callable[[*Args], None], *args: *Args) -> None:
+        try:
+            act(*args)
+        except Exception as error:  # noqa: BLE001 - our own bug must never stop an agent's run
+            self._say(f"-- puppet-inspector stumbled: {error!r} (please report it)")
+            self._capture.append(Gap(time.time(), f"puppet-inspector failed: {error!r}"))
+
+    # -- keeping ------------------------------------------------------------------------------------
+
+    def _take(self, item: Record | Connection, then: Then | None) -> None:
+        if isinstance(item, Connection):
+            self._capture.note(item)
+            return
+        held = _weight(item)
+        if self._trouble and self._held + held > MEMORY:
+            self._lost += 1
+            return
+        self._held += held
+        if isinstance(item, Exchange):
+            self._capture.note(Connection(item.agent))
+            if item.master:
+                self._capture.note(Connection(item.master))
+        elif isinstance(item, Handshake):
+            self._capture.note(Connection(item.leg))
+        record = self._capture.append(item)
+        self._last = time.monotonic()
+        step = self._analyzer.feed(record)
+        self._say(present.line(step))
+        for trouble in step.trouble:
+            self._capture.append(Gap(time.time(), trouble))
+            self._say(f"-- puppet-inspector stumbled over {record.seq}: {trouble}")
+        if then:
+            then(step)
+        if step.run and step.run.closed:
+            self._tell(step.run)
+
+    def _flush(self, ended: bool) -> None:
+        now = time.monotonic()
+        if self._trouble and now - self._tried < RETRY and not ended:
+            return
+        self._tried = now
+        try:
+            if self._capture.lost():
+                self._begin_anew()
+            self._capture.flush()
+        except (sqlite3.Error, CaptureError, OSError) as error:
+            reason = str(error).rstrip(".")
+            if self._trouble is None:
+                self._say(f"-- the capture can't be written ({reason}): kept in memory, trying again")
+            self._trouble = f"the capture could not be written ({reason})"
+            return
+        if self._trouble:
+            self._capture.append(Gap(time.time(), self._trouble, self._lost))
+            self._say(f"-- the capture is written again, {self._lost} records were lost")
+        self._trouble, self._lost, self._held = None, 0, 0
+
+    def _begin_anew(self) -> None:
+        fresh = Capture.create(self._capture.path)
+        fresh.adopt(self._capture)
+        self._capture.abandon()
+        self._capture = fresh
+        self._capture.append(Gap(time.time(), "the capture was deleted while it was written; this one begins anew"))
+        self._say(f"-- the capture {self._capture.path} was deleted: begun anew")
+
+    def _close(self) -> None:
+        try:
+            self._capture.close()
+        except sqlite3.Error as error:
+            self._say(f"-- the end of the capture could not be written: {error}")
+
+    # -- telling ------------------------------------------------------------------------------------
+
+    def _sum_up(self, ended: bool) -> None:
+        """Tell the runs that fell silent without an end of their own."""
+        if not ended and time.monotonic() - self._last < QUIET:
+            return
+        for run in self._analyzer.runs:
+            if self._told.get(id(run)) != _state(run) and (run.closed or ended or time.time() - run.ended >= QUIET):
+                self._tell(run)
+
+    def _tell(self, run: Run) -> None:
+        known = {(finding.rule, finding.message) for finding in run.findings}
+        provisional = [] if run.closed else self._analyzer.judge(run)
+        findings = run.findings + [each for each in provisional if (each.rule, each.message) not in known]
+        self._say(present.summary(run, self._analyzer.number(run), findings))
+        self._told[id(run)] = _state(run)
+
+
+def _state(run: Run) -> str:
+    return f"{run.outcome} {len(run.seqs)}"
+
+
+def _weight(record: Record) -> int:
+    if isinstance(record, Exchange):
+        return 1000 + len(record.request.body) + (len(record.response.body) if record.response else 0)
+    return 1000
