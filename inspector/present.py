@@ -7,16 +7,21 @@ characters never reach a terminal.
 from __future__ import annotations
 
 import datetime
+import json
 import re
+import textwrap
 from typing import TYPE_CHECKING
 
 from inspector.model import Exchange, Gap, Handshake
+from inspector.protocol import x509
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from inspector.analyzer import Step
-    from inspector.model import Finding, Identity
+    from inspector.model import Finding, Identity, Leg, Message
+    from inspector.protocol.documents import Document
+    from inspector.rules import Rule
     from inspector.runs import Run
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -160,3 +165,116 @@ def summary(run: Run, number: int | None, findings: Sequence[Finding]) -> str:
     told = f"; {counts(findings)}: {ids}" if findings else ""
     version = f" ({clean(run.agent_version)})" if run.agent_version else ""
     return f"== run {number or '?'} of {name}{version}: {run.outcome} in {seconds(run.duration)}; {phases}{told}"
+
+
+RUN_COLUMNS = ("run", "began", "agent", "version", "environment", "outcome", "took", "phases", "findings")
+
+
+def run_row(number: int, run: Run) -> tuple[str, ...]:
+    """A run's cells for ``RUN_COLUMNS``."""
+    return (
+        str(number),
+        clock(run.started)[:8],
+        clean(run.certname or run.address or "-"),
+        clean(run.agent_version or "-"),
+        clean(run.environment or "-"),
+        run.outcome,
+        seconds(run.duration),
+        ", ".join(f"{span.phase} {span.exchanges} ({seconds(span.duration)})" for span in run.spans.values()),
+        " ".join(dict.fromkeys(each.rule for each in sorted(run.findings, key=lambda each: -each.severity.rank))),
+    )
+
+
+def worst(runs: Sequence[Run]) -> list[str]:
+    """For each run that did not end well, its worst finding or handshake in one line."""
+    lines = []
+    for number, run in enumerate(runs, 1):
+        errors = [each for each in run.findings if each.severity == "error"]
+        if errors:
+            lines.append(f"run {number}: {errors[0].rule} {clean(errors[0].message)}")
+        elif run.handshakes and run.outcome == "refused":
+            lines.append(f"run {number}: {handshake(run.handshakes[-1][1])}")
+    return lines
+
+
+def finding(found: Finding, rule: Rule, run: Run, number: int) -> list[str]:
+    """A finding with its proof, explanation and remedy."""
+    proof = ", ".join(str(seq) for seq in found.seqs)
+    name = clean(run.certname or run.address or "an unnamed agent")
+    return [
+        f"{found.severity.upper()} {found.rule} {rule.title}: {clean(found.message)}",
+        f"  run {number} of {name}; proof: {proof or 'the whole run'} ({rule.visible})",
+        *_wrapped("  why:    ", rule.explanation),
+        *_wrapped("  do:     ", clean(rule.remedy_for(run))),
+        *_wrapped("  source: ", rule.source),
+        "",
+    ]
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    return textwrap.wrap(text, 100, initial_indent=label, subsequent_indent=" " * len(label)) or [label]
+
+
+def record(step: Step, number: int | None, findings: Sequence[Finding]) -> list[str]:
+    """One record in full, as lines of text."""
+    lines = [f"{step.record.seq}  {line(step)}", f"run {number or '-'}, phase {step.phase}"]
+    for each in findings:
+        lines.append(f"{each.severity} {each.rule}: {clean(each.message)}")
+    match step.record:
+        case Exchange():
+            lines += _exchange(step, step.record)
+        case Handshake():
+            lines += ["", f"TLS with the {step.record.leg.side}", *_leg(step.record.leg)]
+            lines += [f"  wrong: {clean(culprit)}" for culprit in step.record.culprits]
+        case Gap():
+            pass
+    return lines
+
+
+def _exchange(step: Step, exchange: Exchange) -> list[str]:
+    request, response = exchange.request, exchange.response
+    lines = [f"to the master as {identity(exchange.identity)}"]
+    if step.match:
+        lines.append(f"{step.match.endpoint.name}: {step.match.endpoint.purpose}")
+    lines += ["", "TLS with the agent", *_leg(exchange.agent)]
+    if exchange.master:
+        lines += ["", "TLS with the master", *_leg(exchange.master)]
+    lines += ["", clean(f"> {request.method} {request.target} {request.http_version}")]
+    lines += _message("> ", request, step.request)
+    if response is None:
+        return [*lines, "", f"< no answer: {clean(exchange.error or 'unknown reason')}"]
+    lines += ["", clean(f"< {response.http_version} {response.status} {response.reason}")]
+    return lines + _message("< ", response, step.response)
+
+
+def _message(mark: str, message: Message, document: Document | None) -> list[str]:
+    lines = [clean(f"{mark}{name}: {value}") for name, value in message.headers]
+    lines.append(f"{mark}({size(len(message.body))} of body)")
+    if document is not None and message.body:
+        lines += [f"    {clean(text)}" for text in _document(document)]
+    return lines
+
+
+def _document(document: Document) -> list[str]:
+    from inspector import public
+
+    text = json.dumps(public.document(document), indent=1, ensure_ascii=False)
+    lines = text.splitlines()
+    return lines if len(lines) <= 200 else [*lines[:200], f"... {len(lines) - 200} lines more: --json has them all"]
+
+
+def _leg(leg: Leg) -> list[str]:
+    secured = f"{leg.tls_version or 'TLS'} {leg.cipher or ''}".strip() if leg.secured else "not established"
+    lines = [f"  {clean(leg.address or '?')}:{leg.port or '?'}, {secured}, SNI {clean(leg.sni or 'none')}"]
+    for title, chain in (("it showed", leg.peer_chain), ("it was shown", leg.own_chain)):
+        for der in chain:
+            try:
+                certificate = x509.read_der(der)
+            except x509.Malformed as error:
+                lines.append(f"  {title}: a certificate that can't be read: {clean(str(error))}")
+            else:
+                lines.append(
+                    f"  {title}: {clean(certificate.subject)} by {clean(certificate.issuer)}, until "
+                    f"{utc(certificate.not_after)[:10]}"
+                )
+    return lines

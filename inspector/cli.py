@@ -1,0 +1,324 @@
+"""The command ``puppet-inspector``: one function a command, each imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inspector import __version__
+from inspector.errors import InspectorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from inspector.analyzer import Analyzer, Step
+    from inspector.model import Finding
+
+DESCRIPTION = "See what a Puppet or OpenVox agent and its master really say to each other."
+EPILOG = """\
+first steps:
+  puppet-inspector demo                          an embedded lab, recorded and explained
+  puppet-inspector run -- puppet agent -t        this host's agent, once, through the proxy
+  mitmdump -s "$(puppet-inspector addon)"        the proxy, between agents and their master
+  puppet-inspector runs captures/FILE.sqlite     what happened
+  puppet-inspector check captures/FILE.sqlite    what was wrong, and what to do
+
+exit status: 0 all is well, 1 findings that reach --fail-on, 2 a mistake that the message explains.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit status."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    try:
+        status: int = arguments.command(arguments)
+        sys.stdout.flush()
+        return status
+    except InspectorError as error:
+        print(f"puppet-inspector: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"  {error.hint}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "puppet-inspector",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"puppet-inspector {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(name: str, act: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        each = commands.add_parser(name, help=text, description=(act.__doc__ or text).split("\n\n")[0])
+        each.set_defaults(command=act)
+        return each
+
+    demo = command("demo", _demo, "record an embedded lab and tell what happened")
+    demo.add_argument("-o", "--output", metavar="CAPTURE", help="record here (default: captures/<UTC time>.sqlite)")
+    demo.add_argument("--fault", metavar="NAME", help="break one thing; `help` lists what can be broken")
+    demo.add_argument("--json", action="store_true", help="the runs as JSON")
+
+    run = command("run", _run, "run this host's agent once through the proxy")
+    run.add_argument("-o", "--output", metavar="CAPTURE", help="record here (default: captures/<UTC time>.sqlite)")
+    run.add_argument("--master", metavar="HOST[:PORT]", help="the master (default: puppet.conf's)")
+    run.add_argument("--ssldir", metavar="DIR", help="the agent's ssldir (default: puppet.conf's)")
+    run.add_argument("--confdir", metavar="DIR", help="where puppet.conf is (default: the usual places)")
+    run.add_argument("--listen", metavar="HOST[:PORT]", help="where to listen (default: where the certname leads to)")
+    run.add_argument("--json", action="store_true", help="the runs as JSON, after the agent's own output")
+    run.add_argument("agent", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="e.g. -- puppet agent -t")
+
+    runs = command("runs", _runs, "the runs of a capture")
+    runs.add_argument("capture", type=Path)
+    runs.add_argument("--json", action="store_true", help="as JSON (docs/json/runs.schema.json)")
+
+    show = command("show", _show, "one exchange or handshake in full")
+    show.add_argument("capture", type=Path)
+    show.add_argument("seq", type=int, help="its number, as `runs` and `check` give it")
+    show.add_argument("--json", action="store_true", help="as JSON (docs/json/show.schema.json)")
+
+    check = command("check", _check, "what deviates from the protocol, why, and what to do")
+    check.add_argument("capture", type=Path, nargs="+")
+    check.add_argument("--json", action="store_true", help="as JSON (docs/json/check.schema.json)")
+    check.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "notice", "never"),
+        default="error",
+        help="exit with 1 when a finding is at least this bad (default: error)",
+    )
+
+    imports = command("import", _import, "make a capture from mitmproxy flow files")
+    imports.add_argument("flows", type=Path, nargs="+", metavar="FLOWS.mitm")
+    imports.add_argument("-o", "--output", metavar="CAPTURE", help="default: captures/<UTC time>.sqlite")
+    imports.add_argument("--json", action="store_true", help="say what was made as JSON")
+
+    provision = command("provision", _provision, "get a certificate that agents trust for the proxy")
+    provision.add_argument("name", nargs="?", help="the name that agents will use for the proxy")
+    provision.add_argument("--alt-name", action="append", default=[], metavar="NAME", help="further names")
+    provision.add_argument("--cadir", type=Path, help="make the certificate with this CA directory's key")
+    provision.add_argument("--ca", type=Path, help="preflight: the agents' CA bundle (default: the ssldir's)")
+    provision.add_argument("--crl", type=Path, help="preflight: the agents' CRLs (default: the ssldir's)")
+    provision.add_argument("--cert", type=Path, help="preflight only: a PEM file with key and certificate")
+    provision.add_argument("-o", "--output", type=Path, metavar="PEM", help="where to write key and certificate")
+    provision.add_argument("--json", action="store_true", help="the preflight as JSON")
+
+    command("addon", _addon, "print the path of the mitmproxy addon").add_argument(
+        "--json", action="store_true", help="as JSON"
+    )
+    return parser
+
+
+# -- commands -----------------------------------------------------------------------------------------
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    """Start an embedded lab (a master with a real CA, an agent) and the real proxy between them, on
+    loopback; then tell the runs and findings of the capture."""
+    from inspector import demo
+
+    if arguments.fault == "help":
+        _print_rows(("fault", "what it shows"), demo.faults())
+        return 0
+    capture = demo.record(_output(arguments), arguments.fault, quiet=arguments.json)
+    return _tell(capture, as_json=arguments.json)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Start the proxy with this host's own certificate, run the agent through it, pass its output and exit
+    status on, and tell what happened."""
+    from inspector import wrap
+
+    command = arguments.agent[1:] if arguments.agent[:1] == ["--"] else arguments.agent
+    status, capture = wrap.run(
+        command,
+        output=_output(arguments),
+        master=arguments.master,
+        ssldir=arguments.ssldir,
+        confdir=arguments.confdir,
+        listen=arguments.listen,
+    )
+    _tell(capture, as_json=arguments.json)
+    return status
+
+
+def _runs(arguments: argparse.Namespace) -> int:
+    """The runs of a capture: who, which versions, how it ended, phases and findings."""
+    return _tell(arguments.capture, as_json=arguments.json)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents."""
+    from inspector import present, public
+
+    analyzer, steps = _analyze(arguments.capture, only=arguments.seq)
+    if not steps:
+        raise InspectorError(
+            f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector runs` gives the numbers."
+        )
+    step = steps[0]
+    findings = [each for each in (step.run.findings if step.run else []) if arguments.seq in each.seqs]
+    if arguments.json:
+        _print_json(public.show(step, analyzer.number(step.run), findings))
+    else:
+        for line in present.record(step, analyzer.number(step.run), findings):
+            print(line)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    """Every deviation from the protocol, the worst first: what, where, why, and what to do."""
+    from inspector import present, public
+    from inspector.model import Severity
+    from inspector.rules import rule_of
+
+    analyzers = [_analyze(capture)[0] for capture in arguments.capture]
+    found = [(number, run, each) for a in analyzers for number, run in enumerate(a.runs, 1) for each in run.findings]
+    if arguments.json:
+        _print_json(public.check(analyzers))
+    else:
+        for number, run, finding in sorted(found, key=lambda each: -each[2].severity.rank):
+            for line in present.finding(finding, rule_of(finding.rule), run, number):
+                print(line)
+        findings = [finding for _, _, finding in found]
+        print(present.counts(findings) or "nothing deviates")
+    if arguments.fail_on == "never":
+        return 0
+    limit = Severity(arguments.fail_on).rank
+    return int(any(finding.severity.rank >= limit for _, _, finding in found))
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    """Make a capture from mitmproxy flow files. They hold no failed handshakes and no empty connections."""
+    from inspector.transfer import import_flows
+
+    target = _output(arguments)
+    number = import_flows(arguments.flows, target)
+    if arguments.json:
+        _print_json({"capture": str(target), "exchanges": number})
+    else:
+        print(f"{number} exchanges are in {target}")
+    return 0
+
+
+def _provision(arguments: argparse.Namespace) -> int:
+    """Get a certificate for the proxy that agents trust: the right command for this host's CA, or one made
+    with a CA directory; then a preflight, the command to try, and how to take it back."""
+    from inspector import provision
+
+    result = provision.provision(
+        arguments.name,
+        alt_names=arguments.alt_name,
+        cadir=arguments.cadir,
+        ca=arguments.ca,
+        crl=arguments.crl,
+        cert=arguments.cert,
+        output=arguments.output,
+    )
+    if arguments.json:
+        _print_json(result.json())
+    else:
+        for line in result.lines():
+            print(line)
+    return 0 if result.ok else 1
+
+
+def _addon(arguments: argparse.Namespace) -> int:
+    """Print the path of the mitmproxy addon: mitmdump -s "$(puppet-inspector addon)"."""
+    path = addon_path()
+    print(json.dumps({"addon": str(path)}) if arguments.json else path)
+    return 0
+
+
+# -- shared -------------------------------------------------------------------------------------------
+
+
+def addon_path() -> Path:
+    """The addon's file: in a checkout below addons/, in an installed wheel inside the package."""
+    here = Path(__file__).resolve().parent
+    for path in (here.parent / "addons" / "puppet.py", here / "addons" / "puppet.py"):
+        if path.is_file():
+            return path
+    raise InspectorError("The addon is missing from this installation.", "Install puppet-inspector again.")
+
+
+def _output(arguments: argparse.Namespace) -> Path:
+    from inspector.options import capture_path
+
+    return capture_path(arguments.output or "")
+
+
+def _analyze(capture: Path, only: int | None = None) -> tuple[Analyzer, list[Step]]:
+    from inspector.analyzer import Analyzer
+    from inspector.store import Capture
+
+    analyzer, kept = Analyzer(), []
+    with Capture.open(capture) as records:
+        for record in records.records():
+            step = analyzer.feed(record)
+            if record.seq == only:
+                kept.append(step)
+    analyzer.finish()
+    return analyzer, kept
+
+
+def _tell(capture: Path, *, as_json: bool) -> int:
+    from inspector import present, public
+
+    analyzer, _ = _analyze(capture)
+    if as_json:
+        _print_json(public.runs(analyzer))
+        return 0
+    rows = [present.run_row(number, run) for number, run in enumerate(analyzer.runs, 1)]
+    if not rows:
+        print(f"There are no runs in {capture}.")
+        return 0
+    _print_rows(present.RUN_COLUMNS, rows)
+    findings: list[Finding] = [finding for run in analyzer.runs for finding in run.findings]
+    for line in present.worst(analyzer.runs):
+        print(line)
+    if findings:
+        print(f"{present.counts(findings)}: puppet-inspector check {capture}")
+    else:
+        print(f"nothing deviates; {capture}")
+    return 0
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table: drawn on a terminal, tab-separated in a pipe."""
+    if not sys.stdout.isatty():
+        print("\t".join(columns))
+        for row in rows:
+            print("\t".join(row))
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,75 @@
+"""``puppet-inspector demo``: the embedded lab with the real proxy in the middle, recorded.
+
+The master's answers outside the CA come from a recorded real run (``captures/samples``).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.errors import InspectorError
+from inspector.lab import FAULTS, HEALTHY, Lab
+from inspector.model import Exchange
+from inspector.proxy import Proxy
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from inspector.lab import Fault
+
+SAMPLE = "first-run.sqlite"
+"""The recorded run that the lab's master answers from."""
+
+
+def samples() -> Path:
+    """The directory of sample captures: in a checkout, or inside an installed package."""
+    here = Path(__file__).resolve().parent
+    for path in (here.parent / "captures" / "samples", here / "samples"):
+        if path.is_dir():
+            return path
+    raise InspectorError("The sample captures are missing from this installation.", "Install puppet-inspector again.")
+
+
+def recorded(name: str = SAMPLE) -> list[Exchange]:
+    """The exchanges of a sample."""
+    with Capture.open(samples() / name) as capture:
+        return [record for record in capture.records() if isinstance(record, Exchange)]
+
+
+def faults() -> list[tuple[str, str]]:
+    """What can be broken: name and what it shows."""
+    return [(name, fault.shows) for name, fault in FAULTS.items()]
+
+
+def scenario(name: str | None) -> Fault:
+    """The fault of that name, the healthy scenario for None. Raises InspectorError."""
+    if name is None:
+        return HEALTHY
+    if name not in FAULTS:
+        raise InspectorError(f"There is no fault {name!r}.", f"Choose one of: {', '.join(FAULTS)}.")
+    return FAULTS[name]
+
+
+def record(capture: Path, fault: str | None = None, *, quiet: bool = False) -> Path:
+    """Play a scenario through the proxy; returns the capture."""
+    played = scenario(fault)
+    with tempfile.TemporaryDirectory(prefix="puppet-inspector-lab-") as directory:
+        with Lab(Path(directory), answers=recorded()) as lab:
+            with Proxy(options(lab, capture), say=(lambda _: None) if quiet else print) as proxy:
+                lab.proxy_address = proxy.address
+                played.play(lab)
+    return capture
+
+
+def options(lab: Lab, capture: Path) -> dict[str, str | Path]:
+    """The addon's options for a lab."""
+    host, port = lab.master_address
+    return {
+        "puppet_master": f"{host}:{port}",
+        "puppet_master_name": lab.master_name,
+        "puppet_ssldir": lab.proxy_ssldir,
+        "puppet_listen": "127.0.0.1",
+        "puppet_identity": f"keys:{lab.identities}",
+        "puppet_capture": capture,
+    }

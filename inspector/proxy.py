@@ -1,0 +1,89 @@
+"""The real ``mitmdump -s addons/puppet.py`` as a child process, for ``demo`` and ``run`` (and the tests).
+
+Starts it, waits until it listens, hands its lines on, ends it by its own process id. What it does is in
+``live``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import TYPE_CHECKING, Self
+
+from inspector.cli import addon_path
+from inspector.errors import InspectorError
+from inspector.puppetconf import split_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+START = 60.0
+"""Seconds that mitmdump may take to listen (1.5 on an idle machine)."""
+STOP = 20.0
+
+_LISTENS = "  listens on  "
+_MITMDUMP = "import sys; from mitmproxy.tools.main import mitmdump; sys.exit(mitmdump())"
+
+
+class Proxy:
+    """A running proxy: ``with Proxy({"puppet_master": ...}) as proxy: ... proxy.address``."""
+
+    def __init__(
+        self,
+        options: Mapping[str, str | Path],
+        *,
+        say: Callable[[str], None] = lambda _line: None,
+        arguments: tuple[str, ...] = (),
+    ) -> None:
+        """``options`` are the addon's, ``say`` gets each line that the proxy prints, on a thread of its own."""
+        self._options = options
+        self._arguments = arguments
+        self._say = say
+        self._listening = threading.Event()
+        self.lines: list[str] = []
+        self.address: tuple[str, int] = ("", 0)
+        self.status: int | None = None
+        """The exit status, once it has ended."""
+
+    def __enter__(self) -> Self:
+        # A directory of its own: neither the user's mitmproxy settings nor its CA play a part.
+        self._confdir = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
+        command = [sys.executable, "-c", _MITMDUMP, "-s", str(addon_path())]
+        for name, value in {"confdir": self._confdir.name, **self._options}.items():
+            command += ["--set", f"{name}={value}"]
+        self.process = subprocess.Popen(
+            [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            text=True, errors="replace",
+        )  # fmt: skip
+        self._reader = threading.Thread(target=self._read, name="proxy output", daemon=True)
+        self._reader.start()
+        if not self._listening.wait(START) or not self.address[0]:
+            self.__exit__()
+            raise InspectorError("The proxy did not start.", "\n  ".join(self.lines[-5:]))
+        return self
+
+    def _read(self) -> None:
+        assert self.process.stdout  # noqa: S101 - a pipe was asked for
+        for line in self.process.stdout:
+            line = line.rstrip("\n")
+            self.lines.append(line)
+            if line.startswith(_LISTENS) and not self._listening.is_set():
+                self.address = split_address(line.removeprefix(_LISTENS).split(",")[0])
+                self._listening.set()
+            self._say(line)
+        self._listening.set()
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        try:
+            self.status = self.process.wait(STOP)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.status = self.process.wait()
+        self._reader.join(STOP)
+        if self.process.stdout:
+            self.process.stdout.close()
+        self._confdir.cleanup()

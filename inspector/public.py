@@ -1,0 +1,217 @@
+"""The public JSON: runs, findings and single records as plain structures (schemas in docs/json).
+
+Stable: keys are only ever added. Times are ISO 8601 UTC, durations seconds, bytes never appear raw.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from inspector import present
+from inspector.model import Exchange, Gap, Handshake
+from inspector.protocol import documents as d
+from inspector.protocol import x509
+from inspector.rules import rule_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from inspector.analyzer import Analyzer, Step
+    from inspector.model import Finding, Leg, Message
+    from inspector.runs import Run
+
+
+def runs(analyzer: Analyzer) -> list[dict[str, Any]]:
+    """Every run of a finished analyzer (docs/json/runs.schema.json)."""
+    return [_run(number, run) for number, run in enumerate(analyzer.runs, 1)]
+
+
+def _run(number: int, run: Run) -> dict[str, Any]:
+    return {
+        "run": number,
+        "certname": run.certname,
+        "address": run.address,
+        "dialect": run.dialect,
+        "agent_version": run.agent_version,
+        "master_version": run.master_version,
+        "environment": run.environment,
+        "transaction_uuid": run.transaction_uuid,
+        "started": present.utc(run.started),
+        "duration_s": round(run.duration, 3),
+        "outcome": run.outcome,
+        "phases": [
+            {"phase": str(span.phase), "exchanges": span.exchanges, "duration_s": round(span.duration, 3)}
+            for span in run.spans.values()
+        ],
+        "seqs": run.seqs,
+        "findings": [
+            {"rule": each.rule, "severity": str(each.severity), "seq": each.seqs[0] if each.seqs else None}
+            for each in run.findings
+        ],
+    }
+
+
+def check(captures: Iterable[Analyzer]) -> dict[str, Any]:
+    """The findings of finished analyzers (docs/json/check.schema.json)."""
+    findings = [
+        _finding(finding, run, number)
+        for analyzer in captures
+        for number, run in enumerate(analyzer.runs, 1)
+        for finding in run.findings
+    ]
+    counts = {severity: sum(each["severity"] == severity for each in findings) for severity in SEVERITIES}
+    return {"findings": findings, "counts": counts}
+
+
+SEVERITIES = ("error", "warning", "notice")
+
+
+def _finding(finding: Finding, run: Run, number: int) -> dict[str, Any]:
+    rule = rule_of(finding.rule)
+    return {
+        "rule": finding.rule,
+        "title": rule.title,
+        "severity": str(finding.severity),
+        "visible": str(rule.visible),
+        "certname": run.certname,
+        "run": number,
+        "seqs": list(finding.seqs),
+        "message": finding.message,
+        "remedy": rule.remedy_for(run),
+        "source": rule.source,
+    }
+
+
+def show(step: Step, number: int | None, findings: Sequence[Finding]) -> dict[str, Any]:
+    """One record in full (docs/json/show.schema.json)."""
+    record = step.record
+    head: dict[str, Any] = {
+        "seq": record.seq,
+        "kind": type(record).__name__.lower(),
+        "time": present.utc(record.time),
+        "run": number,
+        "certname": (step.run.certname if step.run else None) or step.certname,
+        "phase": str(step.phase),
+        "findings": [{"rule": each.rule, "severity": str(each.severity), "message": each.message} for each in findings],
+    }
+    match record:
+        case Exchange():
+            return head | _exchange(step, record)
+        case Handshake():
+            return head | {
+                "side": record.leg.side,
+                "reason": record.reason,
+                "alert": record.alert,
+                "alert_by": record.alert_by,
+                "culprits": list(record.culprits),
+                "tls": {record.leg.side: _leg(record.leg)},
+            }
+        case Gap():
+            return head | {"reason": record.reason, "lost": record.lost}
+
+
+def _exchange(step: Step, exchange: Exchange) -> dict[str, Any]:
+    request, response, match = exchange.request, exchange.response, step.match
+    return {
+        "endpoint": match.endpoint.name if match else None,
+        "dialect": match.dialect if match else None,
+        "environment": match.environment if match else None,
+        "duration_s": round(exchange.ended - exchange.time, 6),
+        "timings": {
+            "agent_connected": _moment(exchange.agent.connected),
+            "agent_secured": _moment(exchange.agent.secured),
+            "request_started": _moment(request.started),
+            "request_ended": _moment(request.ended),
+            "master_connecting": _moment(exchange.master.connecting if exchange.master else None),
+            "master_connected": _moment(exchange.master.connected if exchange.master else None),
+            "master_secured": _moment(exchange.master.secured if exchange.master else None),
+            "response_started": _moment(response.started if response else None),
+            "response_ended": _moment(response.ended if response else None),
+        },
+        "tls": {"agent": _leg(exchange.agent), "master": _leg(exchange.master) if exchange.master else None},
+        "identity": msgspec.to_builtins(exchange.identity),
+        "stripped": list(exchange.stripped),
+        "error": exchange.error,
+        "request": {
+            "method": request.method,
+            "target": request.target,
+            **_message(request),
+            "document": document(step.request),
+        },
+        "response": None
+        if response is None
+        else {
+            "status": response.status,
+            "reason": response.reason,
+            **_message(response),
+            "document": document(step.response),
+        },
+    }
+
+
+def _moment(time: float | None) -> str | None:
+    return None if time is None else present.utc(time)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    return {
+        "http_version": message.http_version,
+        "headers": [list(pair) for pair in message.headers],
+        "body_length": len(message.body),
+    }
+
+
+def _leg(leg: Leg) -> dict[str, Any]:
+    return {
+        "connection": leg.id,
+        "address": leg.address,
+        "port": leg.port,
+        "version": leg.tls_version,
+        "cipher": leg.cipher,
+        "sni": leg.sni,
+        "alpn": leg.alpn,
+        "resumed": leg.resumed,
+        "peer_chain": [_certificate(der) for der in leg.peer_chain],
+        "own_chain": [_certificate(der) for der in leg.own_chain],
+    }
+
+
+def _certificate(der: bytes) -> dict[str, Any]:
+    try:
+        certificate = x509.read_der(der)
+    except x509.Malformed as error:
+        return {"undecodable": str(error)}
+    return {
+        "subject": certificate.subject,
+        "issuer": certificate.issuer,
+        "serial": certificate.serial,
+        "not_before": present.utc(certificate.not_before),
+        "not_after": present.utc(certificate.not_after),
+        "alt_names": certificate.alt_names,
+        "fingerprint": certificate.fingerprint,
+    }
+
+
+def document(value: d.Document | None) -> dict[str, Any] | None:
+    """A decoded body: its fields under ``"type"``, e.g. ``{"type": "Catalog", "name": ...}``."""
+    if value is None:
+        return None
+    plain = msgspec.to_builtins(value, enc_hook=_plain, builtin_types=(bytes,))
+    return {"type": type(value).__name__, **_without_der(plain)}
+
+
+def _plain(value: object) -> object:
+    return str(value)
+
+
+def _without_der(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _without_der(item) for key, item in value.items() if key != "der"}
+    if isinstance(value, list):
+        return [_without_der(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value
