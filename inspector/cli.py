@@ -287,12 +287,11 @@ def _tell(capture: Path, *, as_json: bool) -> int:
         return 0
     _print_rows(present.RUN_COLUMNS, rows)
     findings: list[Finding] = [finding for run in analyzer.runs for finding in run.findings]
-    for line in present.worst(analyzer.runs):
-        print(line)
+    for number, run in enumerate(analyzer.runs, 1):
+        if (reason := present.why(run)) is not None:
+            print(f"run {number} {run.outcome}: {reason}")
     if findings:
         print(f"{present.counts(findings)}: puppet-inspector check {capture}")
-    else:
-        print(f"nothing deviates; {capture}")
     return 0
 
 

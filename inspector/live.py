@@ -184,6 +184,8 @@ class PuppetInspector:
                 )
 
     def done(self) -> None:
+        # Connections that are open when mitmproxy ends are cancelled; asyncio reports each with a traceback.
+        logging.getLogger("asyncio").addFilter(_not_a_cancellation)
         if self._recorder:
             self._recorder.finish()
             self._say(f"The capture is {self._settings.capture if self._settings else ''}")
@@ -508,6 +510,10 @@ def _modes(specs: list[str]) -> list[Any]:
 
 def _not_the_default_proxy(record: logging.LogRecord) -> bool:
     return ":8080" not in record.getMessage()
+
+
+def _not_a_cancellation(record: logging.LogRecord) -> bool:
+    return "Exception in callback StreamReaderProtocol" not in record.getMessage()
 
 
 def _not_a_handshake(record: logging.LogRecord) -> bool:

@@ -185,16 +185,30 @@ def run_row(number: int, run: Run) -> tuple[str, ...]:
     )
 
 
-def worst(runs: Sequence[Run]) -> list[str]:
-    """For each run that did not end well, its worst finding or handshake in one line."""
-    lines = []
-    for number, run in enumerate(runs, 1):
-        errors = [each for each in run.findings if each.severity == "error"]
-        if errors:
-            lines.append(f"run {number}: {errors[0].rule} {clean(errors[0].message)}")
-        elif run.handshakes and run.outcome == "refused":
-            lines.append(f"run {number}: {handshake(run.handshakes[-1][1])}")
-    return lines
+def why(run: Run) -> str | None:
+    """Why a run did not end well, in one sentence; None if it did and nothing in it is an error."""
+    errors = [each for each in run.findings if each.severity == "error"]
+    if errors:
+        return f"{errors[0].rule} {clean(errors[0].message)}"
+    match run.outcome:
+        case "refused" if run.handshakes:
+            return handshake(run.handshakes[-1][1])
+        case "refused":
+            return f"the master refused {run.denied[-1].endpoint} with {run.denied[-1].status}"
+        case "waiting":
+            return "its certificate request waits to be signed"
+        case "failed" if run.catalogs and not run.catalogs[-1].usable:
+            last = run.catalogs[-1]
+            return f"no catalog: {last.status or 'no answer'} {clean(last.text)}".rstrip()
+        case "failed":
+            logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
+            first = next((each for each in logs if each.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
+            return f"the report says failed{': ' + clean(first.message) if first else ''}"
+        case "unfinished" if run.reports:
+            return f"the master did not take the report ({run.reports[-1].status or 'no answer'})"
+        case "unfinished":
+            return "it ended without a report"
+    return None
 
 
 def finding(found: Finding, rule: Rule, run: Run, number: int) -> list[str]:

@@ -108,7 +108,7 @@ def read(ssldir: str | Path | None = None, confdir: str | Path | None = None) ->
         server=server,
         port=port,
         ssldir=chosen,
-        certname=setting("certname") or _certname(chosen),
+        certname=_certname(chosen, setting("certname")),
         server_list=servers,
         ca_server=setting("ca_server"),
         report_server=setting("report_server"),
@@ -123,10 +123,12 @@ def _port(text: str | None, file: Path) -> int:
     return int(text)
 
 
-def _certname(ssldir: Path) -> str:
-    """Puppet's default is the host's full name; a single key in the ssldir says it more surely."""
+def _certname(ssldir: Path, configured: str | None) -> str:
+    """As configured if the ssldir knows that name, else whose key it holds; Puppet's default is the host's name."""
     keys = sorted(ssldir.glob("private_keys/*.pem"))
-    return keys[0].stem if len(keys) == 1 else socket.getfqdn().lower()
+    if configured and (len(keys) != 1 or (ssldir / "private_keys" / f"{configured}.pem") in keys):
+        return configured
+    return keys[0].stem if len(keys) == 1 else configured or socket.getfqdn().lower()
 
 
 def _parse(file: Path) -> dict[str, dict[str, str]]:

@@ -79,6 +79,8 @@ class CatalogAnswer:
     """The environment that was asked for."""
     environment: str | None
     """The environment that the catalog is for."""
+    text: str
+    """Why there is none, in the master's words (or in the decoder's)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +349,15 @@ class Placed:
     @property
     def authenticated(self) -> bool:
         return isinstance(self.record, Exchange) and bool(self.record.agent.peer_chain)
+
+
+def _reason(exchange: Exchange, answered: d.Document | None) -> str:
+    match answered:
+        case d.ErrorDocument():
+            return answered.message
+        case d.Undecodable():
+            return answered.reason
+    return exchange.error or ""
 
 
 def _listing(match: Match) -> str:
