@@ -5,7 +5,6 @@ The master's answers outside the CA come from a recorded real run (``captures/sa
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,8 @@ from inspector.proxy import Proxy
 from inspector.store import Capture
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from inspector.lab import Fault
 
 SAMPLE = "first-run.sqlite"
@@ -54,11 +55,10 @@ def scenario(name: str | None) -> Fault:
 def record(capture: Path, fault: str | None = None, *, quiet: bool = False) -> Path:
     """Play a scenario through the proxy; returns the capture."""
     played = scenario(fault)
-    with tempfile.TemporaryDirectory(prefix="puppet-inspector-lab-") as directory:
-        with Lab(Path(directory), answers=recorded()) as lab:
-            with Proxy(options(lab, capture), say=(lambda _: None) if quiet else print) as proxy:
-                lab.proxy_address = proxy.address
-                played.play(lab)
+    say: Callable[[str], None] = (lambda _: None) if quiet else print
+    with Lab(answers=recorded()) as lab, Proxy(options(lab, capture), say=say) as proxy:
+        lab.proxy_address = proxy.address
+        played.play(lab)
     return capture
 
 

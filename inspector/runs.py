@@ -279,7 +279,10 @@ class Run:
                 usable = got is not None and status is not None and 200 <= status < 300
                 wanted = asked.environment if isinstance(asked, d.CatalogRequest) else None
                 wanted = wanted or match.environment
-                self.catalogs.append(CatalogAnswer(exchange.seq, exchange.time, status, usable, wanted, environment))
+                text = _reason(exchange, answered)
+                self.catalogs.append(
+                    CatalogAnswer(exchange.seq, exchange.time, status, usable, wanted, environment, text)
+                )
                 self.environment = environment or self.environment
                 self.listings = {}
             case "report":
