@@ -112,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     provision.add_argument("--ca", type=Path, help="preflight: the agents' CA bundle (default: the ssldir's)")
     provision.add_argument("--crl", type=Path, help="preflight: the agents' CRLs (default: the ssldir's)")
     provision.add_argument("--cert", type=Path, help="preflight only: a PEM file with key and certificate")
+    provision.add_argument("--execute", action="store_true", help="run this CA host's command, not only print it")
     provision.add_argument("-o", "--output", type=Path, metavar="PEM", help="where to write key and certificate")
     provision.add_argument("--json", action="store_true", help="the preflight as JSON")
 
@@ -226,6 +227,7 @@ def _provision(arguments: argparse.Namespace) -> int:
         crl=arguments.crl,
         cert=arguments.cert,
         output=arguments.output,
+        execute=arguments.execute,
     )
     if arguments.json:
         _print_json(result.json())
@@ -237,21 +239,14 @@ def _provision(arguments: argparse.Namespace) -> int:
 
 def _addon(arguments: argparse.Namespace) -> int:
     """Print the path of the mitmproxy addon: mitmdump -s "$(puppet-inspector addon)"."""
+    from inspector.proxy import addon_path
+
     path = addon_path()
     print(json.dumps({"addon": str(path)}) if arguments.json else path)
     return 0
 
 
 # -- shared -------------------------------------------------------------------------------------------
-
-
-def addon_path() -> Path:
-    """The addon's file: in a checkout below addons/, in an installed wheel inside the package."""
-    here = Path(__file__).resolve().parent
-    for path in (here.parent / "addons" / "puppet.py", here / "addons" / "puppet.py"):
-        if path.is_file():
-            return path
-    raise InspectorError("The addon is missing from this installation.", "Install puppet-inspector again.")
 
 
 def _output(arguments: argparse.Namespace) -> Path:

@@ -55,6 +55,8 @@ class Watch:
     """The names in the master's certificate, if the one we asked for is not among them."""
     alert: str | None = None
     alert_by: Literal["peer", "proxy"] | None = None
+    closed_by_peer: bool = False
+    """The peer said goodbye (close_notify)."""
 
     @property
     def refused(self) -> bool:
@@ -65,6 +67,12 @@ class Watch:
     def verified(self) -> bool:
         """The peer showed a certificate and nothing at all is wrong with it."""
         return bool(self.chain) and not self.problems and self.wrong_name is None
+
+    def complete(self, connection: SSL.Connection) -> None:
+        """Learn the peer's own certificate from the chain as built, if verifying it stopped above that."""
+        if 0 not in self.chain:
+            built = connection.get_verified_chain(as_cryptography=True) or []
+            self.chain |= {depth: each.public_bytes(Encoding.DER) for depth, each in enumerate(built)}
 
     @property
     def presented(self) -> tuple[bytes, ...]:
@@ -256,11 +264,24 @@ def _x509(certificate: cx509.Certificate) -> X509:
     return X509.from_cryptography(certificate)
 
 
+class _Connection(SSL.Connection):
+    """Ends when the peer sends a fatal alert after the handshake, as TLS 1.3 masters refuse a certificate.
+
+    OpenSSL counts that as received shutdown, for which mitmproxy (12.2) takes it that its upper layers know
+    already; they never do, and the agent waits for its read timeout of ten minutes.
+    """
+
+    watch: Watch
+
+    def get_shutdown(self) -> int:
+        state: int = super().get_shutdown()
+        return state & ~SSL.RECEIVED_SHUTDOWN if self.watch.alert_by == "peer" else state
+
+
 def agent_connection(context: SSL.Context) -> tuple[SSL.Connection, Watch]:
     """A connection to meet an agent on."""
-    connection, watch = SSL.Connection(context), Watch()
+    connection, watch = _watched(context)
     connection.set_verify(SSL.VERIFY_PEER, _verifier(watch, tolerant=True, name=None))
-    connection.set_info_callback(_listener(watch))
     connection.set_accept_state()
     return connection, watch
 
@@ -271,12 +292,18 @@ def master_connection(context: SSL.Context, name: str, sni: str | None, *, lends
     An unknown revocation state (no CRL, or an expired one) is passed over only when no identity is lent:
     then a bootstrap can still be seen.
     """
-    connection, watch = SSL.Connection(context), Watch()
+    connection, watch = _watched(context)
     connection.set_verify(SSL.VERIFY_PEER, _verifier(watch, tolerant=not lends, name=name))
-    connection.set_info_callback(_listener(watch))
     if sni and not sni.replace(".", "").isdigit() and ":" not in sni:
         connection.set_tlsext_host_name(sni.encode("idna"))
     connection.set_connect_state()
+    return connection, watch
+
+
+def _watched(context: SSL.Context) -> tuple[_Connection, Watch]:
+    connection = _Connection(context)
+    connection.watch = watch = Watch()
+    connection.set_info_callback(_listener(watch))
     return connection, watch
 
 
@@ -302,7 +329,11 @@ def _verifier(
 
 def _listener(watch: Watch) -> Callable[[SSL.Connection, int, int], None]:
     def listen(_connection: SSL.Connection, where: int, code: int) -> None:
-        if where & SSL.SSL_CB_ALERT and code & 0xFF:
+        if not where & SSL.SSL_CB_ALERT:
+            return
+        if code & 0xFF == 0:
+            watch.closed_by_peer |= bool(where & SSL.SSL_CB_READ)
+        else:
             watch.alert = ALERTS.get(code & 0xFF, f"alert {code & 0xFF}")
             watch.alert_by = "peer" if where & SSL.SSL_CB_READ else "proxy"
 

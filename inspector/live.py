@@ -217,7 +217,7 @@ class PuppetInspector:
 
     @staticmethod
     def _closed(watch: legs.Watch | None, *, close: bool) -> Closed:
-        if watch and watch.alert_by == "peer":
+        if watch and (watch.closed_by_peer or watch.alert_by == "peer"):
             return Closed(time.time(), "peer")
         return Closed(time.time(), "proxy" if close else None)
 
@@ -228,8 +228,9 @@ class PuppetInspector:
         if settings is None or data.is_dtls:
             return
         settings.material.refresh()
+        shown = settings.shown.refresh()
         self._warn_about(settings)
-        context = self._contexts.for_agent(settings.material, settings.shown.refresh())
+        context = self._contexts.for_agent(settings.material, shown)
         data.ssl_conn, watch = legs.agent_connection(context)
         self._agents[data.conn.id] = _Agent(watch)
 
@@ -239,6 +240,8 @@ class PuppetInspector:
         if state is None or self._recorder is None:
             return
         state.failed = True
+        if data.ssl_conn:
+            state.watch.complete(data.ssl_conn)
         leg = self._agent_leg(data.conn, state)
         watch = state.watch
         if watch.problems and watch.refused:
@@ -509,7 +512,8 @@ def _modes(specs: list[str]) -> list[Any]:
 
 
 def _not_the_default_proxy(record: logging.LogRecord) -> bool:
-    return ":8080" not in record.getMessage()
+    # Ours names its address; the default one has none. One that failed to start fails to stop, without a word.
+    return "failed to listen on *:" not in (text := record.getMessage()) and text != ""
 
 
 def _not_a_cancellation(record: logging.LogRecord) -> bool:

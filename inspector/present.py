@@ -13,7 +13,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from inspector.model import Exchange, Gap, Handshake
-from inspector.protocol import x509
+from inspector.protocol import documents, x509
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -270,9 +270,7 @@ def _message(mark: str, message: Message, document: Document | None) -> list[str
 
 
 def _document(document: Document) -> list[str]:
-    from inspector import public
-
-    text = json.dumps(public.document(document), indent=1, ensure_ascii=False)
+    text = json.dumps(documents.plain(document), indent=1, ensure_ascii=False)
     lines = text.splitlines()
     return lines if len(lines) <= 200 else [*lines[:200], f"... {len(lines) - 200} lines more: --json has them all"]
 

@@ -10,15 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from inspector.cli import addon_path
 from inspector.errors import InspectorError
 from inspector.puppetconf import split_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 START = 60.0
 """Seconds that mitmdump may take to listen (1.5 on an idle machine)."""
@@ -26,6 +25,15 @@ STOP = 20.0
 
 _LISTENS = "  listens on  "
 _MITMDUMP = "import sys; from mitmproxy.tools.main import mitmdump; sys.exit(mitmdump())"
+
+
+def addon_path() -> Path:
+    """The addon's file: in a checkout below addons/, in an installed wheel inside the package."""
+    here = Path(__file__).resolve().parent
+    for path in (here.parent / "addons" / "puppet.py", here / "addons" / "puppet.py"):
+        if path.is_file():
+            return path
+    raise InspectorError("The addon is missing from this installation.", "Install puppet-inspector again.")
 
 
 class Proxy:

@@ -5,15 +5,14 @@ Stable: keys are only ever added. Times are ISO 8601 UTC, durations seconds, byt
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from inspector import present
 from inspector.model import Exchange, Gap, Handshake
-from inspector.protocol import documents as d
 from inspector.protocol import x509
+from inspector.protocol.documents import plain
 from inspector.rules import rule_of
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def _exchange(step: Step, exchange: Exchange) -> dict[str, Any]:
             "method": request.method,
             "target": request.target,
             **_message(request),
-            "document": document(step.request),
+            "document": plain(step.request),
         },
         "response": None
         if response is None
@@ -147,7 +146,7 @@ def _exchange(step: Step, exchange: Exchange) -> dict[str, Any]:
             "status": response.status,
             "reason": response.reason,
             **_message(response),
-            "document": document(step.response),
+            "document": plain(step.response),
         },
     }
 
@@ -193,25 +192,3 @@ def _certificate(der: bytes) -> dict[str, Any]:
         "alt_names": certificate.alt_names,
         "fingerprint": certificate.fingerprint,
     }
-
-
-def document(value: d.Document | None) -> dict[str, Any] | None:
-    """A decoded body: its fields under ``"type"``, e.g. ``{"type": "Catalog", "name": ...}``."""
-    if value is None:
-        return None
-    plain = msgspec.to_builtins(value, enc_hook=_plain, builtin_types=(bytes,))
-    return {"type": type(value).__name__, **_without_der(plain)}
-
-
-def _plain(value: object) -> object:
-    return str(value)
-
-
-def _without_der(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _without_der(item) for key, item in value.items() if key != "der"}
-    if isinstance(value, list):
-        return [_without_der(item) for item in value]
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return value

@@ -169,11 +169,17 @@ def _plain_time(loader: _RubyLoader, node: yaml.Node) -> Any:
     return loader.construct_scalar(node)  # type: ignore[arg-type]
 
 
+def _short_number(loader: _RubyLoader, node: yaml.ScalarNode) -> Any:
+    # PyYAML takes quadratic time for 1:1:1:..., a number to the base of 60.
+    return loader.construct_yaml_int(node) if len(node.value) < 100 else loader.construct_scalar(node)
+
+
 _RubyLoader.add_multi_constructor("!ruby/", _ruby)
 _RubyLoader.add_multi_constructor("!", _ruby)
 _RubyLoader.add_multi_constructor("tag:ruby.yaml.org,2002:", _ruby)
 # Times stay text: Ruby's have nine digits and a space, which PyYAML reads as a date and we would lose.
 _RubyLoader.add_constructor("tag:yaml.org,2002:timestamp", _plain_time)
+_RubyLoader.add_constructor("tag:yaml.org,2002:int", _short_number)
 
 
 def _yaml(body: bytes) -> Any:
@@ -251,7 +257,9 @@ def _read_catalog_request(message: Message, body: bytes) -> Document:
     if content_type(message) not in ("", "application/x-www-form-urlencoded"):
         raise _Unreadable(f"a catalog is asked for with a form, not with {content_type(message)}")
     fields = dict(parse_qsl(message.query, keep_blank_values=True, errors="replace"))
-    fields |= dict(parse_qsl(text, keep_blank_values=True, errors="surrogateescape", max_num_fields=1000))
+    # Facts may hold bytes that are no UTF-8; nothing else may, it would break whoever prints it.
+    raw = dict(pair for pair in parse_qsl(text, keep_blank_values=True, errors="surrogateescape") if pair[0] == "facts")
+    fields |= dict(parse_qsl(text, keep_blank_values=True, errors="replace")) | raw
     return CatalogRequest(
         environment=fields.get("environment") or None,
         configured_environment=fields.get("configured_environment") or None,

@@ -6,6 +6,7 @@ own message. Field names are the wire's.
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import msgspec
@@ -242,3 +243,20 @@ type Document = (
     | Certificates
     | RevocationLists
 )
+
+
+def plain(document: Document | None) -> dict[str, Any] | None:
+    """A document as JSON-able structure, its kind under ``type``; DER left out, other bytes in Base64."""
+    if document is None:
+        return None
+    fields = msgspec.to_builtins(document, enc_hook=str, builtin_types=(bytes,))
+    cleaned: dict[str, Any] = _plain(fields)
+    return {"type": type(document).__name__} | cleaned
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items() if key != "der"}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value

@@ -226,8 +226,10 @@ def _request(block: bytes) -> CertificateRequest:
 def _extension_text(value: x509.ExtensionType) -> str:
     raw = value.value if isinstance(value, x509.UnrecognizedExtension) else b""
     # 4.x and later wrap the value in a DER UTF8String, 3.x sends the bare bytes.
-    if len(raw) >= 2 and raw[0] in (0x0C, 0x13, 0x16) and raw[1] == len(raw) - 2:
-        raw = raw[2:]
+    if len(raw) >= 2 and raw[0] in (0x0C, 0x13, 0x16):
+        long = raw[1] - 0x80 if raw[1] > 0x80 else 0  # octets of a length beyond 127
+        if int.from_bytes(raw[2 : 2 + long] if long else raw[1:2]) == len(raw) - 2 - long:
+            raw = raw[2 + long :]
     return raw.decode("utf-8", "replace")
 
 
@@ -321,6 +323,9 @@ def verify(
             (revocation, middle),
             ("leaf" if revocation == "chain" else revocation, at),
         ]
+        # A list that is out of date still says who was revoked when it was made.
+        made = [crl.last_update_utc.timestamp() for crl in lists if crl.issuer == certificates[0].issuer]
+        attempts += [("leaf", max(made))] if made and revocation != "none" else []
     for mode, when in attempts:
         problem = _first_problem(certificates, roots, lists, when, mode)
         if problem is None or (problem.code, problem.depth) in seen:

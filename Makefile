@@ -1,0 +1,39 @@
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-real check lint bench samples clean
+
+BIN := .venv/bin
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+demo: .venv/installed  ## the main job in an embedded lab: agent, proxy, master, and what the capture tells
+	$(BIN)/puppet-inspector demo
+
+test: .venv/installed  ## all tests that can run here (those with real Puppet need puppet-agent and puppetserver)
+	$(BIN)/pytest
+
+test-real: .venv/installed  ## install Debian's puppet-agent and puppetserver (root), and run the tests with them
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver
+	PUPPET_INSPECTOR_REAL=required $(BIN)/pytest tests/real
+
+check: lint test  ## format, lint, types, import contracts, tests
+
+lint: .venv/installed  ## everything of `check` but the tests
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/installed  ## a real steady-state run, direct and through the proxy, side by side (needs real Puppet)
+	$(BIN)/python -m tests.bench.steady_state
+
+samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
+	$(BIN)/python -m tests.real.record_samples
+
+clean:  ## take the virtual environment and caches away
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+
+.venv/installed: pyproject.toml constraints.txt
+	python=$$(.ci/find-python) && { [ -x $(BIN)/python ] || "$$python" -m venv .venv; }
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@

@@ -1,0 +1,118 @@
+"""What the master receives through the proxy is what it receives without, and so is what the agent gets."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.model import Exchange, Headers, Response
+from tests.e2e.conftest import records
+from tests.e2e.wire import Peer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.lab import Lab
+    from tests.e2e.conftest import Proxied
+
+BIG = os.urandom(3 * 2**20)
+
+
+def chunked(body: bytes, size: int = 1000) -> bytes:
+    parts = [body[at : at + size] for at in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def request(line: str, *headers: str, body: bytes = b"") -> bytes:
+    return "\r\n".join([f"{line} HTTP/1.1", *headers, "", ""]).encode() + body
+
+
+N = "Host: n"
+REQUESTS: dict[str, bytes] = {
+    "header order and case": request("GET /status/v1/simple", "zEBRA: 1", N, "accept: s", "X-Puppet-Version: 7"),
+    "repeated headers": request("GET /status/v1/simple", N, "X-A: 1", "X-B: 2", "X-A: 3"),
+    "double slash": request("HEAD /puppet/v3/file_bucket_file/sha256/ab12//srv/dst.txt?environment=production", N),
+    "trailing question mark": request("GET /production/certificate/ca?", N),
+    "trailing ampersand": request("GET /puppet/v3/node/n?environment=production&", N),
+    "percent encoding": request("GET /puppet/v3/file_content/modules/m/a%20b%2Fc%C3%A4?environment=a%2fb", N),
+    "dots": request("GET /puppet/v3/file_content/modules/m/../../x/./y", N),
+    "no accept": request("GET /puppet/v3/environments", N),
+    "body": request("PUT /puppet/v3/report/n", N, "Content-Type: application/json", "Content-Length: 3", body=b"{} "),
+    "binary": request("PUT /puppet/v3/file_bucket_file/md5/0", N, "Content-Length: 256", body=bytes(range(256))),
+    "empty body": request("POST /puppet-ca/v1/certificate_renewal", N, "Content-Length: 0"),
+    "big body": request("PUT /puppet/v3/report/n", N, f"Content-Length: {len(BIG)}", body=BIG),
+    "connection close": request("GET /status/v1/simple", N, "Connection: close"),
+}
+
+
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=list(REQUESTS))
+def test_the_master_receives_the_same(request_: bytes, lab: Lab, proxied: Proxied, capture: Path) -> None:
+    place = lab.agent("web1.lab.example", enrolled=True).place
+    head = request_.startswith(b"HEAD")
+    direct = Peer.of(lab.master_address, lab.master_name, place).send(request_, head=head)
+    with proxied(lab) as proxy:
+        through = Peer.of(proxy.address, lab.proxy_name, place).send(request_, head=head)
+    first, second = lab.master.received
+    assert second.request.method == first.request.method
+    assert second.request.target == first.request.target
+    assert second.request.headers == first.request.headers
+    assert second.request.body == first.request.body
+    assert second.certname == first.certname == "web1.lab.example"
+    assert (through.status, through.body) == (direct.status, direct.body)
+    assert without_date(through.headers) == without_date(direct.headers)
+    exchange = only(capture)
+    assert exchange.request.target.encode("latin-1") in request_
+    assert exchange.request.body == first.request.body
+    assert exchange.response
+    assert exchange.response.body == direct.body
+
+
+def only(capture: Path) -> Exchange:
+    (record,) = records(capture)
+    assert isinstance(record, Exchange)
+    return record
+
+
+def without_date(headers: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in headers if name != "Date"]
+
+
+@pytest.mark.parametrize("size", [10, 5 * 2**20])
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_answers_of_any_size_and_framing(size: int, framing: str, lab: Lab, proxied: Proxied, capture: Path) -> None:
+    body = os.urandom(size)
+    headers: Headers = (("Content-Type", "application/octet-stream"), ("x-LowerCase", "kept"))
+    if framing == "chunked":
+        headers += (("Transfer-Encoding", "chunked"),)
+    lab.master.instead["GET", "/puppet/v3/file_content/modules/m/f"] = Response(headers=headers, body=body, status=200)
+    place = lab.agent("web1.lab.example", enrolled=True).place
+    with proxied(lab) as proxy:
+        answer = Peer.of(proxy.address, lab.proxy_name, place).ask("GET", "/puppet/v3/file_content/modules/m/f")
+    assert answer.body == body
+    assert ("x-LowerCase", "kept") in answer.headers
+    response = only(capture).response
+    assert response
+    assert response.body == body
+
+
+def test_a_chunked_request_arrives_whole(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    place = lab.agent("web1.lab.example", enrolled=True).place
+    head = b"PUT /puppet/v3/report/web1.lab.example HTTP/1.1\r\nHost: n\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with proxied(lab) as proxy:
+        answer = Peer.of(proxy.address, lab.proxy_name, place).send(head + chunked(BIG))
+    assert answer.status == 200
+    assert lab.master.received[0].request.body == BIG
+    assert only(capture).request.body == BIG
+
+
+def test_expect_is_answered_by_the_proxy(lab: Lab, proxied: Proxied) -> None:
+    place = lab.agent("web1.lab.example", enrolled=True).place
+    head = request("PUT /puppet/v3/report/web1.lab.example", N, "Expect: 100-continue", "Content-Length: 2")
+    with proxied(lab) as proxy, Peer.of(proxy.address, lab.proxy_name, place).connect() as connection:
+        connection.sendall(head)
+        assert connection.recv(100).startswith(b"HTTP/1.1 100")
+        connection.sendall(b"{}")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    assert lab.master.received[0].request.body == b"{}"
