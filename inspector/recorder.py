@@ -63,7 +63,7 @@ class Recorder(threading.Thread):
         self._held = 0
         self._lost = 0
         self._trouble: str | None = None
-        self._last = time.monotonic()
+        self._active: dict[int, float] = {}
         self._tried = 0.0
 
     def put(self, item: Record | Connection, then: Then | None = None) -> None:
@@ -121,8 +121,10 @@ class Recorder(threading.Thread):
         elif isinstance(item, Handshake):
             self._capture.note(Connection(item.leg))
         record = self._capture.append(item)
-        self._last = time.monotonic()
         step = self._analyzer.feed(record)
+        if step.run:
+            # By the monotonic clock: records carry the wall clock, which may jump.
+            self._active[id(step.run)] = time.monotonic()
         self._say(present.line(step))
         for trouble in step.trouble:
             self._capture.append(Gap(time.time(), trouble))
@@ -170,11 +172,15 @@ class Recorder(threading.Thread):
 
     def _sum_up(self, ended: bool) -> None:
         """Tell the runs that fell silent without an end of their own."""
-        if not ended and time.monotonic() - self._last < QUIET:
+        now = time.monotonic()
+        due = {ident for ident, last in self._active.items() if ended or now - last >= QUIET}
+        if not due:
             return
         for run in self._analyzer.runs:
-            if self._told.get(id(run)) != _state(run) and (run.closed or ended or time.time() - run.ended >= QUIET):
+            if id(run) in due and self._told.get(id(run)) != _state(run):
                 self._tell(run)
+        for ident in due:
+            del self._active[ident]
 
     def _tell(self, run: Run) -> None:
         known = {(finding.rule, finding.message) for finding in run.findings}

@@ -1,0 +1,137 @@
+"""The addon's hooks, without a network: what a mistake of ours may do, and what other views get to see."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mitmproxy import http
+from mitmproxy.test import taddons, tflow
+from OpenSSL import SSL
+
+from inspector import legs, live
+from inspector.model import Exchange, Finding, Gap, Severity
+from inspector.recorder import Recorder
+from inspector.rules import all_rules
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from inspector.rules import Case
+
+
+@pytest.fixture
+def addon(tmp_path: Path) -> Iterator[live.PuppetInspector]:
+    """An addon that records, but does not listen."""
+    addon = live.PuppetInspector()
+    recorder = Recorder(tmp_path / "c.sqlite", lambda _line: None)
+    addon._recorder = recorder
+    with taddons.context():
+        recorder.start()
+        yield addon
+        if recorder.is_alive():
+            recorder.finish()
+
+
+def recorded(tmp_path: Path) -> list[Any]:
+    with Capture.open(tmp_path / "c.sqlite") as capture:
+        return list(capture.records())
+
+
+HOOKS = ("client_disconnected", "server_disconnected", "tls_failed_client", "tls_failed_server",
+         "responseheaders", "response", "error")  # fmt: skip
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_hook_that_fails_is_a_gap_and_not_an_exception(
+    hook: str, addon: live.PuppetInspector, tmp_path: Path
+) -> None:
+    getattr(addon, hook)(object())  # nothing that mitmproxy would pass: every attribute is missing
+    assert addon._recorder
+    addon._recorder.finish()
+    (gap,) = recorded(tmp_path)
+    assert isinstance(gap, Gap)
+    assert hook in gap.reason
+
+
+def test_a_record_is_what_was_sent(addon: live.PuppetInspector, tmp_path: Path) -> None:
+    flow = tflow.tflow(resp=True)
+    flow.request.headers = http.Headers(
+        [(b"X-Client-DN", b"CN=root"), (b"hOST", b"a"), (b"X-Client-Verify", b"SUCCESS")]
+    )
+    addon.requestheaders(flow)
+    assert flow.request.headers.fields == ((b"hOST", b"a"),)
+    addon.response(flow)
+    assert addon._recorder
+    addon._recorder.finish()
+    (exchange,) = recorded(tmp_path)
+    assert isinstance(exchange, Exchange)
+    assert [name for name, _ in exchange.request.headers] == ["X-Client-DN", "hOST", "X-Client-Verify"]
+    assert exchange.stripped == ("X-Client-DN", "X-Client-Verify")
+
+
+def test_findings_show_in_mitmproxys_own_views(addon: live.PuppetInspector, tmp_path: Path) -> None:
+    async def show() -> http.HTTPFlow:
+        flow = tflow.tflow(resp=True)
+        flow.request.path = "/puppet-ca/v1/certificate/ca"
+        addon._loop = asyncio.get_running_loop()
+        addon.response(flow)
+        until = time.monotonic() + 10
+        while not flow.comment and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        return flow
+
+    flow = asyncio.run(show())
+    assert flow.marked == ":warning:"
+    assert flow.comment.startswith("B01: the CA bundle was downloaded without verifying")
+
+
+def test_a_connection_by_another_way_is_refused(addon: live.PuppetInspector) -> None:
+    client = tflow.tclient_conn()
+    addon.client_connected(client)
+    assert client.error == live.REFUSED
+
+
+def test_a_late_alert_ends_the_connection() -> None:
+    connection = legs._Connection(SSL.Context(SSL.TLS_CLIENT_METHOD))
+    connection.watch = legs.Watch()
+    connection.set_shutdown(SSL.RECEIVED_SHUTDOWN)
+    assert connection.get_shutdown() & SSL.RECEIVED_SHUTDOWN
+    connection.watch.alert_by = "peer"
+    assert not connection.get_shutdown() & SSL.RECEIVED_SHUTDOWN
+
+
+def test_a_broken_rule_is_a_gap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import dataclasses
+
+    def broken(_case: Case) -> Iterator[str]:
+        raise RuntimeError("oh")
+        yield ""
+
+    rules = [dataclasses.replace(rule, look=broken) if rule.id == "B01" else rule for rule in all_rules()]
+    monkeypatch.setattr("inspector.analyzer.all_rules", lambda: rules)
+    addon = live.PuppetInspector()
+    lines: list[str] = []
+    addon._recorder = Recorder(tmp_path / "c.sqlite", lines.append)
+    addon._recorder.start()
+    addon.response(tflow.tflow(resp=True))
+    addon._recorder.finish()
+    exchange, gap = recorded(tmp_path)
+    assert isinstance(exchange, Exchange)
+    assert gap.reason == "rule B01 failed: RuntimeError('oh')"
+    assert any("stumbled" in line for line in lines)
+
+
+def test_an_error_is_red() -> None:
+    from inspector.analyzer import Step
+
+    flow = tflow.tflow()
+    step = Step(tflow)  # type: ignore[arg-type]
+    step.findings = [Finding("B10", Severity.ERROR, "expired\x1b[31m")]
+    live._annotate(flow, step)
+    assert flow.marked == ":red_circle:"
+    assert "\x1b" not in flow.comment

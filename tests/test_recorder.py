@@ -1,0 +1,157 @@
+"""The recorder keeps what it can, says what it can't, and never makes anybody wait."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import recorder as module
+from inspector.model import Exchange, Gap, Handshake, Leg
+from inspector.recorder import Recorder
+from inspector.sample import ca, catalog, crl, csr, not_issued, report, talk
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.model import Record
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "c.sqlite"
+
+
+def kept(path: Path) -> list[Record]:
+    with Capture.open(path) as capture:
+        return list(capture.records())
+
+
+def play(path: Path, *records: Record) -> list[str]:
+    lines: list[str] = []
+    recorder = Recorder(path, lines.append)
+    recorder.start()
+    for record in records:
+        recorder.put(record)
+    recorder.finish()
+    return lines
+
+
+def test_a_line_an_exchange_and_one_when_the_run_ends(path: Path) -> None:
+    lines = play(path, *talk(catalog(), report()))
+    assert len(lines) == 3
+    assert "catalog      POST catalog/~" in lines[0]
+    assert lines[2].startswith("== run 1 of node1.example (7.23.0): complete in")
+
+
+def test_a_run_without_an_end_is_summed_up_at_the_end(path: Path) -> None:
+    lines = play(path, *talk(ca(), crl(), csr(), not_issued()))
+    assert [line for line in lines if line.startswith("==")] == [lines[-1]]
+    assert "waiting" in lines[-1]
+
+
+def test_a_run_that_falls_silent_is_summed_up_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "QUIET", 0.3)
+    lines: list[str] = []
+    recorder = Recorder(path, lines.append)
+    recorder.start()
+    for record in talk(ca(), crl(), csr(), not_issued()):
+        recorder.put(record)
+    time.sleep(1.2)
+    assert sum(line.startswith("==") for line in lines) == 1
+    recorder.finish()
+    assert sum(line.startswith("==") for line in lines) == 1
+
+
+def test_a_failed_handshake_is_a_line(path: Path) -> None:
+    handshake = Handshake(
+        Leg("x", "agent", "192.0.2.1", 1), 1.0, "Certificate 'CN=a' is revoked", "certificate_revoked", "proxy"
+    )
+    lines = play(path, handshake)
+    assert "TLS refused: Certificate 'CN=a' is revoked (alert certificate_revoked from the proxy)" in lines[0]
+
+
+def test_an_existing_capture_is_continued(path: Path) -> None:
+    play(path, *talk(ca(), crl(), csr(), not_issued()))
+    lines = play(path, *talk(catalog(), report()))
+    assert [record.seq for record in kept(path)] == [1, 2, 3, 4, 5, 6]
+    assert sum(line.startswith("==") for line in lines) == 1
+
+
+def test_what_can_not_be_written_is_kept_and_the_gap_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flush, broken = Capture.flush, threading.Event()
+    broken.set()
+
+    def failing(self: Capture) -> None:
+        if broken.is_set():
+            raise sqlite3.OperationalError("database or disk is full")
+        flush(self)
+
+    monkeypatch.setattr(Capture, "flush", failing)
+    monkeypatch.setattr(module, "RETRY", 0.05)
+    lines: list[str] = []
+    recorder = Recorder(path, lines.append)
+    recorder.start()
+    recorder.put(talk(catalog())[0])
+    time.sleep(0.6)
+    broken.clear()
+    time.sleep(0.6)
+    recorder.finish()
+    exchange, gap = kept(path)
+    assert isinstance(exchange, Exchange)
+    assert isinstance(gap, Gap)
+    assert gap.lost == 0
+    assert "disk is full" in gap.reason
+    assert sum("can't be written" in line for line in lines) == 1
+
+
+def test_memory_is_bounded_and_what_is_lost_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flush, broken = Capture.flush, threading.Event()
+    broken.set()
+
+    def failing(self: Capture) -> None:
+        if broken.is_set():
+            raise sqlite3.OperationalError("database or disk is full")
+        flush(self)
+
+    monkeypatch.setattr(Capture, "flush", failing)
+    monkeypatch.setattr(module, "RETRY", 0.05)
+    monkeypatch.setattr(module, "MEMORY", 3000)
+    recorder = Recorder(path, lambda _line: None)
+    recorder.start()
+    records = talk(*[catalog()] * 6)
+    recorder.put(records[0])
+    time.sleep(0.5)
+    for record in records[1:]:
+        recorder.put(record)
+    time.sleep(0.5)
+    broken.clear()
+    time.sleep(0.5)
+    recorder.finish()
+    written = kept(path)
+    gap = next(record for record in written if isinstance(record, Gap))
+    assert gap.lost > 0
+    assert gap.lost + sum(isinstance(record, Exchange) for record in written) == 6
+
+
+def test_putting_never_waits_for_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def hanging(_self: Capture) -> None:
+        entered.set()
+        release.wait(30)
+
+    monkeypatch.setattr(Capture, "flush", hanging)
+    recorder = Recorder(path, lambda _line: None)
+    recorder.start()
+    recorder.put(talk(catalog())[0])
+    assert entered.wait(10)
+    for record in talk(*[catalog()] * 50):
+        recorder.put(record)  # would hang here, and pytest-timeout would say so
+    assert not release.is_set()
+    release.set()
+    recorder.finish()
