@@ -30,7 +30,7 @@ def addon(tmp_path: Path) -> Iterator[live.PuppetInspector]:
     addon = live.PuppetInspector()
     recorder = Recorder(tmp_path / "c.sqlite", lambda _line: None)
     addon._recorder = recorder
-    with taddons.context():
+    with taddons.context():  # type: ignore[no-untyped-call]
         recorder.start()
         yield addon
         if recorder.is_alive():
