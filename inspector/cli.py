@@ -13,7 +13,7 @@ from inspector import __version__
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from inspector.analyzer import Analyzer, Step
     from inspector.model import Finding
@@ -194,7 +194,9 @@ def _check(arguments: argparse.Namespace) -> int:
             for line in present.finding(finding, rule_of(finding.rule), run, number):
                 print(line)
         findings = [finding for _, _, finding in found]
-        print(present.counts(findings) or "nothing deviates")
+        for analyzer in analyzers:
+            _print_reasons(analyzer)
+        print(present.counts(findings) or "nothing deviates from the protocol")
     if arguments.fail_on == "never":
         return 0
     limit = Severity(arguments.fail_on).rank
@@ -280,38 +282,47 @@ def _tell(capture: Path, *, as_json: bool) -> int:
     if not rows:
         print(f"There are no runs in {capture}.")
         return 0
-    _print_rows(present.RUN_COLUMNS, rows)
+    _print_rows(present.RUN_COLUMNS, rows, below="phases")
     findings: list[Finding] = [finding for run in analyzer.runs for finding in run.findings]
-    for number, run in enumerate(analyzer.runs, 1):
-        if (reason := present.why(run)) is not None:
-            print(f"run {number} {run.outcome}: {reason}")
+    _print_reasons(analyzer)
     if findings:
         print(f"{present.counts(findings)}: puppet-inspector check {capture}")
     return 0
+
+
+def _print_reasons(analyzer: Analyzer) -> None:
+    from inspector import present
+
+    for number, run in enumerate(analyzer.runs, 1):
+        if (reason := present.why(run)) is not None:
+            print(f"run {number} {run.outcome}: {reason}")
 
 
 def _print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def _print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table: drawn on a terminal, tab-separated in a pipe."""
+def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> None:
+    """A table: drawn on a terminal, tab-separated in a pipe. The long column ``below`` gets lines of its own."""
     if not sys.stdout.isatty():
         print("\t".join(columns))
         for row in rows:
             print("\t".join(row))
         return
-    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    shown = [at for at, column in enumerate(columns) if column != below]
+    for at in shown:
+        table.add_column(columns[at], no_wrap=at != shown[-1], overflow="ellipsis" if at != shown[-1] else "fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+        table.add_row(*(Text(row[at]) for at in shown))
+    console = Console()
+    console.print(table)
+    for row in rows if below else ():
+        console.print(Text(f"run {row[0]}: {row[columns.index(below)]}", style="dim"), soft_wrap=False)
 
 
 if __name__ == "__main__":

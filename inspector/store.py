@@ -92,11 +92,11 @@ class Capture:
         if not path.is_file():
             raise CaptureError(f"There is no capture at {path}.", "Give the path of a file that a proxy wrote.")
         resolved = path.resolve().as_uri()
-        # In a directory that we may not write (an installed sample) SQLite can't make its -shm file;
-        # without a -wal file nobody is writing, so the file can be read as it is.
+        # Without a -wal file nobody is writing: the file is read as it is, and nothing is left beside it
+        # (nor need the directory be writable, as SQLite's -shm file would want).
         options = ["mode=ro"]
         if not path.with_name(path.name + "-wal").exists():
-            options.append("mode=ro&immutable=1")
+            options.insert(0, "mode=ro&immutable=1")
         failure: sqlite3.Error | None = None
         for option in options:
             try:
@@ -120,7 +120,8 @@ class Capture:
         """
         path = Path(path)
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in reversed((path.parent, *path.parent.parents)):
+                folder.mkdir(mode=0o700, exist_ok=True)  # with ``parents`` only the last one would be closed
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             if stat.S_IMODE(path.stat().st_mode) != 0o600:
                 path.chmod(0o600)
