@@ -64,7 +64,7 @@ class Analyzer:
     def number(self, run: Run | None) -> int | None:
         """A run's number as the command line and the JSON show it."""
         for number, each in enumerate(self.runs, 1):
-            if each is run:
+            if run is not None and each.seqs is run.seqs:  # one that was absorbed shares its run's
                 return number
         return None
 
@@ -76,8 +76,10 @@ class Analyzer:
         self._place(step)
         self._ask(On.EXCHANGE if isinstance(record, Exchange) else On.HANDSHAKE, step, step.run)
         if step.run is not None:
-            if step.run.closed:
-                step.findings += self.judge(step.run, keep=True)
+            while self._segmenter.over:
+                over = self._segmenter.over.pop(0)
+                found = self.judge(over, keep=True, trouble=step.trouble)
+                step.findings += found if over is step.run else []
             self._ledger.remember(step.run, step)
         return step
 
@@ -89,9 +91,10 @@ class Analyzer:
                 self.judge(run, keep=True)
         return self.runs
 
-    def judge(self, run: Run, *, keep: bool = False) -> list[Finding]:
-        """What the rules that look at a whole run say of it as it is now. ``keep`` makes that final."""
-        step = Step(record=None, run=run)  # type: ignore[arg-type]
+    def judge(self, run: Run, *, keep: bool = False, trouble: list[str] | None = None) -> list[Finding]:
+        """What the rules that look at a whole run say of it as it is now. ``keep`` makes that final;
+        mistakes of our own are added to ``trouble``."""
+        step = Step(record=None, run=run, trouble=[] if trouble is None else trouble)  # type: ignore[arg-type]
         self._ask(On.RUN_END, step, run, keep=keep)
         return step.findings
 

@@ -18,14 +18,13 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cryptography import x509 as cx509
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
 from inspector import legs, options, present, transfer
-from inspector.errors import IdentityError, InspectorError
-from inspector.model import Closed, Connection, Gap, Handshake, Identity, Leg
-from inspector.protocol import x509
+from inspector.ends import AgentEnd, MasterEnd, closed
+from inspector.errors import InspectorError
+from inspector.model import Connection, Gap, Handshake
 from inspector.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
     from inspector.analyzer import Step
-    from inspector.identity import Credentials
 
 ctx: Any = _untyped
 """mitmproxy's context; its option and addon managers carry no types."""
@@ -51,35 +49,6 @@ CLAIMS = re.compile(r"x-client-(verify|dn|cert)|x-ssl-.*|ssl-client-.*", re.IGNO
 
 
 REFUSED = "this proxy serves Puppet agents only"
-SILENT = (
-    "the master closed the connection right after the handshake, before it answered anything: "
-    "it may have refused the agent's certificate"
-)
-
-
-@dataclass(slots=True)
-class _Agent:
-    """What we know of one connection from an agent."""
-
-    watch: legs.Watch
-    leg: Leg | None = None
-    lent: Credentials | None = None
-    identity: Identity | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    decided: bool = False
-    close: bool = False
-    """The last message on it asked for the connection to be closed."""
-    failed: bool = False
-
-
-@dataclass(slots=True)
-class _Master:
-    """What we know of one connection to the master."""
-
-    watch: legs.Watch
-    agent: _Agent | None
-    answered: bool = False
-    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -122,8 +91,8 @@ class PuppetInspector:
         self._settings: options.Settings | None = None
         self._contexts = legs.Contexts()
         self._recorder: Recorder | None = None
-        self._agents: dict[str, _Agent] = {}
-        self._masters: dict[str, _Master] = {}
+        self._agents: dict[str, AgentEnd] = {}
+        self._masters: dict[str, MasterEnd] = {}
         self._tees: dict[tuple[str, str], _Tee] = {}
         self._sent: dict[str, tuple[Any, tuple[str, ...]]] = {}
         self._warned: set[str] = set()
@@ -167,12 +136,13 @@ class PuppetInspector:
             await self._listen(server, settings)
         if ctx.options.connection_strategy != "lazy":
             logging.error("connection_strategy must be lazy: the master's leg waits for the agent's certificate.")
-        addresses = list(dict.fromkeys(f"{host}:{port}" for host, port, *_ in server.listen_addrs()))
+        addresses = list(dict.fromkeys(options.address(*each[:2]) for each in server.listen_addrs()))
         for text in options.introduction(settings, addresses):
             self._say(text)
 
     async def _listen(self, server: Any, settings: options.Settings) -> None:
-        mode = [f"reverse:https://{settings.master_address}@{settings.listen_address}"]
+        host, port = settings.listen
+        mode = [f"reverse:https://{settings.master_address}@{host}:{port}"]  # an IPv6 address without brackets
         ctx.options.update(mode=mode)
         # The update runs as a task of its own; this one waits for it, and then has nothing to do.
         if server is not None:
@@ -203,23 +173,15 @@ class PuppetInspector:
         state = self._agents.pop(client.id, None)
         if self._recorder is None or self._settings is None or client.error == REFUSED:
             return
-        leg = transfer.leg_of(client) if state is None else self._agent_leg(client, state)
-        self._recorder.put(
-            Connection(leg, self._closed(state.watch if state else None, close=bool(state and state.close)))
-        )
+        leg = state.leg(client) if state else transfer.leg_of(client)
+        end = closed(state.watch if state else None, close=bool(state and state.close))
+        self._recorder.put(Connection(leg, end))
 
     @_guarded
     def server_disconnected(self, data: ServerConnectionHookData) -> None:
         state = self._masters.pop(data.server.id, None)
         if self._recorder and state:
-            leg = self._master_leg(data.server, state)
-            self._recorder.put(Connection(leg, self._closed(state.watch, close=False)))
-
-    @staticmethod
-    def _closed(watch: legs.Watch | None, *, close: bool) -> Closed:
-        if watch and (watch.closed_by_peer or watch.alert_by == "peer"):
-            return Closed(time.time(), "peer")
-        return Closed(time.time(), "proxy" if close else None)
+            self._recorder.put(Connection(state.leg(data.server), closed(state.watch, close=False)))
 
     # -- the agent's leg ----------------------------------------------------------------------------
 
@@ -232,55 +194,15 @@ class PuppetInspector:
         self._warn_about(settings)
         context = self._contexts.for_agent(settings.material, shown)
         data.ssl_conn, watch = legs.agent_connection(context)
-        self._agents[data.conn.id] = _Agent(watch)
+        self._agents[data.conn.id] = AgentEnd(watch, shown)
 
     @_guarded
     def tls_failed_client(self, data: tls.TlsData) -> None:
         state = self._agents.get(data.conn.id)
-        if state is None or self._recorder is None:
-            return
-        state.failed = True
-        if data.ssl_conn:
-            state.watch.complete(data.ssl_conn)
-        leg = self._agent_leg(data.conn, state)
-        watch = state.watch
-        if watch.problems and watch.refused:
-            worst = next(problem for problem in watch.problems if not problem.undecided)
-            reason = str(worst)
-        else:
-            reason = self._why_the_agent_left(watch, leg, data.conn.error or "")
-        self._recorder.put(
-            Handshake(
-                leg,
-                time.time(),
-                reason,
-                watch.alert,
-                "agent" if watch.alert_by == "peer" else watch.alert_by,
-                tuple(str(problem) for problem in watch.problems),
-            )
-        )
-
-    def _why_the_agent_left(self, watch: legs.Watch, leg: Leg, error: str) -> str:
-        """What an agent prints when it sends this alert, as far as the alert says it."""
-        assert self._settings  # noqa: S101 - there are no connections without settings
-        shown = self._settings.shown.credentials.chain[0]
-        leaf = x509.certificate(shown)
-        if leg.sni and not x509.names_match(leaf, leg.sni):
-            names = ", ".join(leaf.alt_names) or leaf.subject
-            return f"Server hostname '{leg.sni}' did not match server certificate; expected one of {names}"
-        match watch.alert:
-            case "unknown_ca":
-                return (
-                    f"certificate verify failed [unable to get local issuer certificate for {leaf.subject}]: "
-                    "the agent trusts another CA, or holds no CRL of one in the chain"
-                )
-            case "certificate_expired":
-                return f"the agent finds {leaf.subject}, its CA or a CRL of theirs expired; verify time is synchronized"
-            case "certificate_revoked":
-                return f"Certificate '{leaf.subject}' is revoked"
-            case None | "close_notify":
-                return f"the agent left during the handshake: {error}" if error else "the agent left"
-        return f"the agent refused the proxy's certificate ({watch.alert})"
+        if state and self._recorder:
+            if data.ssl_conn:
+                state.watch.complete(data.ssl_conn)
+            self._recorder.put(state.refused(data.conn, data.conn.error or ""))
 
     # -- the master's leg ---------------------------------------------------------------------------
 
@@ -291,7 +213,7 @@ class PuppetInspector:
         settings.material.refresh()
         agent = self._agents.get(data.context.client.id)
         if agent:
-            self._decide(agent)
+            agent.decide(settings.source)
         lent = agent.lent if agent else None
         # The name that is verified is never what the agent asked for: any certificate of the fleet could pose
         # as the master under its own name. SNI is that name, or nothing: Jetty answers 400 "Host does not
@@ -300,57 +222,17 @@ class PuppetInspector:
         data.conn.sni = name if asked is None or asked.lower() == name.lower() else None
         context = self._contexts.for_master(settings.material, lent)
         data.ssl_conn, watch = legs.master_connection(context, name, data.conn.sni, lends=lent is not None)
-        self._masters[data.conn.id] = _Master(watch, agent)
-
-    def _decide(self, agent: _Agent) -> None:
-        """Choose as whom to speak to the master, once a connection. Fails closed: as nobody."""
-        if agent.decided or self._settings is None:
-            return
-        agent.decided = True
-        source, watch = self._settings.source, agent.watch
-        if not watch.chain:
-            agent.identity = Identity(source.mode)
-            return
-        agent.identity = Identity(source.mode, reason="the agent's certificate could not be verified")
-        if not watch.verified:
-            reasons = "; ".join(str(problem) for problem in watch.problems)
-            agent.identity = Identity(source.mode, reason=f"its certificate could not be verified: {reasons}")
-            return
-        certificate = cx509.load_der_x509_certificate(watch.chain[0])
-        certname = x509.common_name(certificate.subject) or ""
-        try:
-            agent.lent = source.lend(certificate, certname)
-            agent.headers = source.headers(certificate)
-        except IdentityError as error:
-            agent.identity = Identity(source.mode, reason=str(error))
-            return
-        known = agent.lent is not None or bool(agent.headers)
-        agent.identity = Identity(source.mode, certname if known else None)
+        self._masters[data.conn.id] = MasterEnd(watch, agent)
 
     @_guarded
     def tls_failed_server(self, data: tls.TlsData) -> None:
         state = self._masters.get(data.conn.id)
-        if state:
-            self._master_refused(data.conn, state, data.conn.error or "")
+        if state and self._settings:
+            self._put(state.refused(data.conn, self._settings.master_name, data.conn.error or ""))
 
-    def _master_refused(self, server: connection.Connection, state: _Master, error: str) -> None:
-        if self._recorder is None or self._settings is None or state.failed:
-            return
-        state.failed = True
-        watch, name = state.watch, self._settings.master_name
-        if watch.wrong_name:
-            reason = f"Server hostname '{name}' did not match server certificate; expected one of {watch.wrong_name}"
-        elif watch.problems:
-            reason = str(watch.problems[0])
-        elif watch.alert_by == "peer":
-            reason = f"the master refused the connection with the alert {watch.alert}"
-        else:
-            reason = error
-        leg = self._master_leg(server, state)
-        by = "master" if watch.alert_by == "peer" else watch.alert_by
-        self._recorder.put(
-            Handshake(leg, time.time(), reason, watch.alert, by, tuple(str(problem) for problem in watch.problems))
-        )
+    def _put(self, handshake: Handshake | None) -> None:
+        if handshake and self._recorder:
+            self._recorder.put(handshake)
 
     # -- exchanges ----------------------------------------------------------------------------------
 
@@ -362,7 +244,7 @@ class PuppetInspector:
         for name in dict.fromkeys(claims):
             del flow.request.headers[name]
         if agent and self._settings:
-            self._decide(agent)
+            agent.decide(self._settings.source)
             for name, value in agent.headers:
                 flow.request.headers.add(name, value)
         if _long(flow.request):
@@ -383,10 +265,8 @@ class PuppetInspector:
     @_guarded
     def error(self, flow: http.HTTPFlow) -> None:
         master = self._masters.get(flow.server_conn.id)
-        established = master and not master.answered and flow.server_conn.timestamp_tls_setup
-        if master and established and (master.watch.alert_by == "peer" or (master.agent and master.agent.lent)):
-            # TLS 1.3: the master's refusal of the agent's certificate comes after the handshake.
-            self._master_refused(flow.server_conn, master, SILENT)
+        if master and self._settings:
+            self._put(master.late_refusal(flow.server_conn, self._settings.master_name))
         self._record(flow)
 
     def _record(self, flow: http.HTTPFlow) -> None:
@@ -396,8 +276,8 @@ class PuppetInspector:
         self._restore(flow)
         exchange = transfer.exchange_of(
             flow,
-            self._agent_leg(flow.client_conn, state) if state else None,
-            self._master_leg(flow.server_conn, master) if master else None,
+            state.leg(flow.client_conn) if state else None,
+            master.leg(flow.server_conn) if master else None,
         )
         fields, stripped = self._sent.pop(flow.id, (flow.request.headers.fields, ()))
         request = dataclasses.replace(exchange.request, headers=transfer.headers_of(http.Headers(fields)))
@@ -424,31 +304,6 @@ class PuppetInspector:
             message.raw_content = tee.body
             if tee.size > KEEP:
                 self.gap(f"a {side} body of {tee.size} bytes is kept up to its first {KEEP} bytes only")
-
-    # -- legs ---------------------------------------------------------------------------------------
-
-    def _agent_leg(self, client: connection.Connection, state: _Agent) -> Leg:
-        assert self._settings  # noqa: S101 - there are no connections without settings
-        if state.leg is not None and state.leg.secured is not None:
-            return state.leg
-        leg = transfer.leg_of(client)
-        state.leg = dataclasses.replace(
-            leg,
-            resumed=False if leg.secured else None,
-            peer_chain=state.watch.presented,
-            own_chain=self._settings.shown.credentials.ders,
-        )
-        return state.leg
-
-    def _master_leg(self, server: connection.Connection, state: _Master) -> Leg:
-        leg = transfer.leg_of(server)
-        lent = state.agent.lent if state.agent else None
-        return dataclasses.replace(
-            leg,
-            resumed=False if leg.secured else None,
-            peer_chain=leg.peer_chain or state.watch.presented,
-            own_chain=lent.ders if lent else (),
-        )
 
     # -- telling ------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import socket
 import time
 from dataclasses import dataclass, field
@@ -79,11 +80,11 @@ class Settings:
 
     @property
     def master_address(self) -> str:
-        return _address(*self.master)
+        return address(*self.master)
 
     @property
     def listen_address(self) -> str:
-        return _address(*self.listen)
+        return address(*self.listen)
 
     @property
     def shown_name(self) -> str:
@@ -112,7 +113,7 @@ def settle(given: Any, *, own_mode: bool) -> Settings:
     shown = legs.Shown(certificate, key)
     identity_text = given.puppet_identity or f"keys:{conf.ssldir}"
     listen = split_address(given.puppet_listen) if given.puppet_listen else ("127.0.0.1", puppetconf.PORT)
-    port_given = given.puppet_listen.rpartition(":")[2].isdigit() if given.puppet_listen else False
+    port_given = bool(given.puppet_listen) and split_address(given.puppet_listen, 0)[1] != 0
     if not own_mode:
         listen = _free(listen, port_given=port_given)
     now = time.time()
@@ -172,7 +173,7 @@ def _free(listen: tuple[str, int], *, port_given: bool) -> tuple[str, int]:
         except OSError as error:
             reason = error.strerror or str(error)
     raise InspectorError(
-        f"The proxy can't listen on {_address(host, first)}: {reason}.",
+        f"The proxy can't listen on {address(host, first)}: {reason}.",
         "Choose another address with puppet_listen=HOST:PORT.",
     )
 
@@ -186,11 +187,13 @@ def capture_path(text: str) -> Path:
         # Our own directory: nobody else needs to see what agents and master say.
         with contextlib.suppress(OSError):
             path.chmod(0o700)
-    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    return path / f"{stamp[:-8]}Z.sqlite"
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
+    names = itertools.chain([f"{stamp}.sqlite"], (f"{stamp}-{number}.sqlite" for number in itertools.count(2)))
+    return next(path / name for name in names if not (path / name).exists())
 
 
-def _address(host: str, port: int) -> str:
+def address(host: str, port: int) -> str:
+    """``HOST:PORT``, an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inspector.rules import Rule
     from inspector.runs import Run
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 WIDTH = 46
 """Characters of a path that a console line shows."""
@@ -134,7 +134,7 @@ def _asides(step: Step) -> list[str]:
 def handshake(record: Handshake) -> str:
     """A failed handshake in one sentence."""
     who = {"agent": "the agent", "proxy": "the proxy", "master": "the master", None: "nobody"}[record.alert_by]
-    alert = f" (alert {record.alert} from {who})" if record.alert else ""
+    alert = f" (alert {clean(record.alert)} from {who})" if record.alert else ""
     return f"{clean(record.reason)}{alert}"
 
 
@@ -143,7 +143,7 @@ def identity(lent: Identity | None) -> str:
     if lent is None:
         return "not known"
     if lent.certname:
-        return f"{clean(lent.certname)} ({lent.mode})"
+        return f"{clean(lent.certname)} ({clean(lent.mode)})"
     return f"nobody ({clean(lent.reason)})" if lent.reason else "nobody"
 
 
@@ -276,7 +276,7 @@ def _document(document: Document) -> list[str]:
 
 
 def _leg(leg: Leg) -> list[str]:
-    secured = f"{leg.tls_version or 'TLS'} {leg.cipher or ''}".strip() if leg.secured else "not established"
+    secured = clean(f"{leg.tls_version or 'TLS'} {leg.cipher or ''}".strip()) if leg.secured else "not established"
     lines = [f"  {clean(leg.address or '?')}:{leg.port or '?'}, {secured}, SNI {clean(leg.sni or 'none')}"]
     for title, chain in (("it showed", leg.peer_chain), ("it was shown", leg.own_chain)):
         for der in chain:

@@ -64,11 +64,16 @@ class Proxy:
             command += ["--set", f"{name}={value}"]
         self.process = subprocess.Popen(
             [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            text=True, errors="replace",
+            text=True, errors="replace", start_new_session=True,  # Ctrl-C is the agent's; we end in order
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, name="proxy output", daemon=True)
         self._reader.start()
-        if not self._listening.wait(START) or not self.address[0]:
+        try:
+            started = self._listening.wait(START) and self.address[1]
+        except BaseException:  # a signal, say: nothing of ours stays behind
+            self.__exit__()
+            raise
+        if not started:
             self.__exit__()
             raise InspectorError("The proxy did not start.", "\n  ".join(self.lines[-5:]))
         return self
@@ -78,7 +83,7 @@ class Proxy:
         for line in self.process.stdout:
             line = line.rstrip("\n")
             self.lines.append(line)
-            if line.startswith(_LISTENS) and not self._listening.is_set():
+            if line.startswith(_LISTENS) and not line.endswith(" nothing"):
                 self.address = split_address(line.removeprefix(_LISTENS).split(",")[0])
                 self._listening.set()
             self._say(line)

@@ -1,7 +1,7 @@
 """What this host's puppet.conf says, as far as the proxy needs it.
 
-Reads the usual places; interpolates ``$confdir``, ``$vardir`` and ``$ssldir``. It does not ask Puppet (a
-Ruby start takes seconds) and knows none of its other settings.
+Reads the usual places; interpolates ``$confdir``, ``$vardir``, ``$ssldir`` and the other settings it knows. It
+does not ask Puppet (a Ruby start takes seconds).
 """
 
 from __future__ import annotations
@@ -11,20 +11,47 @@ import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inspector.errors import InspectorError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 PORT = 8140
 
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where one way of packaging Puppet keeps its files."""
+
+    confdir: str
+    vardir: str
+    ssldirs: tuple[str, ...]
+    cadirs: tuple[str, ...]
+    root: bool = True
+    """For root (and the services); other users have places of their own."""
+
+
 _PLACES = (
-    # confdir, vardir, ssldirs (Debian's packages keep them apart)
-    ("/etc/puppetlabs/puppet", "/opt/puppetlabs/puppet/cache", ("$confdir/ssl",)),
-    ("/etc/puppet", "/var/lib/puppet", ("/var/lib/puppet/ssl", "$confdir/ssl")),
-    ("~/.puppetlabs/etc/puppet", "~/.puppetlabs/opt/puppet/cache", ("$confdir/ssl",)),
-)
+    # the official packages of Puppet 4 and later, and OpenVox
+    _Place(
+        "/etc/puppetlabs/puppet", "/opt/puppetlabs/puppet/cache", ("$confdir/ssl",),
+        ("/etc/puppetlabs/puppetserver/ca", "$ssldir/ca"),
+    ),
+    # Debian's packages, and the official ones of Puppet 3
+    _Place(
+        "/etc/puppet", "/var/cache/puppet", ("/var/lib/puppet/ssl", "$confdir/ssl"),
+        ("/etc/puppet/puppetserver/ca", "$ssldir/ca"),
+    ),
+    _Place("~/.puppetlabs/etc/puppet", "~/.puppetlabs/opt/puppet/cache", ("$confdir/ssl",), ("$ssldir/ca",), False),
+    _Place("~/.puppet/etc", "~/.puppet/cache", ("$confdir/ssl",), ("$ssldir/ca",), False),
+    _Place("~/.puppet", "~/.puppet/var", ("$confdir/ssl",), ("$ssldir/ca",), False),
+)  # fmt: skip
 _SECTIONS = ("agent", "main", "server", "master")
 _SETTING = re.compile(r"^\s*([A-Za-z_]+)\s*=\s*(.*?)\s*$")
 _SECTION = re.compile(r"^\s*\[(\w+)\]\s*$")
+_REFERENCE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +64,19 @@ class PuppetConf:
     port: int
     ssldir: Path
     certname: str
-    server_list: tuple[str, ...] = ()
+    server_list: tuple[tuple[str, int], ...] = ()
+    """Names and ports; the agent takes the first that answers."""
     ca_server: str | None = None
     report_server: str | None = None
+    ca_port: int | None = None
+    report_port: int | None = None
+    use_srv_records: bool = False
+    daemonize: bool = True
+    cadir: Path | None = None
+    """Where a CA of this host keeps its key: as configured, else the first usual place that has one."""
+    http_proxy: bool = False
+    """The agent reaches its master through an HTTP proxy."""
+    no_proxy: str = ""
 
     @property
     def ca(self) -> Path:
@@ -58,6 +95,29 @@ class PuppetConf:
         return self.ssldir / "private_keys" / f"{self.certname}.pem"
 
 
+_VALUED = frozenset({
+    "confdir", "vardir", "ssldir", "config", "certname", "server", "serverport", "server_list",
+    "ca_server", "ca_port", "report_server", "report_port", "http_proxy_host", "no_proxy",
+})  # fmt: skip
+_FLAGS = frozenset({"use_srv_records", "daemonize"})
+
+
+def settings_of(command: Sequence[str]) -> dict[str, str]:
+    """The settings among an agent's options (``--server X``, ``--server=X``); the last of each counts."""
+    settings: dict[str, str] = {}
+    words = iter(command)
+    for word in words:
+        if not word.startswith("--"):
+            continue
+        name, equals, value = word[2:].partition("=")
+        name = {"fqdn": "certname", "masterport": "serverport"}.get(name, name)
+        if name in _VALUED:
+            settings[name] = value if equals else next(words, "")
+        elif (flag := name.removeprefix("no-")) in _FLAGS:
+            settings[flag] = "false" if name.startswith("no-") else "true"
+    return settings
+
+
 def split_address(text: str, port: int = PORT) -> tuple[str, int]:
     """``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT`` as a pair. Raises InspectorError."""
     text = text.strip()
@@ -74,61 +134,153 @@ def split_address(text: str, port: int = PORT) -> tuple[str, int]:
     return host, int(tail) if colon else port
 
 
-def read(ssldir: str | Path | None = None, confdir: str | Path | None = None) -> PuppetConf:
-    """This host's settings. ``ssldir`` overrides the one that is found, ``confdir`` the usual places."""
-    places = _PLACES if confdir is None else ((str(confdir), "/var/lib/puppet", ("$confdir/ssl",)),)
-    if os.geteuid() != 0 and confdir is None:
-        places = (*places[2:], *places[:2])
-    expanded = [(Path(c).expanduser(), Path(v).expanduser(), s) for c, v, s in places]
-    conf, var, ssldirs = next((each for each in expanded if (each[0] / "puppet.conf").is_file()), expanded[0])
-    file = conf / "puppet.conf"
-    values = _parse(file) if file.is_file() else {}
+def read(
+    ssldir: str | Path | None = None,
+    confdir: str | Path | None = None,
+    given: Mapping[str, str] | None = None,
+) -> PuppetConf:
+    """This host's settings. Raises InspectorError.
 
-    def setting(*names: str) -> str | None:
-        for section in _SECTIONS:
-            for name in names:
-                if values.get(section, {}).get(name):
-                    return values[section][name]
-        return None
-
-    def path_of(text: str) -> Path:
-        text = re.sub(r"\$\{?confdir\}?", str(conf), text)
-        text = re.sub(r"\$\{?vardir\}?", setting("vardir") or str(var), text)
-        return Path(text).expanduser()
-
-    candidates = [path_of(each) for each in ssldirs]
-    default = next((each for each in candidates if each.is_dir()), candidates[0])
-    configured = setting("ssldir")
-    chosen = Path(ssldir).expanduser() if ssldir else path_of(configured) if configured else default
-    servers = tuple(each.strip() for each in (setting("server_list") or "").split(",") if each.strip())
-    port = _port(setting("serverport", "masterport"), file)
-    server, port = split_address(servers[0], port) if servers else (setting("server") or "puppet", port)
+    ``ssldir`` overrides the one that is found, ``confdir`` the usual places. ``given`` are settings from a
+    command line, which win over the file's: also ``confdir``, ``vardir`` and ``config`` (the file itself).
+    """
+    given = dict(given or {})
+    confdir = confdir or given.get("confdir")
+    place, conf = _place(Path(confdir).expanduser() if confdir else None)
+    file = Path(given["config"]).expanduser() if given.get("config") else conf / "puppet.conf"
+    values = _Values(given, _parse(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir})
+    configured = str(ssldir) if ssldir else values.get("ssldir")
+    chosen = Path(configured).expanduser() if configured else _default_ssldir(values, place)
+    values.defaults["ssldir"] = str(chosen)
+    port = _port(values.get("serverport", "masterport"), file) or PORT
+    listed = (each for each in (values.get("server_list") or "").split(",") if each.strip())
+    servers = tuple(split_address(each, port) for each in listed)
+    server, port = servers[0] if servers else (values.get("server") or "puppet", port)
+    proxy = (values.get("http_proxy_host") or "none").lower()
     return PuppetConf(
-        path=file if file.is_file() else None,
+        path=file if _is_file(file) else None,
         server=server,
         port=port,
         ssldir=chosen,
-        certname=_certname(chosen, setting("certname")),
+        certname=given.get("certname") or _certname(chosen, values.get("certname")),
         server_list=servers,
-        ca_server=setting("ca_server"),
-        report_server=setting("report_server"),
+        ca_server=values.get("ca_server"),
+        report_server=values.get("report_server"),
+        ca_port=_port(values.get("ca_port"), file, "ca_port"),
+        report_port=_port(values.get("report_port"), file, "report_port"),
+        use_srv_records=(values.get("use_srv_records") or "").lower() == "true",
+        daemonize=(values.get("daemonize") or "").lower() != "false",
+        cadir=_cadir(values, place),
+        http_proxy=proxy != "none",
+        no_proxy=values.get("no_proxy") or "",
     )
 
 
-def _port(text: str | None, file: Path) -> int:
+@dataclass(slots=True)
+class _Values:
+    """Settings by name: from the command line, else the file, else Puppet's defaults."""
+
+    given: Mapping[str, str]
+    sections: Mapping[str, Mapping[str, str]]
+    defaults: dict[str, str]
+
+    def get(self, *names: str) -> str | None:
+        """The first of these names that is set, interpolated; None if none is. Defaults do not count."""
+        for source in (self.given, *(self.sections.get(section, {}) for section in _SECTIONS)):
+            for name in names:
+                if source.get(name):
+                    return self.expand(source[name], name)
+        return None
+
+    def expand(self, text: str, *within: str) -> str:
+        """``text`` with its references filled in; what is not known, or refers to itself, stays as it is."""
+
+        def fill(found: re.Match[str]) -> str:
+            name = found[1] or found[2]
+            if name in within:
+                return found[0]
+            raw = next((s[name] for s in (self.given, *self.sections.values()) if s.get(name)), None)
+            raw = raw or self.defaults.get(name)
+            return self.expand(raw, name, *within) if raw else found[0]
+
+        return _REFERENCE.sub(fill, text)
+
+
+def _place(confdir: Path | None) -> tuple[_Place, Path]:
+    """The way in which this host's Puppet is packaged, and its confdir."""
+    ours, others = [p for p in _PLACES if p.root], [p for p in _PLACES if not p.root]
+    places = [*ours, *others] if os.geteuid() == 0 else [*others, *ours]
+    expanded = [(place, Path(place.confdir).expanduser()) for place in places]
+    if confdir is not None:
+        known = next((place for place, conf in expanded if conf == confdir), None)
+        return known or next((p for p, conf in expanded if p.root and conf.is_dir()), places[0]), confdir
+    with_file = next((each for each in expanded if _is_file(each[1] / "puppet.conf")), None)
+    return with_file or next((each for each in expanded if each[1].is_dir()), expanded[0])
+
+
+def _default_ssldir(values: _Values, place: _Place) -> Path:
+    """Where Puppet keeps its certificates unless told otherwise; the first that holds a key, else that exists."""
+    candidates = [Path(values.expand(each)).expanduser() for each in place.ssldirs]
+    if values.defaults["confdir"] != str(Path(place.confdir).expanduser()):
+        candidates.reverse()  # a confdir of one's own: what lies in it comes first
+    with_key = next((each for each in candidates if _keys(each)), None)
+    return with_key or next((each for each in candidates if each.is_dir()), candidates[0])
+
+
+def _cadir(values: _Values, place: _Place) -> Path | None:
+    if configured := values.get("cadir"):
+        return Path(configured).expanduser()
+    candidates = [Path(values.expand(each)).expanduser() for each in place.cadirs]
+    return next((each for each in candidates if _is_file(each / "ca_key.pem")), None)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a directory that we may not enter
+        return False
+
+
+def _keys(ssldir: Path) -> Sequence[Path]:
+    return sorted(ssldir.glob("private_keys/*.pem"))
+
+
+def _port(text: str | None, file: Path, name: str = "serverport") -> int | None:
     if text is None:
-        return PORT
+        return None
     if not (text.isdigit() and 0 < int(text) < 65536):
-        raise InspectorError(f"{file} gives the port {text!r}, which is none.", "Correct serverport.")
+        raise InspectorError(f"{file} gives the port {text!r}, which is none.", f"Correct {name}.")
     return int(text)
 
 
 def _certname(ssldir: Path, configured: str | None) -> str:
     """As configured if the ssldir knows that name, else whose key it holds; Puppet's default is the host's name."""
-    keys = sorted(ssldir.glob("private_keys/*.pem"))
-    if configured and (len(keys) != 1 or (ssldir / "private_keys" / f"{configured}.pem") in keys):
+    names = [key.stem for key in _keys(ssldir)]
+    if configured and (len(names) != 1 or configured in names):
         return configured
-    return keys[0].stem if len(keys) == 1 else configured or socket.getfqdn().lower()
+    if len(names) == 1:
+        return names[0]
+    own = [socket.getfqdn().lower(), _own_name()]
+    return configured or next((name for name in own if name in names), own[1])
+
+
+def _own_name() -> str:
+    """This host's name with its domain, as Facter finds it."""
+    name = socket.gethostname().lower().rstrip(".")
+    if "." in name:
+        return name
+    try:
+        canonical = socket.getaddrinfo(name, None, flags=socket.AI_CANONNAME)[0][3].lower()
+    except (OSError, UnicodeError):
+        canonical = ""
+    if canonical.startswith(f"{name}."):
+        return canonical
+    try:
+        text = Path("/etc/resolv.conf").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return name
+    domain = re.search(r"^(?:domain|search)[ \t]+(\S+)", text, re.MULTILINE)
+    return f"{name}.{domain[1].lower().rstrip('.')}" if domain and domain[1].strip(".") else name
 
 
 def _parse(file: Path) -> dict[str, dict[str, str]]:

@@ -293,7 +293,7 @@ class Run:
 
     def absorb(self, other: Run) -> None:
         """Take in an earlier stretch that turned out to be this run's own (it had no name yet)."""
-        self.seqs = sorted(self.seqs + other.seqs)
+        self.seqs[:] = sorted(self.seqs + other.seqs)
         for phase, span in other.spans.items():
             mine = self.spans.setdefault(phase, PhaseSpan(phase))
             mine.exchanges += span.exchanges
@@ -315,6 +315,8 @@ class Run:
         self.agent_version = self.agent_version or other.agent_version
         self.master_version = self.master_version or other.master_version
         self.dialect = self.dialect or other.dialect
+        # Whoever still holds the other one (a step) sees the whole.
+        other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
 
 
 @dataclass(slots=True)
@@ -396,6 +398,8 @@ class Segmenter:
     def __init__(self) -> None:
         self.runs: list[Run] = []
         """Every run in the order of its first step; also those that turn out to be a tool's calls."""
+        self.over: list[Run] = []
+        """Runs that were closed since somebody last emptied this list."""
         self._by_leg: dict[str, Run] = {}
 
     def place(self, step: Placed) -> Run | None:
@@ -415,10 +419,12 @@ class Segmenter:
 
     def _close(self, run: Run) -> None:
         run.closed = True
+        self.over.append(run)
         for other in self._open(run.certname):
             # A run of the same agent that had fallen silent before this one began is over.
             if other.key in (None, run.key) and other.ended <= run.started:
                 other.closed = True
+                self.over.append(other)
         self._by_leg = {leg: each for leg, each in self._by_leg.items() if not each.closed}
 
     def _open(self, certname: str | None) -> Iterator[Run]:

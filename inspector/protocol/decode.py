@@ -44,6 +44,10 @@ MAX_PLAIN = 64 * 2**20
 """Bytes that a body may have once its Content-Encoding is taken off. A catalog of 2,000 resources has 1 MB."""
 MAX_YAML = 16 * 2**20
 """PyYAML builds a tree of some 50 times the text's size."""
+MAX_YAML_DEPTH = 200
+"""PyYAML recurses in C: some ten thousand levels end the process."""
+MAX_YAML_NODES = 2_000_000
+"""Nodes of a document once its aliases are written out (600 bytes can stand for 10**9)."""
 MAX_TEXT = 4096
 """Characters of an error message that are kept."""
 
@@ -186,10 +190,32 @@ def _yaml(body: bytes) -> Any:
     if len(body) > MAX_YAML:
         raise _Unreadable(f"{len(body)} bytes of YAML, more than {MAX_YAML} are not read")
     try:
+        _bounded(_utf8(body))
         value = yaml.load(_utf8(body), Loader=_RubyLoader)  # noqa: S506 - derived from the safe loader
     except yaml.YAMLError as error:
         raise _Unreadable(f"no YAML: {' '.join(str(error).split())}") from error
     return _names(value)
+
+
+def _bounded(body: bytes) -> None:
+    """Refuse what is deep, large only by its aliases, or holds itself. Raises _Unreadable, yaml.YAMLError."""
+    total, sizes, begun = 0, dict[str | None, int](), list[tuple[str | None, int]]()
+    for event in yaml.parse(body, Loader=yaml.CSafeLoader):
+        match event:
+            case yaml.AliasEvent():  # of one that has not ended yet: it holds itself
+                total += sizes.get(event.anchor, MAX_YAML_NODES)
+            case yaml.ScalarEvent():
+                total += 1
+                sizes[event.anchor] = 1
+            case yaml.CollectionStartEvent():
+                begun.append((event.anchor, total))
+                sizes.pop(event.anchor, None)
+            case yaml.CollectionEndEvent():
+                anchor, before = begun.pop()
+                total += 1
+                sizes[anchor] = total - before
+        if len(begun) > MAX_YAML_DEPTH or total >= MAX_YAML_NODES:
+            raise _Unreadable("the YAML is nested too deeply or refers to itself too often")
 
 
 def _names(value: Any) -> Any:

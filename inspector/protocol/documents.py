@@ -7,6 +7,7 @@ own message. Field names are the wire's.
 from __future__ import annotations
 
 import base64
+import math
 from typing import Any
 
 import msgspec
@@ -246,17 +247,19 @@ type Document = (
 
 
 def plain(document: Document | None) -> dict[str, Any] | None:
-    """A document as JSON-able structure, its kind under ``type``; DER left out, other bytes in Base64."""
+    """A document as JSON-able structure, which one under ``kind``; DER left out, other bytes in Base64."""
     if document is None:
         return None
     fields = msgspec.to_builtins(document, enc_hook=str, builtin_types=(bytes,))
     cleaned: dict[str, Any] = _plain(fields)
-    return {"type": type(document).__name__} | cleaned
+    return {"kind": type(document).__name__} | cleaned
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items() if key != "der"}
+        return {str(key): _plain(item) for key, item in value.items() if key != "der" or not isinstance(item, bytes)}
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has none, YAML and msgpack have
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value

@@ -97,6 +97,14 @@ def test_the_next_free_port(lab: Lab, proxied: Proxied, tmp_path: Path) -> None:
         assert second.address[1] > first.address[1]
 
 
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="this machine has no IPv6")
+def test_on_an_ipv6_address(lab: Lab, proxied: Proxied) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    with proxied(lab, puppet_listen="[::1]") as proxy:
+        assert proxy.address[0] == "::1"
+        assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
+
+
 def test_zero_configuration(lab: Lab, tmp_path: Path, capture: Path) -> None:
     """puppet.conf alone: this host's own certificate is shown, and lent to this host's own agent."""
     host, port = lab.master_address

@@ -1,0 +1,299 @@
+"""``puppet-inspector provision``: a certificate for the proxy that agents trust, and whether they will.
+
+Where it can come from: this host's own certificate (nothing to do), the CA on this host (a command to run),
+or a CA directory whose key may be used (made here). Then the preflight says what an agent would say.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cryptography import x509 as cx509
+
+from inspector import identity, pki, preflight, present, puppetconf
+from inspector.errors import InspectorError
+from inspector.protocol import x509
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.puppetconf import PuppetConf
+
+type How = Literal["own", "ca", "cadir", "given"]
+"""This host's own certificate, one from the CA on this host, one made with a CA's key, or the one named."""
+
+LIFETIME = timedelta(days=30)
+"""Of a certificate made with ``--cadir``: the CA keeps no record of it, so it cannot be revoked by name."""
+
+_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+
+
+@dataclass(slots=True)
+class Result:
+    """What there is, what to do, and what agents will say to it."""
+
+    name: str
+    how: How
+    certificate: Path | None = None
+    key: Path | None = None
+    command: list[str] = field(default_factory=list)
+    """What makes the certificate on this CA host."""
+    executed: bool = False
+    checks: list[preflight.Check] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    proxy: str = ""
+    agent: str = ""
+    take_back: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "how": self.how,
+            "certificate": str(self.certificate) if self.certificate else None,
+            "key": str(self.key) if self.key else None,
+            "command": self.command or None,
+            "executed": self.executed,
+            "ok": self.ok,
+            "checks": [{"check": each.name, "ok": each.ok, "message": each.message} for each in self.checks],
+            "notes": self.notes,
+            "proxy": self.proxy,
+            "agent": self.agent,
+            "take_back": self.take_back,
+        }
+
+    def lines(self) -> list[str]:
+        lines = list(self.notes)
+        if self.command and not self.executed:
+            lines += ["", "Run on this host (or let `puppet-inspector provision --execute` do it):"]
+            lines += [f"  {shlex.join(self.command)}"]
+        if self.checks:
+            lines += ["", f"Will agents that call the proxy {self.name} trust {self.certificate}?"]
+            lines += [f"  {'OK  ' if each.ok else 'FAIL'}  {each.name:<11} {each.message}" for each in self.checks]
+        if self.ok:
+            lines += ["", "The proxy:", f"  {self.proxy}", "The agent, once (--masterport up to Puppet 6):"]
+            lines += [
+                f"  {self.agent}",
+                "The name must lead to where the proxy listens: 127.0.0.1, or --set puppet_listen=ADDRESS.",
+            ]
+        if self.take_back:
+            lines += ["", "To take it back afterwards:", *(f"  {each}" for each in self.take_back)]
+        return [present.clean(line) for line in lines]
+
+
+def provision(
+    name: str | None = None,
+    *,
+    alt_names: Sequence[str] = (),
+    cadir: Path | None = None,
+    ca: Path | None = None,
+    crl: Path | None = None,
+    cert: Path | None = None,
+    output: Path | None = None,
+    execute: bool = False,
+) -> Result:
+    """Find, make, or tell how to make a certificate for the proxy; then the preflight. Raises InspectorError.
+
+    ``name`` is what agents call the proxy; without it, this host's own certname.
+    """
+    conf = puppetconf.read()
+    for each in (name, *alt_names) if not cert else ():
+        if each is not None and not _NAME.fullmatch(each):
+            raise InspectorError(f"{each!r} can't be a certname.", "Write a host name in lower case.")
+    if cert is not None:
+        result = _given(name, cert)
+    elif cadir is not None:
+        result = _made(name, alt_names, cadir, output)
+        ca, crl = ca or cadir / "ca_crt.pem", crl or cadir / "ca_crl.pem"
+    elif name is None or name == conf.certname:
+        result = _own(conf, conf.certname)
+    elif (authority := _authority(conf)) is not None:
+        result = _from_ca(name, alt_names, conf, authority, output, execute=execute)
+    else:
+        result = _own(conf, name)
+    if result.how != "own":
+        trusted = [f"--set puppet_{what}={shlex.quote(str(file))}" for what, file in (("ca", ca), ("crl", crl)) if file]
+        master = ["--set puppet_master=HOST[:PORT]"] if conf.path is None else []
+        result.proxy = " ".join([result.proxy, *trusted, *master])
+    if result.certificate and result.key:
+        result.checks = preflight.checks(result.name, result.certificate, result.key, ca or conf.ca, crl or conf.crl)
+    return result
+
+
+# -- where it comes from ----------------------------------------------------------------------------------
+
+
+def _own(conf: PuppetConf, name: str) -> Result:
+    """An enrolled host needs nothing: Puppet's CA makes every certificate for servers and clients alike."""
+    if not _readable(conf.certificate, conf.key):
+        raise InspectorError(
+            f"This host has no certificate ({conf.certificate} is missing), and no CA is here to make one.",
+            "Enrol it (puppet agent -t), or run this on the CA's host, or name a CA directory: --cadir DIR.",
+        )
+    result = Result(name, "own", conf.certificate, conf.key)
+    result.proxy = 'mitmdump -s "$(puppet-inspector addon)"'
+    result.agent = _agent(conf.certname)
+    result.notes = [
+        f"This host's own certificate can stand for the proxy under the name {conf.certname}: Puppet's CA makes every",
+        "certificate good for servers and clients. Nothing has to be issued, nothing has to be taken back.",
+    ]
+    if name != conf.certname:
+        result.notes += [
+            f"For another name, issue one on the CA's host: puppet-inspector provision {name}",
+            "and bring the PEM file here: puppet-inspector provision --cert FILE",
+        ]
+    return result
+
+
+def _given(name: str | None, cert: Path) -> Result:
+    credentials = identity.load(cert, cert)
+    leaf = x509.certificate(credentials.chain[0])
+    name = name or leaf.common_name or leaf.subject
+    result = Result(name, "given", cert, cert)
+    result.proxy, result.agent = _proxy(cert), _agent(name)
+    return result
+
+
+def _made(name: str | None, alt_names: Sequence[str], cadir: Path, output: Path | None) -> Result:
+    """A certificate made with the CA's own key; the CA does not know of it."""
+    if name is None:
+        raise InspectorError("Which name shall the certificate have?", "puppet-inspector provision NAME --cadir DIR")
+    signed = cadir / "signed" / f"{name}.pem"
+    if _readable(signed):
+        raise InspectorError(
+            f"The CA has a certificate for {name} already: {signed}. A second one would have that node's rights.",
+            "Choose another name, or let that host's own certificate stand for the proxy.",
+        )
+    authority = pki.read_authority(cadir)
+    key = pki.new_key()
+    # Its random serial of 159 bits cannot collide with the CA's own, which count from 1.
+    leaf = pki.sign(authority, key.public_key(), name, alt_names, lifetime=LIFETIME)
+    chain = cx509.load_pem_x509_certificates((cadir / "ca_crt.pem").read_bytes())
+    intermediates = [each for each in chain if each.subject != each.issuer]
+    target = output or Path(f"{name}.pem")
+    _write(target, pki.key_pem(key) + pki.pem(leaf, *intermediates))
+    result = Result(name, "cadir", target, target, executed=True)
+    result.notes = [
+        f"{target} holds a new key, a certificate for {', '.join(dict.fromkeys((name, *alt_names)))} and its chain,",
+        f"valid until {leaf.not_valid_after_utc:%Y-%m-%d}. The CA keeps no record of it and can't revoke it by name.",
+    ]
+    result.proxy = f"{_proxy(target)} --set puppet_identity=mint:{shlex.quote(str(cadir))}"
+    result.agent = _agent(name)
+    result.take_back = [f"rm {shlex.quote(str(target))}"]
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Authority:
+    """How the CA of this host is spoken to."""
+
+    generate: tuple[str, ...]
+    clean: tuple[str, ...]
+    alt_names: str
+    """The option for further names; the names follow, separated by commas."""
+    note: str
+
+
+def _authority(conf: PuppetConf) -> _Authority | None:
+    """The CA on this host, if there is one: its key, and the command that serves it."""
+    if conf.cadir is None or not _readable(conf.cadir / "ca_key.pem"):
+        return None
+    places = ("puppetserver", "/opt/puppetlabs/bin/puppetserver", "/opt/puppetlabs/server/bin/puppetserver")
+    if server := next((each for each in places if shutil.which(each)), None):
+        return _Authority(
+            (server, "ca", "generate", "--certname"), (server, "ca", "clean", "--certname"), "--subject-alt-names",
+            "The server must be running; further names need allow-subject-alt-names in its ca.conf.",
+        )  # fmt: skip
+    if puppet := shutil.which("puppet"):
+        return _Authority((puppet, "cert", "generate"), (puppet, "cert", "clean"), "--dns_alt_names", "")
+    return None
+
+
+def _from_ca(
+    name: str, alt_names: Sequence[str], conf: PuppetConf, ca: _Authority, output: Path | None, *, execute: bool
+) -> Result:
+    """The command for this host's CA; run if asked to, and then key and certificate in one file."""
+    target = output or Path(f"{name}.pem")
+    result = Result(name, "ca", command=[*ca.generate, name])
+    if alt_names:
+        names = ",".join(dict.fromkeys((name, *alt_names)))
+        result.command += (
+            [ca.alt_names, names] if ca.alt_names == "--subject-alt-names" else [f"{ca.alt_names}={names}"]
+        )
+    result.take_back = [shlex.join([*ca.clean, name]), f"rm {shlex.quote(str(target))}"]
+    result.proxy, result.agent = _proxy(target), _agent(name)
+    certificate = conf.ssldir / "certs" / f"{name}.pem"
+    key = conf.ssldir / "private_keys" / f"{name}.pem"
+    if _readable(certificate, key):
+        # It was generated here before: nothing to run, and a second one would be refused.
+        result.command = []
+        result.notes = [f"This host's CA has made it already: {certificate}."]
+    elif not execute:
+        result.notes = [f"The CA of this host ({conf.cadir}) can make it. {ca.note}".rstrip()]
+        result.notes += ["With --execute, key and certificate are put into one file, and checked."]
+        return result
+    else:
+        _must_be_new(target)
+        _execute(result)
+    if not target.exists():
+        _write(target, key.read_bytes() + certificate.read_bytes())
+        result.notes += [f"{target} holds key and certificate."]
+    result.certificate = result.key = target
+    return result
+
+
+def _execute(result: Result) -> None:
+    done = subprocess.run(result.command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    if done.returncode != 0:
+        raise InspectorError(
+            f"`{shlex.join(result.command)}` ended with {done.returncode}.",
+            "\n  ".join(said[-10:]) or "It said nothing.",
+        )
+    result.executed = True
+    result.notes = said
+
+
+def _must_be_new(target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        raise InspectorError(f"{target} is there already and may hold a key.", "Choose another file with --output.")
+
+
+def _write(target: Path, data: bytes) -> None:
+    _must_be_new(target)
+    try:
+        pki.write_private(target, data)
+    except OSError as error:
+        raise InspectorError(
+            f"{target} can't be written: {error.strerror}.", "Choose another with --output."
+        ) from error
+
+
+def _readable(*files: Path) -> bool:
+    try:
+        for file in files:
+            with file.open("rb"):
+                pass
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise InspectorError(f"{error.filename} can't be read: {error.strerror}.", "Run as root.") from error
+    return True
+
+
+def _proxy(pem: Path) -> str:
+    return f'mitmdump -s "$(puppet-inspector addon)" --set puppet_cert={shlex.quote(str(pem))}'
+
+
+def _agent(name: str) -> str:
+    return f"puppet agent -t --server {name} --serverport {puppetconf.PORT}"

@@ -1,0 +1,47 @@
+"""Options and fixtures of the whole test suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+type Run = Callable[..., tuple[int, str, str]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden anew instead of comparing")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compares a text with a golden file, or writes that file when asked to."""
+
+    def compare(path: Path, text: str) -> None:
+        if request.config.getoption("--update-golden"):
+            path.write_text(text)
+        assert path.is_file(), f"{path} is missing: look at the text and run pytest --update-golden"
+        assert text == path.read_text()
+
+    return compare
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process: exit status, stdout, stderr."""
+
+    from inspector import cli
+
+    def call(*argv: object) -> tuple[int, str, str]:
+        try:
+            status = cli.main([str(each) for each in argv])
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call

@@ -1,0 +1,159 @@
+"""Request lines as real agents and tools send them, and what each is."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.model import Phase
+from inspector.protocol.endpoints import ENDPOINTS, endpoint_named, match
+
+BUCKET = "0123456789abcdef0123456789abcdef"
+
+ROWS: list[tuple[str, str, str, str, str | None, str | None, str | None]] = [
+    # method, target, endpoint, dialect, environment, certname, key
+    ("GET", "/puppet-ca/v1/certificate/ca", "ca", "v3", None, None, None),
+    ("GET", "/production/certificate/ca?", "ca", "legacy", "production", None, None),
+    ("GET", "/production/certificate/ca?fail_on_404=true", "ca", "legacy", "production", None, None),
+    ("GET", "/puppet-ca/v1/certificate/a.example?environment=x&", "certificate", "v3", "x", "a.example", None),
+    ("GET", "/production/certificate/a.example?", "certificate", "legacy", "production", "a.example", None),
+    ("PUT", "/puppet-ca/v1/certificate_request/a.example", "certificate_request", "v3", None, "a.example", None),
+    ("PUT", "/x/certificate_request/a.example", "certificate_request", "legacy", "x", "a.example", None),
+    ("GET", "/puppet-ca/v1/certificate_request/a.b", "certificate_request_lookup", "v3", None, "a.b", None),
+    ("GET", "/x/certificate_request/a.b?", "certificate_request_lookup", "legacy", "x", "a.b", None),
+    ("GET", "/puppet-ca/v1/certificate_revocation_list/ca", "crl", "v3", None, None, None),
+    ("GET", "/production/certificate_revocation_list/ca?", "crl", "legacy", "production", None, None),
+    ("POST", "/puppet-ca/v1/certificate_renewal", "renewal", "v3", None, None, None),
+    ("GET", "/puppet/v3/node/a.b?environment=x&transaction_uuid=u", "node", "v3", "x", "a.b", None),
+    ("GET", "/x/node/a.b?transaction_uuid=u&fail_on_404=true", "node", "legacy", "x", "a.b", None),
+    ("POST", "/x/node/a.b", "node", "legacy", "x", "a.b", None),
+    ("GET", "/puppet/v3/file_metadatas/plugins?recurse=false&environment=x", "environment_check", "v3", "x", None,
+     None),
+    ("GET", "/puppet/v3/file_metadatas/plugins?environment=x&recurse=false", "environment_check", "v3", "x", None,
+     None),
+    ("GET", "/puppet/v3/file_metadatas/plugins?recurse=true&environment=x", "plugin_list", "v3", "x", None, "plugins"),
+    ("GET", "/puppet/v3/file_metadatas/plugins?norecurse=false", "plugin_list", "v3", None, None, "plugins"),
+    ("GET", "/puppet/v3/file_metadatas/pluginfacts?recurse=false", "plugin_list", "v3", None, None, "pluginfacts"),
+    ("GET", "/puppet/v3/file_metadata/plugins?environment=x", "plugin_list", "v3", "x", None, "plugins"),
+    ("GET", "/x/file_metadatas/plugins?links=manage&recurse=false", "plugin_list", "legacy", "x", None, "plugins"),
+    ("GET", "/puppet/v3/file_metadatas/locales", "plugin_list", "v3", None, None, "locales"),
+    ("GET", "/puppet/v3/file_content/plugins/facter/x.rb?environment=x", "plugin_file", "v3", "x", None,
+     "plugins/facter/x.rb"),
+    ("GET", "/x/file_content/facts/x%20y.rb", "plugin_file", "legacy", "x", None, "facts/x y.rb"),
+    ("POST", "/puppet/v3/catalog/a.b?environment=x", "catalog", "v3", "x", "a.b", None),
+    ("POST", "/x/catalog/a.b", "catalog", "legacy", "x", "a.b", None),
+    ("GET", "/x/catalog/a.b?facts_format=pson", "catalog", "legacy", "x", "a.b", None),
+    ("GET", "/puppet/v3/static_file_content/modules/m/files/f?code_id=1&environment=x", "static_file_content", "v3",
+     "x", None, "modules/m/files/f"),
+    ("GET", "/puppet/v3/file_metadatas/modules/m/tree?environment=x", "file_metadatas", "v3", "x", None,
+     "modules/m/tree"),
+    ("GET", "/x/file_metadatas/modules/m/tree", "file_metadatas", "legacy", "x", None, "modules/m/tree"),
+    ("GET", "/puppet/v3/file_metadata/modules/m/f?environment=x", "file_metadata", "v3", "x", None, "modules/m/f"),
+    ("POST", "/x/file_metadata/modules/m/f", "file_metadata", "legacy", "x", None, "modules/m/f"),
+    ("GET", "/x/file_metadata/modules/m/%C3%A4%25%2Bb%3F", "file_metadata", "legacy", "x", None, "modules/m/ä%+b?"),
+    ("GET", "/puppet/v3/file_content/modules/m/f?environment=x", "file_content", "v3", "x", None, "modules/m/f"),
+    ("GET", "/x/file_content/modules/plugins/f", "file_content", "legacy", "x", None, "modules/plugins/f"),
+    ("HEAD", f"/puppet/v3/file_bucket_file/md5/{BUCKET}//etc/motd?environment=x", "file_bucket_file", "v3", "x", None,
+     f"md5/{BUCKET}//etc/motd"),
+    ("PUT", f"/x/file_bucket_file/sha256/{BUCKET}", "file_bucket_file", "legacy", "x", None, f"sha256/{BUCKET}"),
+    ("PUT", "/puppet/v3/facts/a.b?environment=x", "facts", "v3", "x", "a.b", None),
+    ("PUT", "/x/facts/a.b", "facts", "legacy", "x", "a.b", None),
+    ("PUT", "/puppet/v3/report/a.b?environment=x&", "report", "v3", "x", "a.b", None),
+    ("PUT", "/x/report/a.b", "report", "legacy", "x", "a.b", None),
+    ("GET", "/status/v1/simple", "status_simple", "v3", None, None, None),
+    ("GET", "/status/v1/simple/server", "status_simple", "v3", None, None, "server"),
+    ("GET", "/status/v1/services", "status_services", "v3", None, None, None),
+    ("GET", "/puppet-ca/v1/certificate_status/a.b", "certificate_status", "v3", None, None, "a.b"),
+    ("DELETE", "/x/certificate_status/a.b", "certificate_status", "legacy", "x", None, "a.b"),
+    ("GET", "/puppet-ca/v1/certificate_statuses/any_key", "certificate_statuses", "v3", None, None, "any_key"),
+    ("DELETE", "/puppet-ca/v1/certificate_request/a.b", "certificate_request_delete", "v3", None, None, "a.b"),
+    ("PUT", "/puppet-ca/v1/certificate_revocation_list", "crl_update", "v3", None, None, None),
+    ("PUT", "/puppet-ca/v1/clean", "clean", "v3", None, None, None),
+    ("POST", "/puppet-ca/v1/sign/all", "sign", "v3", None, None, None),
+    ("GET", "/puppet-ca/v1/expirations", "expirations", "v3", None, None, None),
+    ("GET", "/puppet/v3/environments", "environments", "v3", None, None, None),
+    ("GET", "/v2.0/environments", "environments", "legacy", None, None, None),
+    ("GET", "/puppet/v3/environment_classes?environment=x", "environment_classes", "v3", "x", None, None),
+    ("GET", "/puppet/v3/environment/x", "environment", "v3", None, None, "x"),
+    ("GET", "/puppet/v3/tasks/m/t?environment=x", "tasks", "v3", "x", None, "m/t"),
+    ("POST", "/puppet/v3/compile", "compile", "v3", None, None, None),
+    ("POST", "/puppet/v4/catalog", "catalog_v4", "v3", None, None, None),
+    ("GET", "/x/facts_search/search?facts.a=b", "facts_lookup", "legacy", "x", None, "search"),
+    ("GET", "/puppet/v3/facts/a.b?environment=x", "facts_lookup", "v3", "x", None, "a.b"),
+    ("GET", "/puppet/v3/status/any?environment=x", "status", "v3", "x", None, "any"),
+    ("GET", "/x/statuses/any", "status", "legacy", "x", None, "any"),
+    ("GET", "/x/resource_types/*", "resource_type", "legacy", "x", None, "*"),
+    ("PUT", "/x/run/a.b", "run", "legacy", "x", None, "a.b"),
+    ("DELETE", "/puppet-admin-api/v1/jruby-pool", "admin_api", "v3", None, None, None),
+    ("GET", "/metrics/v2/list", "metrics", "v3", None, None, None),
+    # odd, but a master takes it
+    ("GET", "/puppet/v3/node/a%2Eb?environment=x%79", "node", "v3", "xy", "a.b", None),
+    ("GET", "/st%61ging/node/a.b", "node", "legacy", "staging", "a.b", None),
+    ("GET", "/puppetry/node/a.b", "node", "legacy", "puppetry", "a.b", None),
+    ("GET", "/status_quo/catalog/a.b", "catalog", "legacy", "status_quo", "a.b", None),
+]  # fmt: skip
+
+NONE = [
+    ("GET", "/"),
+    ("GET", ""),
+    ("GET", "*"),
+    ("GET", "/favicon.ico"),
+    ("BREW", "/puppet-ca/v1/certificate/ca"),
+    ("POST", "/puppet-ca/v1/certificate/ca"),
+    ("GET", "/puppet-ca/v1/certificate/"),
+    ("GET", "/puppet-ca/v1/certificate/a/b"),
+    ("GET", "/puppet-ca/v2/certificate/ca"),
+    ("GET", "//puppet/v3/node/a.b"),
+    ("GET", "/puppet/v3//node/a.b"),
+    ("GET", "/puppet/node/a.b"),
+    ("GET", "/v2.0/node/a.b"),
+    ("GET", "/x/environments"),
+    ("POST", "/x/certificate_renewal"),
+    ("PUT", f"/puppet/v3/file_bucket_file/crc/{BUCKET}"),
+]
+
+
+@pytest.mark.parametrize(("method", "target", "name", "dialect", "environment", "certname", "key"), ROWS)
+def test_a_request_line_is_recognised(
+    method: str,
+    target: str,
+    name: str,
+    dialect: str,
+    environment: str | None,
+    certname: str | None,
+    key: str | None,
+) -> None:
+    found = match(method, target)
+    assert found is not None
+    assert (found.endpoint.name, found.dialect, found.environment, found.certname, found.key) == (
+        name,
+        dialect,
+        environment,
+        certname,
+        key,
+    )
+
+
+@pytest.mark.parametrize(("method", "target"), NONE)
+def test_what_is_none_of_puppets_matches_nothing(method: str, target: str) -> None:
+    assert match(method, target) is None
+
+
+def test_every_row_of_the_table_is_tried() -> None:
+    tried = {(found.endpoint, found.dialect) for row in ROWS if (found := match(row[0], row[1]))}
+    assert {endpoint for endpoint, _ in tried} == set(ENDPOINTS)
+    both = {endpoint for endpoint in ENDPOINTS if endpoint.phase is not Phase.OTHER and len(endpoint.dialects) == 2}
+    assert {(endpoint, dialect) for endpoint in both for dialect in ("legacy", "v3")} <= tried
+
+
+def test_the_query_is_kept_in_order_with_repetitions() -> None:
+    found = match("GET", "/puppet/v3/file_metadatas/plugins?ignore=.svn&ignore=.git&links&environment=%C3%A4")
+    assert found is not None
+    assert found.parameters == (("ignore", ".svn"), ("ignore", ".git"), ("links", ""), ("environment", "ä"))
+
+
+def test_an_endpoint_has_a_name_and_a_purpose() -> None:
+    for endpoint in ENDPOINTS:
+        assert endpoint_named(endpoint.name).name == endpoint.name
+        assert endpoint.purpose
+    with pytest.raises(KeyError):
+        endpoint_named("nothing")

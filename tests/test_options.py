@@ -1,0 +1,254 @@
+"""Every mistake at the proxy's start is one sentence with what to do; what it exists to diagnose is a warning."""
+
+from __future__ import annotations
+
+import socket
+import stat
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from inspector import options, pki, puppetconf
+from inspector.errors import InspectorError
+from inspector.lab.ca import LabCA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    type Settle = Callable[..., options.Settings]
+
+NAME = "proxy.example"
+
+
+@pytest.fixture
+def ca() -> LabCA:
+    return LabCA("master.example")
+
+
+@pytest.fixture
+def place(ca: LabCA, tmp_path: Path) -> pki.SslDir:
+    """The ssldir of an enrolled host."""
+    return ca.enrol(tmp_path / "ssl", NAME)
+
+
+@pytest.fixture
+def conf(place: pki.SslDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This host's puppet.conf."""
+    file = tmp_path / "conf" / "puppet.conf"
+    file.parent.mkdir()
+    file.write_text(f"[main]\nserver = master.example\nserverport = 8149\nssldir = {place.path}\n")
+    own = puppetconf._Place(str(file.parent), str(tmp_path / "var"), ("$confdir/ssl",), ())
+    monkeypatch.setattr(puppetconf, "_PLACES", (own,))
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    return file
+
+
+@pytest.fixture
+def settle(conf: Path) -> Settle:
+    """Settles options, given without their prefix."""
+
+    def settled(*, own_mode: bool = False, mode: tuple[str, ...] = ("regular",), **given: object) -> options.Settings:
+        values: dict[str, Any] = {name: "" for name, _ in options.OPTIONS} | {"mode": list(mode)}
+        return options.settle(
+            SimpleNamespace(**values | {f"puppet_{name}": str(value) for name, value in given.items()}),
+            own_mode=own_mode,
+        )
+
+    return settled
+
+
+def test_an_enrolled_host_needs_no_options(settle: Settle, place: pki.SslDir) -> None:
+    settings = settle()
+    assert settings.master == ("master.example", 8149)
+    assert settings.master_name == "master.example"
+    assert settings.listen[0] == "127.0.0.1"
+    assert (settings.shown_path, settings.shown_name) == (place.certificate, NAME)
+    assert settings.identity_text == f"keys:{place.path}"
+    assert settings.warnings == ()
+
+
+def test_options_win_over_puppet_conf(settle: Settle, tmp_path: Path) -> None:
+    settings = settle(master="other.example:1", master_name="puppet", identity="none", capture=tmp_path / "c.sqlite")
+    assert (settings.master, settings.master_name) == (("other.example", 1), "puppet")
+    assert (settings.source.mode, settings.capture) == ("none", tmp_path / "c.sqlite")
+
+
+def test_a_mode_of_the_users_own_names_the_master(settle: Settle) -> None:
+    settings = settle(own_mode=True, mode=("reverse:https://m.example:8150/@9000",))
+    assert settings.master == ("m.example", 8150)
+    assert settle(own_mode=True, mode=("transparent",)).master == ("master.example", 8149)
+
+
+def test_the_introduction_says_how_to_come(settle: Settle, place: pki.SslDir) -> None:
+    text = "\n".join(options.introduction(settle(), ["127.0.0.1:8155"]))
+    assert str(place.certificate) in text
+    assert f"puppet agent -t --server {NAME} --serverport 8155" in text
+
+
+# -- mistakes -----------------------------------------------------------------------------------------
+
+
+def test_no_puppet_conf_and_no_master(settle: Settle, conf: Path, place: pki.SslDir) -> None:
+    conf.unlink()
+    with pytest.raises(InspectorError, match=r"There is no puppet\.conf") as error:
+        settle(ssldir=place.path)
+    assert "puppet_master=HOST" in error.value.hint
+    assert settle(ssldir=place.path, master="m.example").master == ("m.example", 8140)
+
+
+def test_no_certificate(settle: Settle, place: pki.SslDir) -> None:
+    place.certificate.unlink()
+    with pytest.raises(InspectorError, match=r"certificate .*proxy\.example\.pem can't be read: No such file"):
+        settle()
+
+
+def test_a_certificate_that_is_none(settle: Settle, place: pki.SslDir) -> None:
+    place.certificate.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
+    with pytest.raises(InspectorError, match="holds no certificate in PEM form"):
+        settle()
+
+
+def test_a_directory_for_a_certificate(settle: Settle, tmp_path: Path) -> None:
+    with pytest.raises(InspectorError, match="Is a directory"):
+        settle(cert=tmp_path)
+
+
+def test_no_key(settle: Settle, place: pki.SslDir) -> None:
+    place.key.unlink()
+    # Without its key the certname is not known from the ssldir any more, so it is named.
+    with pytest.raises(InspectorError, match="can't be read"):
+        settle()
+    with pytest.raises(InspectorError, match="can't be read as a private key"):
+        settle(cert=place.certificate)
+
+
+def test_a_key_of_another_certificate(settle: Settle, place: pki.SslDir) -> None:
+    pki.write_private(place.key, pki.key_pem(pki.new_key()))
+    with pytest.raises(InspectorError, match="is not the key of the certificate") as error:
+        settle()
+    assert "belongs together" in error.value.hint
+
+
+def test_no_ca_bundle(settle: Settle, place: pki.SslDir) -> None:
+    place.ca.unlink()
+    with pytest.raises(InspectorError, match=r"The CA bundle .* can't be read: No such file") as error:
+        settle()
+    assert "puppet_ca" in error.value.hint
+
+
+def test_a_ca_bundle_that_is_none(settle: Settle, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("nonsense")
+    with pytest.raises(InspectorError, match="holds no certificate in PEM form"):
+        settle(ca=tmp_path / "ca.pem")
+
+
+@pytest.mark.parametrize("text", ["keys", "keys:", "mint", "headers:x", "me", ":"])
+def test_an_identity_that_is_none(settle: Settle, text: str) -> None:
+    with pytest.raises(InspectorError, match="is no identity") as error:
+        settle(identity=text)
+    assert "keys:DIR" in error.value.hint
+
+
+def test_identities_that_are_not_there(settle: Settle, tmp_path: Path) -> None:
+    with pytest.raises(InspectorError, match=r"There is no directory .*absent"):
+        settle(identity=f"keys:{tmp_path}/absent")
+    with pytest.raises(InspectorError, match=r"holds no usable ca_crt\.pem"):
+        settle(identity=f"mint:{tmp_path}")
+
+
+@pytest.mark.parametrize("text", ["m:port", ":8140", "m:99999"])
+def test_an_address_that_is_none(settle: Settle, text: str) -> None:
+    for name in ("master", "listen"):
+        with pytest.raises(InspectorError, match="is no address"):
+            settle(**{name: text})
+
+
+def test_a_port_in_use(settle: Settle) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        with pytest.raises(InspectorError, match=f"can't listen on 127.0.0.1:{port}: Address already in use") as error:
+            settle(listen=f"127.0.0.1:{port}")
+        assert "puppet_listen" in error.value.hint
+        # A mode of the user's own listens by itself.
+        assert settle(listen=f"127.0.0.1:{port}", own_mode=True).listen == ("127.0.0.1", port)
+
+
+def test_an_address_of_another_host(settle: Settle) -> None:
+    with pytest.raises(InspectorError, match=r"can't listen on 192\.0\.2\.1"):
+        settle(listen="192.0.2.1")
+
+
+def test_the_next_free_port_is_taken(settle: Settle, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        monkeypatch.setattr(puppetconf, "PORT", port)
+        assert settle().listen[1] > port
+
+
+# -- what the tool exists to diagnose -----------------------------------------------------------------
+
+
+def test_a_ca_without_crl_is_a_warning(settle: Settle, place: pki.SslDir) -> None:
+    place.crl.unlink()
+    (warning,) = settle().warnings
+    assert "There is no CRL to check agents with" in warning
+    assert "No agent's identity can be lent" in warning
+
+
+def test_a_crl_that_is_none_is_a_warning(settle: Settle, place: pki.SslDir) -> None:
+    place.crl.write_text("nonsense")
+    assert "can't be read" in settle().warnings[0]
+
+
+def test_an_expired_crl_is_a_warning(settle: Settle, place: pki.SslDir, ca: LabCA) -> None:
+    now = datetime.now(UTC)
+    ca.publish_crl(now - timedelta(days=9), now - timedelta(days=1))
+    place.crl.write_bytes(ca.crl_bundle)
+    (warning,) = settle().warnings
+    assert "The CRL issued by 'CN=Puppet CA: master.example' has expired" in warning
+
+
+def test_a_crl_that_does_not_cover_the_chain_is_a_warning(settle: Settle, place: pki.SslDir, ca: LabCA) -> None:
+    place.crl.write_bytes(ca.signing_crl)
+    (warning,) = settle().warnings
+    assert "The CRL issued by 'CN=Puppet Root CA" in warning
+    assert "is missing" in warning
+
+
+def test_a_certificate_that_agents_refuse_is_a_warning(settle: Settle, place: pki.SslDir, ca: LabCA) -> None:
+    ca.revoke(NAME)
+    place.crl.write_bytes(ca.crl_bundle)
+    assert "is revoked" in settle().warnings[0]
+    key = pki.read_key(place.key)
+    old = pki.sign(
+        ca.authority, key.public_key(), NAME, not_before=datetime(2020, 1, 1, tzinfo=UTC), lifetime=timedelta(1)
+    )
+    place.certificate.write_bytes(pki.pem(old))
+    assert "Agents will refuse the certificate that they are shown: The certificate" in settle().warnings[0]
+    assert "has expired" in settle().warnings[0]
+
+
+# -- where to record ----------------------------------------------------------------------------------
+
+
+def test_a_capture_is_a_file_or_a_new_one_in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert options.capture_path("x.sqlite").name == "x.sqlite"
+    for text in (str(tmp_path), "new/"):
+        path = options.capture_path(text)
+        assert path.parent == tmp_path or path.parent.name == "new"
+        datetime.strptime(path.name, "%Y%m%dT%H%M%SZ.sqlite").replace(tzinfo=UTC)
+    assert options.capture_path("").parent.name == "captures"
+
+
+def test_our_own_directory_is_closed_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("captures", "others"):
+        (tmp_path / name).mkdir(mode=0o755)
+    options.capture_path("")
+    options.capture_path("others")
+    assert stat.S_IMODE((tmp_path / "captures").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "others").stat().st_mode) == 0o755

@@ -1,0 +1,253 @@
+"""``puppet-inspector provision``: where the certificate comes from."""
+
+from __future__ import annotations
+
+import json
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography import x509
+
+from inspector import identity, pki, puppetconf
+from inspector.cli import main
+from inspector.errors import InspectorError
+from inspector.lab.ca import LabCA
+from inspector.provision import LIFETIME, Result, provision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    type Install = Callable[[str], None]
+
+HOST, NAME = "host.example", "proxy.example"
+
+GENERATES = """#!/bin/sh
+[ "$1" = --version ] && echo 7.9.5 && exit
+echo "$@" >> "$0.log"
+cp SSLDIR/made.key SSLDIR/private_keys/proxy.example.pem
+cp SSLDIR/made.crt SSLDIR/certs/proxy.example.pem
+echo "Successfully saved certificate"
+"""
+"""A stand-in for the command of a CA: what it makes lies ready."""
+
+
+@pytest.fixture
+def ca() -> LabCA:
+    return LabCA("ca.example")
+
+
+@pytest.fixture
+def cadir(ca: LabCA, tmp_path: Path) -> Path:
+    ca.write_cadir(tmp_path / "ca")
+    return tmp_path / "ca"
+
+
+@pytest.fixture(autouse=True)
+def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This host's puppet.conf: an agent without a certificate, no CA. Files are made in `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    place = puppetconf._Place(str(tmp_path / "conf"), str(tmp_path / "var"), ("$confdir/ssl",), ("$ssldir/ca",))
+    monkeypatch.setattr(puppetconf, "_PLACES", (place,))
+    file = tmp_path / "conf" / "puppet.conf"
+    file.parent.mkdir()
+    file.write_text(f"[main]\ncertname = {HOST}\nserver = master.example\n")
+    return file
+
+
+@pytest.fixture
+def own(ca: LabCA, conf: Path) -> pki.SslDir:
+    """This host, enrolled."""
+    return ca.enrol(conf.parent / "ssl", HOST)
+
+
+@pytest.fixture
+def ca_host(ca: LabCA, own: pki.SslDir, tmp_path: Path) -> Install:
+    """Makes this the CA's host, with a command of that name."""
+    ca.write_cadir(own.path / "ca")
+    made = ca.enrol(tmp_path / "made", NAME)
+    (own.path / "made.key").write_bytes(made.key.read_bytes())
+    (own.path / "made.crt").write_bytes(made.certificate.read_bytes())
+
+    def install(command: str, text: str = GENERATES) -> None:
+        program = tmp_path / "bin" / command
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(text.replace("SSLDIR", str(own.path)))
+        program.chmod(0o755)
+
+    return install
+
+
+def _failed(result: Result) -> dict[str, str]:
+    return {each.name: each.message for each in result.checks if not each.ok}
+
+
+# -- this host's own certificate ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [None, HOST])
+def test_an_enrolled_host_needs_nothing(name: str | None, own: pki.SslDir) -> None:
+    result = provision(name)
+    assert result.ok
+    assert (result.how, result.name, result.certificate, result.key) == ("own", HOST, own.certificate, own.key)
+    text = "\n".join(result.lines())
+    assert f"own certificate can stand for the proxy under the name {HOST}" in text
+    assert f"puppet agent -t --server {HOST} --serverport 8140" in text
+    assert 'mitmdump -s "$(puppet-inspector addon)"\n' in text
+    assert "take it back" not in text
+
+
+def test_another_name_is_not_its_own(own: pki.SslDir) -> None:
+    result = provision(NAME)
+    assert not result.ok
+    assert _failed(result) == {
+        "name": f"Server hostname '{NAME}' did not match server certificate; expected one of {HOST}"
+    }
+    text = "\n".join(result.lines())
+    assert f"on the CA's host: puppet-inspector provision {NAME}" in text
+    assert "The proxy:" not in text
+
+
+def test_a_host_that_has_nothing() -> None:
+    with pytest.raises(InspectorError, match="This host has no certificate") as error:
+        provision()
+    assert "--cadir DIR" in error.value.hint
+
+
+# -- the CA on this host ------------------------------------------------------------------------------
+
+
+def test_the_command_for_puppetserver(ca_host: Install) -> None:
+    ca_host("puppetserver")
+    result = provision(NAME, alt_names=["puppet"])
+    assert result.ok
+    command = f"puppetserver ca generate --certname {NAME} --subject-alt-names {NAME},puppet"
+    assert result.command == command.split()
+    assert result.take_back[0] == f"puppetserver ca clean --certname {NAME}"
+    assert (result.executed, result.certificate, result.checks) == (False, None, [])
+    assert f"  {command}" in result.lines()
+
+
+def test_the_command_for_puppet_3(ca_host: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin")
+    ca_host("puppet")
+    result = provision(NAME, alt_names=["puppet"])
+    assert result.command[1:] == ["cert", "generate", NAME, f"--dns_alt_names={NAME},puppet"]
+    assert result.take_back[0].endswith(f"puppet cert clean {NAME}")
+    assert "--masterport up to Puppet 6" in "\n".join(result.lines())
+
+
+def test_the_command_is_run_if_asked(ca_host: Install, tmp_path: Path) -> None:
+    ca_host("puppetserver")
+    result = provision(NAME, execute=True)
+    assert (tmp_path / "bin/puppetserver.log").read_text() == f"ca generate --certname {NAME}\n"
+    assert result.executed
+    assert result.ok
+    target = Path(f"{NAME}.pem")
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert pki.certname_of(identity.load(target, target).chain[0]) == NAME
+    text = "\n".join(result.lines())
+    assert "Successfully saved certificate" in text
+    assert f"--set puppet_cert={NAME}.pem" in text
+    assert "Run on this host" not in text
+    # Asked again, it takes what was made.
+    again = provision(NAME, execute=True)
+    assert (again.command, again.ok) == ([], True)
+    assert "has made it already" in again.notes[0]
+
+
+def test_the_command_may_fail(ca_host: Install) -> None:
+    ca_host("puppetserver", "#!/bin/sh\necho 'Error: connection refused' >&2\nexit 1\n")  # type: ignore[call-arg]
+    with pytest.raises(InspectorError, match=f"ca generate --certname {NAME}` ended with 1") as error:
+        provision(NAME, execute=True)
+    assert "connection refused" in error.value.hint
+
+
+def test_nothing_is_run_if_the_file_is_there(ca_host: Install, tmp_path: Path) -> None:
+    ca_host("puppetserver")
+    Path(f"{NAME}.pem").write_text("mine")
+    with pytest.raises(InspectorError, match="is there already"):
+        provision(NAME, execute=True)
+    assert not (tmp_path / "bin/puppetserver.log").exists()
+
+
+# -- made with a CA directory -------------------------------------------------------------------------
+
+
+def test_one_is_made_with_a_cadir(cadir: Path, tmp_path: Path, ca: LabCA) -> None:
+    target = tmp_path / "p.pem"
+    result = provision(NAME, alt_names=["puppet"], cadir=cadir, output=target)
+    assert result.ok, result.checks
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    leaf, issuer = identity.load(target, target).chain
+    assert issuer == ca.authority.certificate
+    assert pki.certname_of(leaf) == NAME
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == [NAME, "puppet"]
+    assert leaf.serial_number.bit_length() > 100
+    assert leaf.not_valid_after_utc - datetime.now(UTC) <= LIFETIME
+    assert result.take_back == [f"rm {target}"]
+    assert f"--set puppet_cert={target} --set puppet_identity=mint:{cadir}" in result.proxy
+    assert f"--set puppet_ca={cadir}/ca_crt.pem" in result.proxy
+
+
+def test_an_existing_file_is_never_overwritten(cadir: Path, tmp_path: Path) -> None:
+    target = tmp_path / "p.pem"
+    target.write_text("mine")
+    with pytest.raises(InspectorError, match="is there already"):
+        provision(NAME, cadir=cadir, output=target)
+    assert target.read_text() == "mine"
+
+
+def test_a_node_of_that_name_is_not_doubled(cadir: Path) -> None:
+    (cadir / "signed").mkdir()
+    (cadir / "signed" / f"{NAME}.pem").touch()
+    with pytest.raises(InspectorError, match=f"has a certificate for {NAME} already"):
+        provision(NAME, cadir=cadir)
+
+
+def test_mistakes_with_a_cadir(cadir: Path, tmp_path: Path) -> None:
+    with pytest.raises(InspectorError, match="Which name"):
+        provision(cadir=cadir)
+    with pytest.raises(InspectorError, match=r"holds no usable ca_crt\.pem"):
+        provision(NAME, cadir=tmp_path)
+    with pytest.raises(InspectorError, match="can't be written"):
+        provision(NAME, cadir=cadir, output=tmp_path / "absent" / "p.pem")
+    (cadir / "ca_key.pem").unlink()
+    with pytest.raises(InspectorError, match="can't be read as a private key"):
+        provision(NAME, cadir=cadir)
+
+
+@pytest.mark.parametrize("name", ["Proxy.example", "../etc", "a b", "-x", "a..b", "*.example", ""])
+def test_what_is_no_certname(name: str, cadir: Path) -> None:
+    with pytest.raises(InspectorError, match="can't be a certname"):
+        provision(name, cadir=cadir)
+    with pytest.raises(InspectorError, match="can't be a certname"):
+        provision(NAME, alt_names=[name], cadir=cadir)
+
+
+# -- the command --------------------------------------------------------------------------------------
+
+
+def test_json_has_always_the_same_fields(
+    own: pki.SslDir, cadir: Path, ca_host: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ca_host("puppetserver")
+    fields = {"name", "how", "certificate", "key", "command", "executed", "ok", "checks", "notes", "proxy", "agent",
+              "take_back"}  # fmt: skip
+    for how, arguments in (
+        ("own", []),
+        ("ca", [NAME]),
+        ("cadir", ["p1.example", "--cadir", str(cadir)]),
+        ("given", ["--cert", "p1.example.pem"]),
+    ):
+        assert main(["provision", "--json", *arguments]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert set(document) == fields
+        assert document["how"] == how
+        assert document["ok"] is True
+        assert all(set(each) == {"check", "ok", "message"} for each in document["checks"])

@@ -1,0 +1,231 @@
+"""What goes into a capture comes out of it, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import sqlite3
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inspector.errors import CaptureError
+from inspector.model import (
+    Closed,
+    Connection,
+    Exchange,
+    Gap,
+    Handshake,
+    Headers,
+    Identity,
+    Leg,
+    Record,
+    Request,
+    Response,
+)
+from inspector.store import VERSION, Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+AGENT = Leg("a-1", "agent", "192.0.2.1", 40000, None, 9.5, 9.75, "TLSv1.3", "TLS_AES", "puppet", "http/1.1", True,
+            (b"leaf", b"ca"), (b"ours",))  # fmt: skip
+MASTER = Leg("m-1", "master", "192.0.2.9", 8140, 1.0, 2.0, 3.0, peer_chain=(b"master", b"ca"))
+FULL = Exchange(
+    AGENT,
+    Request((("Host", "x:8140"), ("x", "\xe4"), ("X", "")), b"\x00\xff", "HTTP/1.0", 10.125, 11.0, "PUT", "//a?\xff&"),
+    Response((("A", "1"),), b"answer", "HTTP/1.1", 12.0, 13.1, 418, "I'm a \xe4"),
+    MASTER,
+    Identity("keys", None, "the agent's key is missing"),
+    "cut off",
+    ("X-Client-Verify", "Expect"),
+)
+BARE = Exchange(Leg("a-2", "agent"), Request())
+FAILED = Handshake(AGENT, 14.5, "revoked", "certificate_revoked", "proxy", ("CN=a: revoked", "CN=b"))
+LOST = Gap(15.5, "the disk is full", 3)
+ALL: list[Exchange | Handshake | Gap] = [FULL, BARE, FAILED, LOST]
+
+
+def written(path: Path, *records: Record, connections: tuple[Connection, ...] = ()) -> list[Record]:
+    with Capture.create(path) as capture:
+        for connection in connections:
+            capture.note(connection)
+        for record in records:
+            for leg in legs(record):
+                if leg.id not in {each.leg.id for each in connections}:
+                    capture.note(Connection(leg))
+        return [capture.append(record) for record in records]
+
+
+def legs(record: Record) -> list[Leg]:
+    match record:
+        case Exchange():
+            return [record.agent, *([record.master] if record.master else [])]
+        case Handshake():
+            return [record.leg]
+    return []
+
+
+def read(path: Path, after: int = 0) -> list[Record]:
+    with Capture.open(path) as capture:
+        return list(capture.records(after))
+
+
+def test_what_goes_in_comes_out(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    records = written(path, FULL, BARE, FAILED, LOST)
+    assert records == [dataclasses.replace(r, seq=n) for n, r in enumerate(ALL, 1)]
+    assert read(path) == records
+    assert read(path, after=2) == records[2:]
+    with Capture.open(path) as capture:
+        assert capture.record(3) == records[2]
+        assert capture.record(5) is None
+        assert capture.last == 4
+
+
+def test_connections_come_out_with_their_ends(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    silent = Connection(Leg("a-0", "agent", connected=1.0), Closed(5.0, "peer"))
+    with Capture.create(path) as capture:
+        capture.note(Connection(AGENT))
+        capture.note(silent)
+        capture.flush()
+        capture.note(Connection(AGENT, Closed(20.0, "proxy")))
+    with Capture.open(path) as capture:
+        assert capture.connections() == [silent, Connection(AGENT, Closed(20.0, "proxy"))]
+
+
+def test_more_records_than_a_page_come_in_order(tmp_path: Path) -> None:
+    records = written(tmp_path / "c.sqlite", *[dataclasses.replace(LOST, lost=n) for n in range(200)])
+    assert read(tmp_path / "c.sqlite") == records
+
+
+def test_appending_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    first = written(tmp_path / "c.sqlite", FULL)
+    second = written(tmp_path / "c.sqlite", LOST)
+    assert [record.seq for record in second] == [2]
+    assert read(tmp_path / "c.sqlite") == first + second
+
+
+LATIN = st.text(st.characters(max_codepoint=255), max_size=40)
+TIMES = st.none() | st.floats(0, 4e9)
+HEADERS: st.SearchStrategy[Headers] = st.lists(st.tuples(LATIN, LATIN), max_size=5).map(tuple)
+BODIES = st.binary(max_size=300)
+REQUESTS = st.builds(Request, HEADERS, BODIES, LATIN, TIMES, TIMES, LATIN, LATIN)
+RESPONSES = st.builds(Response, HEADERS, BODIES, LATIN, TIMES, TIMES, st.integers(0, 999), LATIN)
+CHAINS: st.SearchStrategy[tuple[bytes, ...]] = st.lists(BODIES.filter(bool), max_size=3).map(tuple)
+EXCHANGES = st.builds(
+    Exchange,
+    st.builds(Leg, st.just("a-1"), st.just("agent"), st.none() | LATIN, peer_chain=CHAINS, own_chain=CHAINS),
+    REQUESTS,
+    st.none() | RESPONSES,
+    st.none() | st.builds(Leg, st.just("m-1"), st.just("master"), secured=TIMES, peer_chain=CHAINS),
+    st.none() | st.builds(Identity, LATIN, st.none() | LATIN, st.none() | LATIN),
+    st.none() | LATIN,
+    st.lists(LATIN, max_size=3).map(tuple),
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(EXCHANGES)
+def test_any_exchange_comes_out_as_it_went_in(tmp_path: Path, exchange: Exchange) -> None:
+    path = tmp_path / "c.sqlite"
+    path.unlink(missing_ok=True)
+    assert written(path, exchange) == read(path)
+
+
+def test_files_are_for_nobody_else(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "deep" / "c.sqlite"
+    old = os.umask(0o000)
+    try:
+        with Capture.create(path) as capture:
+            capture.append(LOST)
+            capture.flush()
+            modes = [stat.S_IMODE(each.stat().st_mode) for each in sorted(path.parent.iterdir())]
+    finally:
+        os.umask(old)
+    assert modes == [0o600] * 3  # the file, -shm and -wal
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
+    path.chmod(0o644)
+    Capture.create(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_body_is_stored_once_whoever_sent_it(tmp_path: Path) -> None:
+    body = os.urandom(300_000)
+    answer = Response(body=body, status=200)
+    written(tmp_path / "1.sqlite", *[Exchange(AGENT, Request(), answer)])
+    once = (tmp_path / "1.sqlite").stat().st_size
+    written(tmp_path / "2.sqlite", *[Exchange(AGENT, Request(body=body), answer) for _ in range(20)])
+    written(tmp_path / "2.sqlite", *[Exchange(AGENT, Request(), answer) for _ in range(20)])
+    assert (tmp_path / "2.sqlite").stat().st_size < once + 100_000
+    assert [getattr(record, "response").body == body for record in read(tmp_path / "2.sqlite")] == [True] * 40  # noqa: B009
+
+
+def test_a_reader_sees_what_is_flushed_while_it_is_open(tmp_path: Path) -> None:
+    with Capture.create(tmp_path / "c.sqlite") as writer, Capture.open(tmp_path / "c.sqlite") as reader:
+        record = writer.append(FULL)
+        writer.note(Connection(AGENT))
+        writer.note(Connection(MASTER))
+        assert list(reader.records()) == []
+        writer.flush()
+        assert (list(reader.records()), reader.last) == ([record], 1)
+        assert writer.pending == []
+
+
+def _foreign(path: Path) -> None:
+    sqlite3.connect(path).execute("CREATE TABLE x (y)").connection.close()
+
+
+def _newer(path: Path) -> None:
+    Capture.create(path).close()
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA user_version = {VERSION + 1}")
+
+
+WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda path: None, "There is no capture at"),
+    "a directory": (lambda path: path.mkdir(), "There is no capture at"),
+    "no SQLite": (lambda path: path.write_bytes(b"mitmproxy flows" * 100), "is not a capture"),
+    "empty": (lambda path: path.write_bytes(b""), "but not a capture"),
+    "other SQLite": (_foreign, "but not a capture"),
+    "newer": (_newer, f"capture of version {VERSION + 1}"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_capture_is_one_clear_error(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "c.sqlite"
+    make, message = WRONG[name]
+    make(path)
+    with pytest.raises(CaptureError, match=message) as caught:
+        Capture.open(path)
+    assert str(path) in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["no SQLite", "other SQLite", "newer", "a directory"])
+def test_nothing_foreign_is_appended_to(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "c.sqlite"
+    WRONG[name][0](path)
+    before = path.read_bytes() if path.is_file() else b""
+    with pytest.raises(CaptureError) as caught:
+        Capture.create(path)
+    assert caught.value.hint
+    assert (path.read_bytes() if path.is_file() else b"") == before
+
+
+def test_a_damaged_capture_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    written(path, FULL)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("DELETE FROM blob")
+        db.commit()
+    with pytest.raises(CaptureError, match="lacks a body"):
+        read(path)

@@ -1,0 +1,312 @@
+"""``puppet-inspector run``: what it makes of a command, and a stand-in for the agent through the real proxy."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import pki, wrap
+from inspector.errors import InspectorError
+from inspector.lab.ca import LabCA
+from inspector.lab.master import LabMaster
+from inspector.model import Exchange
+from inspector.puppetconf import PuppetConf
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    type Install = Callable[[str], Path]
+
+NAME = "localhost"
+"""This host's certname: a name that leads to this host, everywhere."""
+
+AGENT = f"""#!{sys.executable}
+import http.client, os, ssl, sys
+if "--version" in sys.argv:
+    sys.exit(print("7.23.0"))
+print("agent", *sys.argv[1:], flush=True)
+words = sys.argv[1:]
+server, port = words[words.index("--server") + 1], int(words[words.index("--serverport") + 1])
+context = ssl.create_default_context(cafile="SSLDIR/certs/ca.pem")
+context.load_cert_chain("SSLDIR/certs/{NAME}.pem", "SSLDIR/private_keys/{NAME}.pem")
+connection = http.client.HTTPSConnection(server, port, context=context)
+connection.request("GET", "/puppet/v3/file_metadata/modules/x")
+print(connection.getresponse().status, flush=True)
+sys.exit(int(os.environ.get("STATUS", "0")))
+"""
+"""Asks one question as an agent would, and exits with STATUS."""
+
+
+@pytest.fixture
+def ca() -> LabCA:
+    return LabCA("master.example")
+
+
+@pytest.fixture
+def place(ca: LabCA, tmp_path: Path) -> pki.SslDir:
+    return ca.enrol(tmp_path / "ssl", NAME)
+
+
+@pytest.fixture
+def master(ca: LabCA, tmp_path: Path) -> Iterator[LabMaster]:
+    with LabMaster(ca, ca.enrol(tmp_path / "master", "master.example", [NAME])) as running:
+        yield running
+
+
+@pytest.fixture
+def confdir(place: pki.SslDir, tmp_path: Path) -> Path:
+    return _configure(tmp_path / "conf", place, ("127.0.0.1", 8140))
+
+
+def _configure(confdir: Path, place: pki.SslDir, master: tuple[str, int], more: str = "") -> Path:
+    confdir.mkdir(exist_ok=True)
+    text = f"[main]\nssldir = {place.path}\ncertname = {NAME}\nserver = {NAME}\nserverport = {master[1]}\n{more}"
+    (confdir / "puppet.conf").write_text(text)
+    return confdir
+
+
+@pytest.fixture
+def install(place: pki.SslDir, tmp_path: Path) -> Install:
+    """Installs a command ``puppet``."""
+
+    def installed(text: str) -> Path:
+        program = tmp_path / "bin" / "puppet"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(text.replace("SSLDIR", str(place.path)))
+        program.chmod(0o755)
+        return program
+
+    return installed
+
+
+def _exchanges(capture: Path) -> list[Exchange]:
+    with Capture.open(capture) as records:
+        return [each for each in records.records() if isinstance(each, Exchange)]
+
+
+# -- the whole job ------------------------------------------------------------------------------------
+
+
+def test_the_agent_goes_through_the_proxy(
+    master: LabMaster, place: pki.SslDir, install: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    confdir = _configure(tmp_path / "conf", place, master.address)
+    command = [str(install(AGENT)), "agent", "-t", "--confdir", str(confdir)]
+    status, capture = wrap.run(command, output=tmp_path / "c" / "run.sqlite")
+    said = capfd.readouterr()
+    assert status == 0
+    assert said.err == ""
+    first, second = said.out.splitlines()
+    assert first.startswith(f"agent agent -t --confdir {confdir} --server {NAME} --serverport ")
+    assert int(first.rpartition(" ")[2]) != master.address[1]
+    assert second == "404"
+    (exchange,) = _exchanges(capture)
+    assert exchange.identity is not None
+    assert exchange.identity.certname == NAME
+    assert [each.certname for each in master.received] == [NAME]
+
+
+def test_the_commands_own_options_count(
+    master: LabMaster, ca: LabCA, place: pki.SslDir, install: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """They name the master, and which of the ssldir's certificates is meant; a failure brings what may say why."""
+    ca.enrol(place.path, "another.example")
+    place.crl.unlink()
+    command = [str(install(AGENT)), "agent", "--test", "--ssldir", str(place.path), "--confdir", str(tmp_path)]
+    command += ["--certname", NAME, "--server", NAME, "--masterport", str(master.address[1])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STATUS", "4")
+        status, capture = wrap.run(command, output=tmp_path / "run.sqlite")
+    assert status == 4
+    said = capfd.readouterr().err
+    assert f"puppet-inspector: -- There is no CRL to check agents with: {place.crl}" in said
+    assert "sent without the agent's identity" in said
+    (exchange,) = _exchanges(capture)
+    assert exchange.identity is not None
+    assert exchange.identity.certname is None
+
+
+def test_what_ends_the_agent_and_what_goes_past_the_proxy(
+    install: Install, confdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = install("#!/bin/sh\nkill -KILL $$\n")
+    command = [str(program), "agent", "-t", "--confdir", str(confdir), "--report_server", "r.example"]
+    status, capture = wrap.run(command, output=tmp_path / "run.sqlite")
+    said = capfd.readouterr().err
+    assert status == 128 + signal.SIGKILL
+    assert _exchanges(capture) == []
+    assert f"report_server is r.example, but in this run everything goes to {NAME}." in said
+    assert "nothing came through the proxy" in said
+
+
+@pytest.mark.parametrize(("number", "group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_a_signal_ends_both(
+    number: signal.Signals, group: bool, install: Install, confdir: Path, tmp_path: Path
+) -> None:
+    """Ctrl-C reaches agent and proxy too; SIGTERM reaches us alone."""
+    program = install('#!/bin/sh\n[ "$1" = --version ] && exit\necho $$ > "$0.pid"\nexec sleep 60\n')
+    options = ["--confdir", str(confdir), "-o", str(tmp_path / "run.sqlite")]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "inspector.cli", "run", *options, "--", str(program), "agent", "-t"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        pid_file = program.with_name("puppet.pid")
+        _until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+        agent = int(pid_file.read_text())
+        if group:
+            os.killpg(running.pid, number)
+        else:
+            running.send_signal(number)
+        out, _ = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 128 + number
+    assert "There are no runs in" in out
+    with pytest.raises(ProcessLookupError):
+        os.kill(agent, 0)
+
+
+def _until(condition: Callable[[], bool], timeout: float = 60) -> None:
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+# -- mistakes -----------------------------------------------------------------------------------------
+
+
+def _mistake(*command: str, **options: str) -> InspectorError:
+    with pytest.raises(InspectorError) as error:
+        wrap.run(command, output=Path("/dev/null/never.sqlite"), **options)
+    return error.value
+
+
+def test_no_command() -> None:
+    assert "-- puppet agent -t" in _mistake().hint
+    assert "There is no command nonsense-4711." in _mistake("nonsense-4711").message
+
+
+@pytest.mark.parametrize("words", ["agent", "agent --onetime", "agent --verbose --daemonize"])
+def test_a_command_that_goes_to_the_background(words: str, install: Install, confdir: Path) -> None:
+    error = _mistake(str(install("")), *words.split(), confdir=str(confdir))
+    assert "goes to the background" in error.message
+    assert "--test" in error.hint
+
+
+@pytest.mark.parametrize(
+    "words", ["agent -t", "agent -dt", "agent --no-daemonize", "agent --fingerprint", "ssl bootstrap"]
+)
+def test_a_command_that_stays(words: str) -> None:
+    conf = PuppetConf(None, "puppet", 8140, Path("/s"), NAME)
+    wrap._must_stay(["timeout", "60", "/opt/puppetlabs/bin/puppet", *words.split()], conf)
+
+
+def test_a_host_without_a_certificate(install: Install, confdir: Path, place: pki.SslDir) -> None:
+    place.certificate.unlink()
+    error = _mistake(str(install("")), "agent", "-t", confdir=str(confdir))
+    assert error.message.startswith("This host has no certificate yet")
+    assert str(place.certificate) in error.message
+    assert "puppet-inspector provision" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("certname", "text"),
+    [("nowhere.invalid", "does not resolve"), ("192.0.2.1", "leads to 192.0.2.1, which is not this host")],
+)
+def test_a_certname_that_does_not_lead_here(
+    certname: str, text: str, install: Install, confdir: Path, ca: LabCA, place: pki.SslDir
+) -> None:
+    ca.enrol(place.path, certname)
+    error = _mistake(str(install("")), "agent", "-t", "--certname", certname, confdir=str(confdir))
+    assert text in error.message
+    assert f"127.0.0.1 {certname}" in error.hint
+
+
+def test_a_master_that_does_not_resolve(install: Install, confdir: Path) -> None:
+    error = _mistake(str(install("")), "agent", "-t", "--server", "nowhere.invalid", confdir=str(confdir))
+    assert "The master's name nowhere.invalid does not resolve." in error.message
+
+
+def test_listening_where_the_certname_does_not_lead(install: Install, confdir: Path) -> None:
+    error = _mistake(str(install("")), "agent", "-t", confdir=str(confdir), listen="192.0.2.1:8140")
+    assert "The proxy would listen on 192.0.2.1" in error.message
+    assert wrap._listen("127.0.0.1", "127.0.0.1:9000") == "127.0.0.1:9000"
+    assert wrap._listen("127.0.0.1", "0.0.0.0:9000") == "0.0.0.0:9000"
+    assert wrap._listen("127.0.0.2", None) == "127.0.0.2"
+
+
+def test_a_program_that_is_none(install: Install, confdir: Path, tmp_path: Path) -> None:
+    program = install("\0")
+    with pytest.raises(InspectorError, match="can't be run"):
+        wrap.run([str(program), "agent", "-t"], output=tmp_path / "run.sqlite", confdir=str(confdir))
+
+
+# -- what is appended ---------------------------------------------------------------------------------
+
+
+def _conf(**settings: object) -> PuppetConf:
+    return PuppetConf(None, "puppet", 8140, Path("/s"), "n.example", **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("conf", "major", "options"),
+    [
+        (_conf(), 7, "--server n.example --serverport 9"),
+        (_conf(), None, "--server n.example --serverport 9"),
+        (_conf(), 6, "--server n.example --masterport 9"),
+        (
+            _conf(server_list=(("a", 1), ("b", 2))),
+            8,
+            "--server n.example --serverport 9 --server_list n.example:9",
+        ),
+        (
+            _conf(ca_server="c", ca_port=1, report_server="r", report_port=2, use_srv_records=True),
+            3,
+            (
+                "--server n.example --masterport 9 --ca_server n.example --report_server n.example "
+                "--ca_port 9 --report_port 9 --no-use_srv_records"
+            ),
+        ),
+    ],
+)
+def test_redirections(conf: PuppetConf, major: int | None, options: str) -> None:
+    assert wrap.redirections(conf, 9, major) == options.split()
+
+
+def test_the_version_decides_which_port_option(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = install("#!/bin/sh\necho 'a warning'\necho 3.8.7\n")
+    assert wrap._major(["env", str(program), "agent", "-t"]) == 3
+    # A script is never asked: it might run the agent. The puppet on the PATH is.
+    monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+    assert wrap._major(["/bin/false"]) == 3
+    install("#!/bin/sh\nexit 1\n")
+    assert wrap._major(["/bin/false"]) is None
+
+
+def test_of_a_server_list_the_first_that_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("127.0.0.1", 0)) as server:
+        gone, there = silent.getsockname(), server.getsockname()
+        silent.close()
+        assert wrap._master(_conf(server_list=(gone, there))) == there
+    assert wrap._master(_conf()) == ("puppet", 8140)
+
+
+def test_an_http_proxy_does_not_stand_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    assert "no_proxy" not in wrap._environment(_conf())
+    assert wrap._environment(_conf(http_proxy=True, no_proxy=".x"))["no_proxy"] == ".x,n.example"
+    monkeypatch.setenv("HTTP_PROXY", "http://p:1")
+    monkeypatch.setenv("NO_PROXY", ".y")
+    assert wrap._environment(_conf())["no_proxy"] == ".y,n.example"
