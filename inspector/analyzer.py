@@ -15,7 +15,8 @@ from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import documents as d
 from inspector.protocol import endpoints, x509
 from inspector.rules import Ledger, On, all_rules
-from inspector.runs import Placed, Run, Segmenter
+from inspector.runs import Placed, Run
+from inspector.segmenter import Segmenter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -285,8 +285,7 @@ def _tell(capture: Path, *, as_json: bool) -> int:
     _print_rows(present.RUN_COLUMNS, rows, below="phases")
     findings: list[Finding] = [finding for run in analyzer.runs for finding in run.findings]
     _print_reasons(analyzer)
-    told = f"{present.counts(findings)}; " if findings else ""
-    print(f"{told}puppet-inspector check {capture}")
+    print(f"{present.counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
     return 0
 
 

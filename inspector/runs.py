@@ -1,8 +1,6 @@
-"""Telling agent runs apart, and what one run is.
+"""What one run of an agent is: the few facts that views and rules need; bodies stay in the capture.
 
-``Segmenter.place`` decides to which run a step belongs: by connection, by certname and key, by address
-for an agent that has no name yet, and by what may follow what (``PHASE_FOLLOWS``). ``Run`` keeps the few
-facts that views and rules need; bodies stay in the capture.
+Which step belongs to which run is decided in ``segmenter``.
 """
 
 from __future__ import annotations
@@ -10,34 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from inspector.model import Exchange, Finding, Gap, Handshake, Phase
+from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import documents as d
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
 
     from inspector.model import Record
     from inspector.protocol.endpoints import Dialect, Match
 
 type Outcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
-
-PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
-    Phase.CERTIFICATES: frozenset(set(Phase)),
-    Phase.NODE: frozenset({Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
-    Phase.PLUGINS: frozenset({Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
-    # Back to the plugins: another environment (protocol 2.7). ``_may_follow`` asks whether it was one.
-    Phase.CATALOG: frozenset({Phase.CATALOG, Phase.PLUGINS, Phase.FILES, Phase.REPORT, Phase.OTHER}),
-    Phase.FILES: frozenset({Phase.FILES, Phase.REPORT, Phase.OTHER}),
-    # Facts that are sent again come before the report, both are phase ``report``; nothing follows a report.
-    Phase.REPORT: frozenset({Phase.REPORT, Phase.OTHER}),
-    Phase.OTHER: frozenset(set(Phase)),
-}
-"""Where a run may move on to; any other move starts a new run."""
-
-BURST = 10.0
-"""Seconds within which an unnamed request of an address belongs to what that address is doing."""
-RETRY = 120.0
-"""Seconds within which failed handshakes of one agent are one try (an agent repeats them per request)."""
 
 
 @dataclass(slots=True)
@@ -272,7 +251,7 @@ class Run:
                 issued = answered.certificates[0] if isinstance(answered, d.Certificates) else None
                 self.certificates.append(CertificateAnswer(exchange.seq, exchange.time, status, issued))
             case "environment_check" | "plugin_list":
-                self.listings[_listing(match)] = status
+                self.listings[listing(match)] = status
             case "catalog":
                 got = answered if isinstance(answered, d.Catalog) else None
                 environment = got.environment if got else None
@@ -365,144 +344,6 @@ def _reason(exchange: Exchange, answered: d.Document | None) -> str:
     return exchange.error or ""
 
 
-def _listing(match: Match) -> str:
+def listing(match: Match) -> str:
+    """What a plugin listing is remembered by, within one round."""
     return f"{match.endpoint.name}:{match.key or ''}"
-
-
-def _may_follow(run: Run, step: Placed) -> bool:
-    """Whether a step can be a further step of a run."""
-    if run.closed or step.phase not in PHASE_FOLLOWS[run.phase]:
-        return False
-    if run.certname and step.certname and run.certname != step.certname:
-        return False
-    if run.key and step.key and run.key != step.key:
-        return False
-    if run.transaction_uuid and step.transaction_uuid and run.transaction_uuid != step.transaction_uuid:
-        return False
-    if step.phase is Phase.CERTIFICATES and run.reports:
-        return False
-    if step.phase is Phase.PLUGINS and step.match:
-        last = run.catalogs[-1] if run.catalogs else None
-        if run.phase is Phase.CATALOG and last and last.usable and last.environment in (None, last.asked):
-            return False
-        if step.match.endpoint.name in ("environment_check", "plugin_list"):
-            seen = run.listings.get(_listing(step.match), 0)
-            # Each listing once a round; again only when it was redirected, failed or never answered.
-            return seen is None or seen == 0 or seen >= 300
-    return not (step.phase is Phase.NODE and run.phase is Phase.NODE and step.transaction_uuid is None)
-
-
-class Segmenter:
-    """Keeps the open runs and finds the one to which a step belongs."""
-
-    def __init__(self) -> None:
-        self.runs: list[Run] = []
-        """Every run in the order of its first step; also those that turn out to be a tool's calls."""
-        self.over: list[Run] = []
-        """Runs that were closed since somebody last emptied this list."""
-        self._by_leg: dict[str, Run] = {}
-
-    def place(self, step: Placed) -> Run | None:
-        """The run of a step, which is part of it then. None for a gap: that belongs to nobody."""
-        if isinstance(step.record, Gap):
-            return None
-        run = self._find(step)
-        if run is None:
-            run = Run(address=step.address)
-            self.runs.append(run)
-        run.add(step)
-        if step.leg_id:
-            self._by_leg[step.leg_id] = run
-        if step.match and step.match.endpoint.name == "report":
-            self._close(run)
-        return run
-
-    def _close(self, run: Run) -> None:
-        run.closed = True
-        self.over.append(run)
-        for other in self._open(run.certname):
-            # A run of the same agent that had fallen silent before this one began is over.
-            if other.key in (None, run.key) and other.ended <= run.started:
-                other.closed = True
-                self.over.append(other)
-        self._by_leg = {leg: each for leg, each in self._by_leg.items() if not each.closed}
-
-    def _open(self, certname: str | None) -> Iterator[Run]:
-        """Open runs of a certname (None: the unnamed ones), the latest first."""
-        return (run for run in reversed(self.runs) if not run.closed and run.certname == certname)
-
-    def _find(self, step: Placed) -> Run | None:
-        mine = self._by_leg.get(step.leg_id or "")
-        if isinstance(step.record, Handshake):
-            return mine if mine and not mine.closed else self._find_for_handshake(step, step.record)
-        if mine and _may_follow(mine, step):
-            return mine
-        if step.certname is None:
-            return self._find_unnamed(step)
-        named = next((run for run in self._open(step.certname) if self._continues(run, step, mine)), None)
-        unnamed = self._unnamed_beginning(step)
-        if named and unnamed:
-            # The agent began anew (its files were gone), but name and key are the same: one bootstrap.
-            named.absorb(unnamed)
-            self.runs.remove(unnamed)
-            self._by_leg = {leg: named if run is unnamed else run for leg, run in self._by_leg.items()}
-        return named or unnamed
-
-    def _continues(self, run: Run, step: Placed, mine: Run | None) -> bool:
-        if run is mine or not _may_follow(run, step):
-            return False
-        if step.transaction_uuid and run.transaction_uuid == step.transaction_uuid:
-            return True
-        if step.phase is Phase.CERTIFICATES and run.csrs and step.key is None and not step.authenticated:
-            # A poll on a connection of its own: of the two keys of a cloned name, the one that asked last.
-            latest = max((r for r in self._open(step.certname) if r.csrs), key=lambda r: r.csrs[-1].seq)
-            return run is latest
-        return True
-
-    def _find_unnamed(self, step: Placed) -> Run | None:
-        """A request that says nothing about who makes it: it belongs to what its address is doing."""
-        for run in reversed(self.runs):
-            if run.closed or run.address != step.address:
-                continue
-            recent = step.record.time - run.ended <= BURST
-            if run.certname is None:
-                if _may_follow(run, step) and (recent or not _repeats(run, step)):
-                    return run
-            elif recent and run.old_engine and not run.authenticated and step.phase is Phase.CERTIFICATES:
-                # Up to 6.3 an agent downloads the CA twice in the first burst (protocol 2.2).
-                return run
-            elif recent and step.phase is Phase.OTHER:
-                return run
-        return None
-
-    def _unnamed_beginning(self, step: Placed) -> Run | None:
-        """The unnamed run at a step's address that this named step goes on with."""
-        for run in self._open(None):
-            if run.address != step.address or not _may_follow(run, step):
-                continue
-            if run.agent_version and step.agent_version and run.agent_version != step.agent_version:
-                continue
-            fresh = any(not ca.refresh for ca in run.cas)
-            if step.phase is Phase.CERTIFICATES and not step.authenticated:
-                return run
-            # An agent with a certificate refreshes CA and CRL without it (8.1), or lost only those files.
-            if step.record.time - run.ended <= (BURST if not fresh else BURST / 2):
-                return run
-        return None
-
-    def _find_for_handshake(self, step: Placed, handshake: Handshake) -> Run | None:
-        for run in reversed(self.runs):
-            if run.closed or handshake.time - run.ended > RETRY:
-                continue
-            if step.certname is not None:
-                if run.certname == step.certname and run.key in (None, step.key):
-                    return run
-            elif run.address == step.address and not run.authenticated:
-                return run
-        return None
-
-
-def _repeats(run: Run, step: Placed) -> bool:
-    """True if an unnamed run has already made this request: another agent, or the next try."""
-    name = step.match.endpoint.name if step.match else ""
-    return any(request.endpoint == name for request in run.anonymous)

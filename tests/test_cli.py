@@ -85,7 +85,8 @@ def test_runs_is_a_plain_table_in_a_pipe(run: Run, healthy: Path) -> None:
     rows = [line.split("\t") for line in out.splitlines()]
     assert (status, err) == (0, "")
     assert rows[0] == ["run", "began", "agent", "version", "environment", "outcome", "took", "phases", "findings"]
-    assert [(row[0], row[2], row[3], row[4], row[5], row[8]) for row in rows[1:]] == [
+    assert rows[3:] == [[f"no findings: {healthy}"]]
+    assert [(row[0], row[2], row[3], row[4], row[5], row[8]) for row in rows[1:3]] == [
         ("1", "a.example", "7.23.0", "production", "complete", ""),
         ("2", "b.example", "7.23.0", "production", "complete", ""),
     ]

@@ -15,10 +15,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_plus
 
 import msgspec
-import yaml
 
 from inspector.model import Message, Request, Response
-from inspector.protocol import x509
+from inspector.protocol import ruby_yaml, x509
 from inspector.protocol.documents import (
     Catalog,
     CatalogRequest,
@@ -42,16 +41,10 @@ type Decoder = Callable[[Message], Document]
 
 MAX_PLAIN = 64 * 2**20
 """Bytes that a body may have once its Content-Encoding is taken off. A catalog of 2,000 resources has 1 MB."""
-MAX_YAML = 16 * 2**20
-"""PyYAML builds a tree of some 50 times the text's size."""
-MAX_YAML_DEPTH = 200
-"""PyYAML recurses in C: some ten thousand levels end the process."""
-MAX_YAML_NODES = 2_000_000
-"""Nodes of a document once its aliases are written out (600 bytes can stand for 10**9)."""
 MAX_TEXT = 4096
 """Characters of an error message that are kept."""
 
-_WRONG = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError, yaml.YAMLError)
+_WRONG = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError, ruby_yaml.Refused)
 
 
 class _Unreadable(Exception):
@@ -122,14 +115,14 @@ def _structure[T](body: bytes, media: str, kind: type[T]) -> T:
             case "application/x-msgpack" | "application/vnd.puppet.rich+msgpack":
                 return msgspec.msgpack.decode(body, type=kind)
             case "text/yaml" | "application/x-yaml" | "application/yaml":
-                return msgspec.convert(_yaml(body), kind, strict=False)
+                return msgspec.convert(ruby_yaml.load(_utf8(body)), kind, strict=False)
             case "text/html":
                 raise _Unreadable("an HTML page, which no master sends: something in between answered")
             case "text/pson":
                 return _pson(_utf8(body), kind)
             case _:
                 if body[:4] == b"--- ":
-                    return msgspec.convert(_yaml(body), kind, strict=False)
+                    return msgspec.convert(ruby_yaml.load(_utf8(body)), kind, strict=False)
                 return msgspec.json.decode(body, type=kind)
     except _WRONG as error:
         raise _Unreadable(str(error) or type(error).__name__) from error
@@ -155,74 +148,6 @@ def _unwrap(body: bytes) -> bytes:
         if envelope.document_type is not None and bytes(envelope.data):
             return bytes(envelope.data)
     return body
-
-
-class _RubyLoader(yaml.CSafeLoader):
-    """YAML as Ruby writes it: objects become mappings, symbols strings. Nothing is ever instantiated."""
-
-
-def _ruby(loader: _RubyLoader, _suffix: str, node: yaml.Node) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return loader.construct_mapping(node, deep=True)
-    if isinstance(node, yaml.SequenceNode):
-        return loader.construct_sequence(node, deep=True)
-    return loader.construct_scalar(node)  # type: ignore[arg-type]
-
-
-def _plain_time(loader: _RubyLoader, node: yaml.Node) -> Any:
-    return loader.construct_scalar(node)  # type: ignore[arg-type]
-
-
-def _short_number(loader: _RubyLoader, node: yaml.ScalarNode) -> Any:
-    # PyYAML takes quadratic time for 1:1:1:..., a number to the base of 60.
-    return loader.construct_yaml_int(node) if len(node.value) < 100 else loader.construct_scalar(node)
-
-
-_RubyLoader.add_multi_constructor("!ruby/", _ruby)
-_RubyLoader.add_multi_constructor("!", _ruby)
-_RubyLoader.add_multi_constructor("tag:ruby.yaml.org,2002:", _ruby)
-# Times stay text: Ruby's have nine digits and a space, which PyYAML reads as a date and we would lose.
-_RubyLoader.add_constructor("tag:yaml.org,2002:timestamp", _plain_time)
-_RubyLoader.add_constructor("tag:yaml.org,2002:int", _short_number)
-
-
-def _yaml(body: bytes) -> Any:
-    if len(body) > MAX_YAML:
-        raise _Unreadable(f"{len(body)} bytes of YAML, more than {MAX_YAML} are not read")
-    try:
-        _bounded(_utf8(body))
-        value = yaml.load(_utf8(body), Loader=_RubyLoader)  # noqa: S506 - derived from the safe loader
-    except yaml.YAMLError as error:
-        raise _Unreadable(f"no YAML: {' '.join(str(error).split())}") from error
-    return _names(value)
-
-
-def _bounded(body: bytes) -> None:
-    """Refuse what is deep, large only by its aliases, or holds itself. Raises _Unreadable, yaml.YAMLError."""
-    total, sizes, begun = 0, dict[str | None, int](), list[tuple[str | None, int]]()
-    for event in yaml.parse(body, Loader=yaml.CSafeLoader):
-        match event:
-            case yaml.AliasEvent():  # of one that has not ended yet: it holds itself
-                total += sizes.get(event.anchor, MAX_YAML_NODES)
-            case yaml.ScalarEvent():
-                total += 1
-                sizes[event.anchor] = 1
-            case yaml.CollectionStartEvent():
-                begun.append((event.anchor, total))
-                sizes.pop(event.anchor, None)
-            case yaml.CollectionEndEvent():
-                anchor, before = begun.pop()
-                total += 1
-                sizes[anchor] = total - before
-        if len(begun) > MAX_YAML_DEPTH or total >= MAX_YAML_NODES:
-            raise _Unreadable("the YAML is nested too deeply or refers to itself too often")
-
-
-def _names(value: Any) -> Any:
-    """A top-level mapping's keys without the colon that a Ruby symbol, or an ``@`` that a variable, has."""
-    if isinstance(value, dict):
-        return {str(key).lstrip(":@"): item for key, item in value.items()}
-    return value
 
 
 # -- decoders -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from inspector import pki
 from inspector.model import Message, Request, Response
-from inspector.protocol import decode, documents
+from inspector.protocol import decode, documents, ruby_yaml
 from inspector.protocol import documents as d
 from inspector.protocol.endpoints import ENDPOINTS
 from tests.protocol.test_decode import CA, FORM, JSON, PACK, PSON, TABLE, YAML, answered, asked, b64, form
@@ -77,7 +77,7 @@ def merge_bomb() -> bytes:
 
 BOMBS: dict[str, tuple[Decoder, Message]] = {
     "zip": (decode.anything, answered(JSON, gzip.compress(b" " * (decode.MAX_PLAIN + 1), 9), "gzip")),
-    "zip in facts": (decode.catalog_request, asked(FORM, form(quote_plus(b64(b" " * (decode.MAX_YAML + 1))),
+    "zip in facts": (decode.catalog_request, asked(FORM, form(quote_plus(b64(b" " * (ruby_yaml.MAX_BYTES + 1))),
                                                               "b64_zlib_yaml"))),
     "deep json": (decode.anything, answered(JSON, b"[" * 10_000 + b"]" * 10_000)),
     "deep pson": (decode.anything, answered(PSON, b'{"document_type":"x","data":' * 10_000 + b"1" + b"}" * 10_000)),
