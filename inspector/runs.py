@@ -12,7 +12,6 @@ from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import documents as d
 
 if TYPE_CHECKING:
-
     from inspector.model import Record
     from inspector.protocol.endpoints import Dialect, Match
 

@@ -107,6 +107,8 @@ class Segmenter:
             return self._find_unnamed(step)
         named = next((run for run in self._open(step.certname) if self._continues(run, step, mine)), None)
         unnamed = self._unnamed_beginning(step)
+        if named and unnamed and unnamed.cas and unnamed.started < named.ended:
+            return named  # it had gone on before that began: another agent's beginning
         if named and unnamed:
             # The agent began anew (its files were gone), but name and key are the same: one bootstrap.
             named.absorb(unnamed)
@@ -132,7 +134,10 @@ class Segmenter:
                 continue
             recent = step.record.time - run.ended <= BURST
             if run.certname is None:
-                if _may_follow(run, step) and (recent or not _repeats(run, step)):
+                # A fresh agent downloads CA and CRL once: asked for again after an answer, it is another agent.
+                fresh = step.phase is Phase.CERTIFICATES
+                another = _repeats(run, step, answered=recent) if fresh or not recent else False
+                if _may_follow(run, step) and not another:
                     return run
             elif recent and run.old_engine and not run.authenticated and step.phase is Phase.CERTIFICATES:
                 # Up to 6.3 an agent downloads the CA twice in the first burst (protocol 2.2).
@@ -168,7 +173,8 @@ class Segmenter:
         return None
 
 
-def _repeats(run: Run, step: Placed) -> bool:
-    """True if an unnamed run has already made this request: another agent, or the next try."""
+def _repeats(run: Run, step: Placed, *, answered: bool = False) -> bool:
+    """True if an unnamed run has already made this request (and got an answer): another agent, or the next try."""
     name = step.match.endpoint.name if step.match else ""
-    return any(request.endpoint == name for request in run.anonymous)
+    asked = [request for request in run.anonymous if request.endpoint == name]
+    return any(not answered or (each.status or 500) < 400 for each in asked)

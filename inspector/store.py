@@ -205,6 +205,7 @@ class Capture:
         self._db.execute("BEGIN IMMEDIATE")
         stored: set[bytes] = set()
         try:
+            self._make_way()
             for connection in self._connections.values():
                 self._write_connection(connection, stored)
             for record in self._pending:
@@ -217,6 +218,13 @@ class Capture:
         self._known |= stored
         self._pending = []
         self._connections = {}
+
+    def _make_way(self) -> None:
+        """Another proxy may write to the same file: what is pending is numbered after what it wrote."""
+        highest = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM record").fetchone()[0])
+        if self._pending and (shift := highest + 1 - self._pending[0].seq) > 0:
+            self._pending = [dataclasses.replace(each, seq=each.seq + shift) for each in self._pending]
+            self._last += shift
 
     def _write_connection(self, connection: Connection, stored: set[bytes]) -> None:
         leg, closed = connection.leg, connection.closed

@@ -229,3 +229,16 @@ def test_a_damaged_capture_says_so(tmp_path: Path) -> None:
         db.commit()
     with pytest.raises(CaptureError, match="lacks a body"):
         read(path)
+
+
+def test_two_writers_share_a_capture(tmp_path: Path) -> None:
+    with Capture.create(tmp_path / "c.sqlite") as one, Capture.create(tmp_path / "c.sqlite") as two:
+        one.append(Gap(1.0, "one"))
+        two.append(Gap(2.0, "two"))
+        two.flush()
+        one.append(Gap(3.0, "one again"))
+        one.flush()
+        two.append(Gap(4.0, "two again"))
+    with Capture.open(tmp_path / "c.sqlite") as capture:
+        told = [(record.seq, record.reason) for record in capture.records() if isinstance(record, Gap)]
+    assert told == [(1, "two"), (2, "one"), (3, "one again"), (4, "two again")]

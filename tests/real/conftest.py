@@ -7,46 +7,53 @@ PUPPET_INSPECTOR_REAL=required they fail instead, so that CI cannot pass without
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.real.puppet import RealAgent, RealMaster, host_names, missing
+from tests.real.machine import host_names, missing
+from tests.real.puppet import RealMaster
+from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MASTER_NAME, PROXY_NAME = "master.example", "proxy.example"
-PROXY_HOST = "127.0.0.1"
-
-
-class AgentFactory(Protocol):
-    """A new agent; its certname resolves to `PROXY_HOST`, so that it can be the name of a proxy too."""
-
-    def __call__(self, certname: str, *, invented_facts: bool = True, keylength: int = 2048) -> RealAgent: ...
+    from tests.real.agent import RealAgent
 
 
 @pytest.fixture(scope="session")
 def master() -> Iterator[RealMaster]:
-    """A running puppetserver (ready after some 25 s), whose certificate is also good for `PROXY_NAME`."""
+    """A running puppetserver (ready after some 25 s); `PROXY_NAME` has a certificate in its ssldir."""
     if reason := missing():
         if os.environ.get("PUPPET_INSPECTOR_REAL") == "required":
             pytest.fail(reason)
         pytest.skip(reason)
-    with host_names({PROXY_NAME: PROXY_HOST}), RealMaster(MASTER_NAME, [PROXY_NAME]) as running:
+    with host_names({PROXY_NAME: PROXY_HOST}), RealMaster(idle_timeout=2) as running:
+        running.generate(PROXY_NAME)
         yield running
 
 
 @pytest.fixture
-def agent_factory(master: RealMaster, tmp_path: Path) -> Iterator[AgentFactory]:
-    """Makes agents without a certificate; names that begin with "auto" are signed at once."""
-    with ExitStack() as stack:
+def stage(master: RealMaster, tmp_path: Path) -> Iterator[Stage]:
+    """Where a scenario is played."""
+    stage = Stage(master, tmp_path)
+    yield stage
+    stage.close()
 
-        def make(certname: str, *, invented_facts: bool = True, keylength: int = 2048) -> RealAgent:
-            stack.enter_context(host_names({certname: PROXY_HOST}))
-            base = tmp_path / certname
-            return RealAgent(base, certname, invented_facts=invented_facts, keylength=keylength)
 
-        yield make
+@pytest.fixture(scope="session")
+def established(master: RealMaster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAgent]:
+    """An agent that has a certificate and has made its first run."""
+    stage = Stage(master, tmp_path_factory.mktemp("steady"))
+    agent = stage.enrolled("steady.example")
+    stage.direct.run(agent)
+    yield agent
+    stage.close()
+
+
+@pytest.fixture
+def steady(master: RealMaster, established: RealAgent) -> RealAgent:
+    """The established agent; its manifest is the demo module again, whatever a test before made of it."""
+    master.demo(established.certname, established.target, notice=False)
+    return established

@@ -1,4 +1,4 @@
-"""Real Puppet on loopback: Debian's puppetserver and puppet agent, each in a directory of its own.
+"""Real Puppet on loopback: Debian's puppetserver in a directory of its own (the agent is in ``agent``).
 
 For end-to-end tests, samples and benchmarks; knows neither pytest nor the inspector. Needs root: the
 server runs as user puppet, and names stand in /etc/hosts for as long as they are needed. Nothing else
@@ -8,139 +8,32 @@ of the machine is touched.
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import signal
-import socket
 import subprocess
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from fcntl import LOCK_EX, flock
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+from tests.real.machine import SERVER_CONFIG, SERVER_JAR, end, free_port, host_names, write_puppet_conf
+from tests.real.site import DEMO_MODULE
 
-HOSTS = Path("/etc/hosts")
-SERVER_JAR = Path("/usr/share/puppetserver/puppetserver.jar")
-SERVER_CONFIG = Path("/etc/puppet/puppetserver")
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # A session lasts minutes: Java's second compiler costs more than it gives (ready in 21 s, not 30).
 JAVA = "java -Xms512m -Xmx1g -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djruby.lib=/usr/share/jruby/lib"
 AS_PUPPET = "setpriv --reuid=puppet --regid=puppet --clear-groups --pdeathsig=TERM"
 
-AUTOSIGN = '#!/bin/sh\ncase "$1" in auto*) exit 0;; esac\nexit 1\n'
-
-DEMO_MODULE: dict[str, bytes] = {
-    "lib/facter/demo_role.rb": b"Facter.add(:demo_role) { setcode { 'web' } }\n",
-    "facts.d/demo_rack.yaml": b"demo_rack: A7\n",
-    "files/tree/app.conf": b"workers = 2\n",
-    "files/tree/conf.d/log.conf": b"level = info\n",
-    "files/single.txt": b"one file\n",
-    "files/fallback.txt": b"the second candidate\n",
-    "files/logo.bin": bytes(range(256)),
-    "manifests/init.pp": b"""class demo(String $target, Boolean $notice) {
-  filebucket { 'main': path => false }
-  File { backup => 'main' }
-  if $notice { notify { "role ${facts['demo_role']}, rack ${facts['demo_rack']}": } }
-  file { $target: ensure => directory }
-  file { "${target}/tree": ensure => directory, recurse => true, source => 'puppet:///modules/demo/tree' }
-  file { "${target}/single.txt": source => 'puppet:///modules/demo/single.txt' }
-  file { "${target}/either.txt":
-    source => ["puppet:///modules/demo/${facts['clientcert']}.txt", 'puppet:///modules/demo/fallback.txt'],
-  }
-  file { "${target}/logo.bin": source => 'puppet:///modules/demo/logo.bin' }
-  file { "${target}/content.txt": content => "managed for ${facts['clientcert']}\\n" }
-}
-""",
-}
-"""Path below the module -> content: every way in which a catalog makes an agent fetch something."""
-
-# Where the agent takes its facts from (a "terminus", an extension point of Puppet). It sends only facts
-# of our own and those that came by pluginsync: nothing of the machine can leak, whatever Facter knows.
-# A fact that comes by pluginsync must have the name of its file.
-FACTS_TERMINUS = """require 'json'
-require 'puppet/indirector/facts/facter'
-
-class Puppet::Node::Facts::Invented < Puppet::Node::Facts::Facter
-  desc 'Invented facts from a file, and what pluginsync brought.'
-
-  def find(request)
-    facter = Puppet.runtime[:facter]
-    facter.reset
-    self.class.setup_external_search_paths(request)
-    self.class.setup_search_paths(request)
-    values = JSON.parse(File.read(ENV.fetch('INVENTED_FACTS')))
-    synced = Dir.glob(["#{Puppet[:plugindest]}/facter/*.rb", "#{Puppet[:pluginfactdest]}/*"])
-    synced.map { |path| File.basename(path, '.*') }.each { |name| values[name] = facter.value(name) }
-    facts = Puppet::Node::Facts.new(request.key, values.compact)
-    facts.add_local_facts
-    facts.sanitize
-    facts
-  end
-end
-"""
-
-
-def missing() -> str | None:
-    """Why real Puppet cannot be run here, or None when it can."""
-    if os.geteuid() != 0:
-        return "real Puppet needs root (the server's user, names in /etc/hosts)"
-    if not os.access(HOSTS, os.W_OK):
-        return f"{HOSTS} is not writable: the names of master and proxy would not resolve"
-    absent = [name for name in ("puppet", "puppetserver", "java", "setpriv") if not shutil.which(name)]
-    absent += [str(path) for path in (SERVER_JAR, SERVER_CONFIG) if not path.exists()]
-    if absent:
-        return f"not installed: {', '.join(absent)} (apt-get install puppet-agent puppetserver)"
-    return None
-
-
-@contextmanager
-def host_names(names: Mapping[str, str]) -> Iterator[None]:
-    """Let each name resolve to its address; lines that a killed session left behind are taken out."""
-    added = [f"{address} {name} # puppet-inspector {os.getpid()}\n" for name, address in names.items()]
-
-    def alive(line: str) -> bool:
-        marked = re.search(r"# puppet-inspector (\d+)$", line)
-        return not marked or Path("/proc", marked[1]).exists()
-
-    def without_ours(lines: list[str]) -> list[str]:
-        for line in added:
-            lines.remove(line)  # one of each: another block may hold the same name
-        return lines
-
-    _edit_hosts(lambda lines: [*filter(alive, lines), *added])
-    try:
-        yield
-    finally:
-        _edit_hosts(without_ours)
-
-
-def _edit_hosts(edit: Callable[[list[str]], list[str]]) -> None:
-    with HOSTS.open("r+") as file:
-        flock(file, LOCK_EX)
-        lines = [line if line.endswith("\n") else f"{line}\n" for line in file]
-        file.seek(0)  # in place: in a container it is a mount point, which no rename can replace
-        file.write("".join(edit(lines)))
-        file.truncate()
-
-
-def free_port(host: str) -> int:
-    """A TCP port that nobody listens on at this moment."""
-    with socket.create_server((host, 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
+AUTOSIGN = '#!/bin/sh\ncase "$1" in {}) exit 0;; esac\nexit 1\n'
 
 
 class RealMaster:
     """Debian's puppetserver with a root and an intermediate CA of its own.
 
     As a context manager it is started, and afterwards stopped and its directory removed. Certificate
-    requests of names that begin with "auto" are signed at once; others wait for `sign`.
+    requests of names that fit the pattern `autosign` are signed at once; others wait for `sign`.
     """
 
     def __init__(
@@ -150,6 +43,7 @@ class RealMaster:
         host: str = "127.0.7.1",
         base: Path | None = None,
         idle_timeout: float = 5,
+        autosign: str = "auto*",
     ) -> None:
         """Only `name` is made to resolve; `alt_names` are further names in the master's certificate.
 
@@ -158,7 +52,7 @@ class RealMaster:
         connection: 30 by default, but a first run without a proxy, and `clean`, wait for just that.
         """
         self.name, self.host, self.port = name, host, free_port(host)
-        self.idle_timeout = idle_timeout
+        self.idle_timeout, self.autosign = idle_timeout, autosign
         self.alt_names = (name, *alt_names)
         self.confdir = base or Path(tempfile.mkdtemp(prefix="puppet-inspector-"))
         self.ssldir, self.cadir, self.logdir = (self.confdir / part for part in ("ssl", "ca", "log"))
@@ -211,7 +105,7 @@ class RealMaster:
         }
         for name, settings in changed.items():  # the format is HOCON, of which JSON is a part
             (base / f"conf.d/{name}.conf").write_text(json.dumps(settings, indent=2))
-        (base / "autosign").write_text(AUTOSIGN)
+        (base / "autosign").write_text(AUTOSIGN.format(self.autosign))
         (base / "autosign").chmod(0o755)
         main = {
             "confdir": base, "codedir": f"{base}/code", "vardir": f"{base}/var", "rundir": f"{base}/run",
@@ -221,7 +115,7 @@ class RealMaster:
             # no modules but our own, else Debian's are synced too
             "basemodulepath": f"{base}/modules", "vendormoduledir": f"{base}/modules",
         }  # fmt: skip
-        _write_puppet_conf(base, {"main": main})
+        write_puppet_conf(base, {"main": main})
         self.manifest("default", "")
         self._give_to_puppet(self.confdir)
         self.ca("setup")
@@ -251,7 +145,7 @@ class RealMaster:
     def stop(self) -> None:
         """End the server, if it runs; it may be started again."""
         if self._process is not None:
-            _end(self._process)
+            end(self._process)
             self._process = None
 
     def log_tail(self, lines: int = 40) -> str:
@@ -311,124 +205,3 @@ class RealMaster:
         for path, content in DEMO_MODULE.items():
             self.module_file("demo", path, content)
         self.manifest(certname, f"class {{ 'demo': target => '{target}', notice => {str(notice).lower()} }}")
-
-
-@dataclass(frozen=True, slots=True)
-class CompletedRun:
-    """One agent run that has ended."""
-
-    command: tuple[str, ...]
-    status: int
-    """0: nothing to do, 2: changes, 4: failures, 6: both, 1: no certificate or no catalog."""
-    output: str
-    seconds: float
-
-
-class RunningAgent:
-    """An agent in the background; as a context manager it is ended at the latest when the block is left."""
-
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-        self.command, self.log, self._began = tuple(command), log, time.monotonic()
-        with log.open("wb") as output:
-            self.process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        _end(self.process)
-
-    def wait(self, timeout: float = 60) -> CompletedRun:
-        """Wait until it has ended. Raises subprocess.TimeoutExpired after `timeout` seconds."""
-        status = self.process.wait(timeout)
-        output = self.log.read_text(errors="replace")
-        return CompletedRun(self.command, status, output, time.monotonic() - self._began)
-
-
-class RealAgent:
-    """One agent: its configuration, certificates, state and logs lie below `base`, nothing is shared."""
-
-    def __init__(
-        self,
-        base: Path,
-        certname: str,
-        *,
-        invented_facts: bool = True,
-        keylength: int = 2048,
-        **facts: object,
-    ) -> None:
-        """`invented_facts`: send `scrubbed_facts` and `facts`, else (and slower) the machine's own.
-
-        `keylength`: bits of its RSA key; Puppet's own default is 4096.
-        """
-        self.base, self.certname, self.target = base, certname, base / "managed"
-        self.confdir, self.vardir, self.ssldir = base / "conf", base / "var", base / "ssl"
-        self._directories = {f"{name}dir": base / name for name in ("conf", "var", "ssl", "run", "log", "public")}
-        self._main: dict[str, object] = {**self._directories, "certname": certname, "keylength": keylength}
-        self._environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": str(base)}
-        terminus = base / "ruby/puppet/indirector/facts/invented.rb"
-        for path in (*self._directories.values(), terminus.parent):
-            path.mkdir(parents=True, exist_ok=True)
-        if invented_facts:
-            terminus.write_text(FACTS_TERMINUS)
-            (base / "facts.json").write_text(json.dumps(scrubbed_facts(certname) | facts))
-            self._main["facts_terminus"] = "invented"
-            self._environment |= {"RUBYLIB": f"{base}/ruby", "INVENTED_FACTS": f"{base}/facts.json"}
-
-    def configure(self, *, server: str, port: int) -> None:
-        """Write puppet.conf, for tools that look there for certname, ssldir, server and port."""
-        agent: dict[str, object] = {"server": server, "serverport": port}
-        _write_puppet_conf(self.confdir, {"main": self._main, "agent": agent})
-
-    def command(self, *, server: str, port: int, waitforcert: int = 0, extra: Sequence[str] = ()) -> list[str]:
-        """The command of one run; `waitforcert` in seconds between two tries, 0: try once."""
-        directories = [word for name, path in self._directories.items() for word in (f"--{name}", str(path))]
-        fixed = ["--certname", self.certname, "--server", server, "--serverport", str(port)]
-        options = ["--test", "--color=false", "--waitforcert", str(waitforcert), *extra]
-        return [shutil.which("puppet") or "puppet", "agent", *directories, *fixed, *options]
-
-    def popen(self, *, server: str, port: int, waitforcert: int = 0, extra: Sequence[str] = ()) -> RunningAgent:
-        """Start one run in the background; puppet.conf holds what the command line says."""
-        self.configure(server=server, port=port)
-        command = self.command(server=server, port=port, waitforcert=waitforcert, extra=extra)
-        return RunningAgent(command, self._environment, self.base / "output.log")
-
-    def run(
-        self, *, server: str, port: int, waitforcert: int = 0, extra: Sequence[str] = (), timeout: float = 60
-    ) -> CompletedRun:
-        """One whole run, at most `timeout` seconds."""
-        with self.popen(server=server, port=port, waitforcert=waitforcert, extra=extra) as running:
-            return running.wait(timeout)
-
-
-def scrubbed_facts(certname: str) -> dict[str, object]:
-    """Facts of a machine that does not exist: an address for documentation, no mounts, no PATH."""
-    hostname, _, domain = certname.partition(".")
-    release = {"full": "12.5", "major": "12", "minor": "5"}
-    return {
-        "os": {"name": "Debian", "family": "Debian", "architecture": "amd64", "release": release},
-        "kernel": "Linux",
-        "kernelrelease": "6.1.0-18-amd64",
-        "networking": {"hostname": hostname, "domain": domain, "fqdn": certname, "ip": "192.0.2.10"},
-        "processors": {"count": 2},
-        "virtual": "kvm",
-        "is_virtual": True,
-        "timezone": "UTC",
-        "system_uptime": {"seconds": 86400, "hours": 24, "days": 1, "uptime": "1 day"},
-    }
-
-
-def _write_puppet_conf(confdir: Path, sections: Mapping[str, Mapping[str, object]]) -> None:
-    lines: list[str] = []
-    for section, settings in sections.items():
-        lines += [f"[{section}]", *(f"{name} = {value}" for name, value in settings.items())]
-    (confdir / "puppet.conf").write_text("\n".join([*lines, ""]))
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGTERM)  # does nothing to a process that has already been waited for
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

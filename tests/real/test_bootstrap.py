@@ -1,0 +1,76 @@
+"""Real agents that have no certificate yet, played on both roads."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tests.real.through import Stage, Told, told
+
+if TYPE_CHECKING:
+    from tests.real.agent import CompletedRun, RealAgent
+    from tests.real.through import Road
+
+WHOLE = "certificates node plugins catalog files report"
+
+
+def _waits(agent: RealAgent, road: Road) -> CompletedRun:
+    with road.start(agent, waitforcert=1) as running:
+        pending = road.master.cadir / f"requests/{agent.certname}.pem"
+        while not pending.exists() and running.process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(2.5)  # some polls
+        road.master.sign(agent.certname)
+        return running.wait()
+
+
+def _runs(agent: RealAgent, road: Road) -> CompletedRun:
+    return road.run(agent)
+
+
+def _comes_with_a_new_key(agent: RealAgent, road: Road) -> CompletedRun:
+    road.master.generate(agent.certname)
+    return road.run(agent)
+
+
+def test_waiting_and_signing(stage: Stage) -> None:
+    straight, through = stage.agent("boot-direct.example"), stage.agent("boot.example")
+    assert stage.compare(_waits, straight, through, status=2) == [
+        Told("boot.example", "complete", WHOLE, "B01 warning, B17 notice"),
+    ]
+
+
+def test_nobody_signs(stage: Stage) -> None:
+    straight, through = stage.agent("unsigned-direct.example"), stage.agent("unsigned.example")
+    assert stage.compare(_runs, straight, through, status=1) == [
+        Told("unsigned.example", "waiting", "certificates", "B01 warning"),
+    ]
+
+
+def test_autosign(stage: Stage) -> None:
+    straight, through = stage.agent("auto-direct.example"), stage.agent("auto.example")
+    assert stage.compare(_runs, straight, through, status=2) == [
+        Told("auto.example", "complete", WHOLE, "B01 warning"),
+    ]
+
+
+def test_mismatched_key(stage: Stage) -> None:
+    straight, through = stage.agent("lost-direct.example"), stage.agent("lost.example")
+    assert stage.compare(_comes_with_a_new_key, straight, through, status=1) == [
+        Told("lost.example", "waiting", "certificates", "B01 warning, B18 error"),
+    ]
+
+
+def test_two_agents_interleaved(stage: Stage) -> None:
+    """Both from one address, each on a master's connection of its own."""
+    one, two = stage.agent("auto-one.example"), stage.agent("auto-two.example")
+    with (
+        stage.proxy(f"mint:{stage.master.cadir}") as road,
+        road.start(one) as first,
+        road.start(two) as second,
+    ):
+        assert (first.wait().status, second.wait().status) == (2, 2)
+    assert sorted(told(stage.capture), key=lambda run: run.certname or "") == [
+        Told("auto-one.example", "complete", WHOLE, "B01 warning"),
+        Told("auto-two.example", "complete", WHOLE, "B01 warning"),
+    ]

@@ -1,0 +1,75 @@
+"""Runs of a real agent that has its certificate, played on both roads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.real.through import Stage, Told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.real.agent import CompletedRun, RealAgent
+    from tests.real.through import Road
+
+AGAIN = "plugins catalog files report"
+
+PAUSE = b"""Facter.add(:pause) do
+  setcode { File.exist?("#{Puppet[:confdir]}/pause") ? sleep(3) : 0 }
+end
+"""
+
+
+def _runs(agent: RealAgent, road: Road) -> CompletedRun:
+    return road.run(agent)
+
+
+def _drifts(agent: RealAgent, road: Road) -> CompletedRun:
+    (agent.target / "single.txt").write_text("changed by hand\n")
+    return road.run(agent)
+
+
+def _cannot_compile(agent: RealAgent, road: Road) -> CompletedRun:
+    road.master.manifest(agent.certname, "fail('no such role')")
+    return road.run(agent)
+
+
+def _misses_a_file(agent: RealAgent, road: Road) -> CompletedRun:
+    absent = f"file {{ '{agent.target}/absent': source => 'puppet:///modules/demo/absent' }}"
+    road.master.manifest(agent.certname, absent)
+    return road.run(agent)
+
+
+def test_steady_state(stage: Stage, steady: RealAgent) -> None:
+    assert stage.compare(_runs, steady, steady, status=0) == [Told("steady.example", "complete", AGAIN)]
+
+
+def test_out_of_sync(stage: Stage, steady: RealAgent) -> None:
+    assert stage.compare(_drifts, steady, steady, status=2) == [Told("steady.example", "complete", AGAIN)]
+
+
+def test_compile_error(stage: Stage, steady: RealAgent) -> None:
+    assert stage.compare(_cannot_compile, steady, steady, status=1) == [
+        Told("steady.example", "failed", "plugins catalog report"),
+    ]
+
+
+def test_missing_file(stage: Stage, steady: RealAgent) -> None:
+    assert stage.compare(_misses_a_file, steady, steady, status=4) == [Told("steady.example", "failed", AGAIN)]
+
+
+@pytest.fixture
+def slow(stage: Stage, steady: RealAgent) -> Iterator[RealAgent]:
+    """The steady agent, which thinks for 3 s between its plugins and its catalog."""
+    stage.master.module_file("demo", "lib/facter/pause.rb", PAUSE)
+    pause = steady.confdir / "pause"
+    pause.touch()
+    yield steady
+    pause.unlink()
+
+
+def test_three_seconds_of_silence(stage: Stage, slow: RealAgent) -> None:
+    """Meanwhile the master closes its connection; the POST that follows must find another one."""
+    assert stage.compare(_runs, slow, slow, status=0) == [Told("steady.example", "complete", AGAIN)]

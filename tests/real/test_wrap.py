@@ -1,0 +1,136 @@
+"""``puppet-inspector run`` and ``provision`` with a real agent and a real puppetserver."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.real.through import Told, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.real.agent import RealAgent
+    from tests.real.puppet import RealMaster
+    from tests.real.through import Stage
+
+PHASES = "plugins catalog files report"
+
+
+def _inspector(*arguments: str | Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "inspector.cli", *map(str, arguments)]
+    return subprocess.run(command, env=os.environ | (environment or {}), capture_output=True, text=True, timeout=120)
+
+
+def _run(agent: RealAgent, capture: Path, *arguments: str, more: str = "") -> subprocess.CompletedProcess[str]:
+    """What an administrator types: only the confdir is not the usual one."""
+    if more:
+        with (agent.confdir / "puppet.conf").open("a") as conf:
+            conf.write(more)
+    places = {"RUBYLIB": f"{agent.base}/ruby", "INVENTED_FACTS": f"{agent.base}/facts.json"}
+    puppet = [shutil.which("puppet") or "puppet", "agent", "-t", "--color=false", "--confdir", str(agent.confdir)]
+    return _inspector("run", "-o", capture, "--json", "--", *puppet, *arguments, environment=places)
+
+
+@pytest.fixture
+def agent(stage: Stage, steady: RealAgent) -> RealAgent:
+    """An agent in sync, whose puppet.conf names the master."""
+    steady.configure(server=stage.master.name, port=stage.master.port)
+    return steady
+
+
+def _split(done: subprocess.CompletedProcess[str]) -> tuple[list[str], list[dict[str, Any]]]:
+    """The agent's own lines, and the runs as JSON that follow them."""
+    text, _, document = done.stdout.partition("\n[\n")
+    return text.splitlines(), json.loads(f"[{document}")
+
+
+def test_one_command_does_it_all(stage: Stage, agent: RealAgent) -> None:
+    done = _run(agent, stage.capture)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines, runs = _split(done)
+    assert done.stderr == ""
+    assert lines[-1].startswith("Notice: Applied catalog")
+    assert all(line.startswith(("Info: ", "Notice: ")) for line in lines)
+    assert runs[0]["outcome"] == "complete"
+    assert told(stage.capture) == [Told("steady.example", "complete", PHASES)]
+
+
+def test_changes_and_failures_pass_on(stage: Stage, agent: RealAgent) -> None:
+    (agent.target / "single.txt").write_text("changed by hand\n")
+    assert _run(agent, stage.capture).returncode == 2
+    stage.master.manifest(agent.certname, "fail('no such role')")
+    failed = _run(agent, stage.directory / "failed.sqlite")
+    assert failed.returncode == stage.direct.run(agent).status == 1
+    assert "no such role" in failed.stderr
+    assert told(stage.directory / "failed.sqlite") == [Told("steady.example", "failed", "plugins catalog report")]
+
+
+def test_nothing_goes_around_the_proxy(stage: Stage, agent: RealAgent) -> None:
+    """Every setting that names a server of its own: the master is only there under one of them."""
+    port = stage.master.port
+    more = (
+        f"server_list = {stage.master.name}:{port}\nreport_server = nowhere.invalid\nreport_port = 9\n"
+        "ca_server = nowhere.invalid\nca_port = 9\nuse_srv_records = true\nsrv_domain = nowhere.invalid\n"
+    )
+    done = _run(agent, stage.capture, "--server", "nowhere.invalid", more=more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "report_server is nowhere.invalid, but in this run everything goes to" in done.stderr
+    (run,) = _split(done)[1]
+    assert run["outcome"] == "complete"
+
+
+def test_a_node_without_a_certificate_is_told_what_to_do(stage: Stage) -> None:
+    agent = stage.agent("fresh.example")
+    agent.configure(server=stage.master.name, port=stage.master.port)
+    done = _run(agent, stage.capture)
+    assert done.returncode == 2
+    assert "This host has no certificate yet" in done.stderr
+    assert not stage.capture.exists()
+
+
+def test_provisioning_on_the_cas_host(stage: Stage, master: RealMaster, tmp_path: Path) -> None:
+    """With Debian's own command, and the preflight, and how to take it back."""
+    home, name = tmp_path / "home", "provisioned.example"
+    # The master of these tests does not live where Debian's would: its settings, for root and for the command.
+    (home / "bin").mkdir(parents=True)
+    wrapper = home / "bin" / "puppetserver"
+    wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("puppetserver")} "$@" --config {master.confdir}/puppet.conf\n')
+    wrapper.chmod(0o755)
+    code = (
+        "import sys; from inspector import cli, puppetconf\n"
+        f"puppetconf._PLACES = (puppetconf._Place({str(master.confdir)!r}, '/nowhere', ('$confdir/ssl',), ()),)\n"
+        "sys.exit(cli.main(['provision', *sys.argv[1:]]))"
+    )
+    environment = os.environ | {"PATH": f"{home}/bin:{os.environ['PATH']}"}
+    target = tmp_path / "proxy.pem"
+    words = [sys.executable, "-c", code, name, "--alt-name", "inspector", "--execute", "-o", str(target)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("  OK  ") == 6
+    assert target.stat().st_mode & 0o777 == 0o600
+    (clean,) = [line for line in done.stdout.splitlines() if " ca clean " in line]
+    subprocess.run(clean.split(), env=environment, check=True, capture_output=True, timeout=60)
+    files: list[str | Path] = ["--ca", master.cadir / "ca_crt.pem", "--crl", master.cadir / "ca_crl.pem"]
+    after = _inspector("provision", "--cert", target, *files)
+    assert after.returncode == 1
+    assert f"FAIL  revocation  Certificate 'CN={name}' is revoked" in after.stdout
+
+
+def test_one_made_with_the_cas_key_passes_real_agents(stage: Stage, agent: RealAgent, master: RealMaster) -> None:
+    pem = stage.directory / "made.pem"
+    made = _inspector(
+        "provision", "steady-proxy.example", "--alt-name", agent.certname, "--cadir", master.cadir, "-o", pem
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    files = {"puppet_ca": master.ssldir / "certs/ca.pem", "puppet_crl": master.cadir / "ca_crl.pem"}
+    with stage.proxy(f"mint:{master.cadir}", server=agent.certname, puppet_cert=pem, puppet_ssldir="", **files) as road:
+        done = road.run(agent)
+    assert done.status == 0, done.output
+    assert told(stage.capture) == [Told("steady.example", "complete", PHASES)]

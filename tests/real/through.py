@@ -1,0 +1,145 @@
+"""A scenario played twice, straight to the real master and through the real proxy, and what the capture tells.
+
+A play gets an agent and the road it has to take, and returns the run that counts. Both times the agent is a
+new one; that both runs end with the same exit status is checked here, for every scenario.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inspector import public
+from inspector.analyzer import Analyzer
+from inspector.proxy import Proxy
+from inspector.store import Capture
+from tests.real.agent import RealAgent
+from tests.real.machine import host_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.real.agent import CompletedRun, RunningAgent
+    from tests.real.puppet import RealMaster
+
+    type Play = Callable[[RealAgent, "Road"], CompletedRun]
+
+PROXY_NAME, PROXY_HOST = "proxy.example", "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Road:
+    """Where an agent goes."""
+
+    master: RealMaster
+    server: str
+    port: int
+
+    def run(self, agent: RealAgent, *extra: str, waitforcert: int = 0, timeout: float = 60) -> CompletedRun:
+        """One whole run."""
+        return agent.run(server=self.server, port=self.port, waitforcert=waitforcert, extra=extra, timeout=timeout)
+
+    def start(self, agent: RealAgent, *, waitforcert: int = 0) -> RunningAgent:
+        """A run in the background."""
+        return agent.popen(server=self.server, port=self.port, waitforcert=waitforcert)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A run as ``puppet-inspector runs --json`` tells it, as far as it is the same every time."""
+
+    certname: str | None
+    outcome: str
+    phases: str
+    """In the order first seen."""
+    findings: str = ""
+    """Rule and severity of each, in order."""
+
+
+def told(capture: Path) -> list[Told]:
+    """The runs of a capture."""
+    analyzer = Analyzer()
+    with Capture.open(capture) as records:
+        for record in records.records():
+            analyzer.feed(record)
+    analyzer.finish()
+    return [
+        Told(
+            run["certname"],
+            run["outcome"],
+            " ".join(each["phase"] for each in run["phases"]),
+            ", ".join(sorted(f"{each['rule']} {each['severity']}" for each in run["findings"])),
+        )
+        for run in public.runs(analyzer)
+    ]
+
+
+class Stage:
+    """Where plays are made: a master, a directory, and new agents and proxies as they are needed."""
+
+    def __init__(self, master: RealMaster, directory: Path) -> None:
+        """``directory`` is new or empty. The master has a certificate for ``PROXY_NAME`` in its ssldir."""
+        self.master, self.directory = master, directory
+        self.direct = Road(master, master.name, master.port)
+        self.capture = directory / "capture.sqlite"
+        self.lines: list[str] = []
+        """What the proxy printed."""
+        self._names = ExitStack()
+
+    def close(self) -> None:
+        """Take the agents' names away again."""
+        self._names.close()
+
+    def agent(self, certname: str, *, keylength: int = 2048) -> RealAgent:
+        """A new agent, which resolves to ``PROXY_HOST`` and is given the demo module."""
+        self._names.enter_context(host_names({certname: PROXY_HOST}))
+        agent = RealAgent(self.directory / certname, certname, keylength=keylength)
+        self.master.demo(certname, agent.target, notice=False)
+        return agent
+
+    def enrolled(self, certname: str) -> RealAgent:
+        """A new agent that has its certificate already, and so begins with a verified connection."""
+        agent, given = self.agent(certname), self.master.ssldir
+        self.master.generate(certname)
+        for path in ("certs/ca.pem", f"certs/{certname}.pem", f"private_keys/{certname}.pem"):
+            (agent.ssldir / path).parent.mkdir(exist_ok=True)
+            shutil.copyfile(given / path, agent.ssldir / path)
+        shutil.copyfile(self.master.cadir / "ca_crl.pem", agent.ssldir / "crl.pem")
+        return agent
+
+    @contextmanager
+    def proxy(self, identity: str, *, server: str = PROXY_NAME, **options: str | Path) -> Iterator[Road]:
+        """The proxy, running; without ``puppet_ssldir`` among the options it is a host of its own."""
+        master = self.master
+        if "puppet_ssldir" not in options:
+            pem = self.directory / "proxy.pem"
+            parts = [master.ssldir / kind / f"{PROXY_NAME}.pem" for kind in ("private_keys", "certs")]
+            pem.write_bytes(b"".join(part.read_bytes() for part in parts))
+            options["puppet_cert"] = pem
+            options["puppet_ca"], options["puppet_crl"] = master.ssldir / "certs/ca.pem", master.cadir / "ca_crl.pem"
+        options |= {"puppet_identity": identity, "puppet_capture": self.capture}
+        options.setdefault("puppet_listen", PROXY_HOST)
+        options.setdefault("puppet_master", f"{master.name}:{master.port}")
+        proxy = Proxy({name: value for name, value in options.items() if value}, say=self.lines.append)
+        with proxy:
+            yield Road(master, server, proxy.address[1])
+        assert proxy.status == 0, self.lines
+        assert not [line for line in self.lines if "stumbled" in line]
+
+    def compare(
+        self, play: Play, straight: RealAgent, through: RealAgent, *, status: int, identity: str = ""
+    ) -> list[Told]:
+        """Play on both roads, each with an agent (which may be the same); returns what the capture tells.
+
+        ``status`` is what Puppet documents for it, and what both runs must end with. ``identity`` is the
+        agent's own keys if it is not given.
+        """
+        measured = play(straight, self.direct)
+        assert measured.status == status, measured.output
+        with self.proxy(identity or f"keys:{through.ssldir}") as road:
+            inspected = play(through, road)
+        assert inspected.status == measured.status, inspected.output + "\n".join(self.lines)
+        return told(self.capture)
