@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real check lint bench samples clean
+.PHONY: help demo test test-real check lint docs bench samples clean
 
 BIN := .venv/bin
 
@@ -23,6 +23,9 @@ lint: .venv/installed  ## everything of `check` but the tests
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/installed  ## write the generated pages (docs/endpoints.md, docs/rules.md) anew
+	$(BIN)/python -m inspector.reference
 
 bench: .venv/installed  ## a real steady-state run, direct and through the proxy, side by side (needs real Puppet)
 	$(BIN)/python -m tests.bench.steady_state

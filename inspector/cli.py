@@ -116,6 +116,10 @@ def _parser() -> argparse.ArgumentParser:
     provision.add_argument("-o", "--output", type=Path, metavar="PEM", help="where to write key and certificate")
     provision.add_argument("--json", action="store_true", help="the preflight as JSON")
 
+    explain = command("explain", _explain, "what an endpoint or a rule is about")
+    explain.add_argument("what", help="an endpoint (file_metadatas), a rule (B23), or a request path")
+    explain.add_argument("--json", action="store_true", help="as JSON")
+
     command("addon", _addon, "print the path of the mitmproxy addon").add_argument(
         "--json", action="store_true", help="as JSON"
     )
@@ -237,6 +241,19 @@ def _provision(arguments: argparse.Namespace) -> int:
         for line in result.lines():
             print(line)
     return 0 if result.ok else 1
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    """What an endpoint is for, who calls it, who may; or what a rule means and what to do."""
+    from inspector import reference
+
+    found = reference.explain(arguments.what)
+    if arguments.json:
+        _print_json(found)
+    else:
+        for title, text in found.items():
+            print(f"{title + ':':<10} {text}")
+    return 0
 
 
 def _addon(arguments: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, unquote
 
 from inspector.lab.server import Server
 from inspector.model import Headers, Request, Response
+from inspector.protocol.endpoints import Access, match
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,19 +36,6 @@ _BINARY = ("Content-Type", "application/octet-stream")
 
 _NAMED = re.compile(r"(/puppet/v3/(?:catalog|node|report|facts)/)([^/]+)")
 _CA = "/puppet-ca/v1/"
-_ACCESS: tuple[tuple[str, frozenset[str], str], ...] = (
-    # auth.conf of puppetserver 7: path, methods, who. The first that fits decides; nothing fits: denied.
-    (r"/puppet/v3/catalog/[^/]+", frozenset({"GET", "POST"}), "self"),
-    (r"/puppet/v3/node/[^/]+", frozenset({"GET"}), "self"),
-    (r"/puppet/v3/(report|facts)/[^/]+", frozenset({"PUT"}), "self"),
-    (r"/puppet-ca/v1/certificate/.*", frozenset({"GET"}), "anybody"),
-    (r"/puppet-ca/v1/certificate_revocation_list/ca", frozenset({"GET"}), "anybody"),
-    (r"/puppet-ca/v1/certificate_request/.*", frozenset({"GET", "PUT"}), "anybody"),
-    (r"/status/v1/(services|simple).*", frozenset({"GET"}), "anybody"),
-    (r"/puppet/v3/file_bucket_file/.*", frozenset({"GET", "HEAD", "POST", "PUT"}), "any certname"),
-    (r"/puppet/v3/file_(content|metadata).*", frozenset({"GET", "POST"}), "any certname"),
-    (r"/puppet/v3/(environments|static_file_content|tasks).*", frozenset({"GET"}), "any certname"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +102,7 @@ class LabMaster:
         self.received.append(Received(request, certname))
         if not path.startswith(("/puppet/", "/puppet-ca/", "/status/")):
             return Response(status=404)  # Jetty's own
-        if not _allowed(request.method, path, certname):
+        if not _allowed(request, certname):
             text = f"Forbidden request: {path} (method :{request.method.lower()}). "
             return _text(403, text + "Please see the server logs for details.", typed=False)
         if instead := self.instead.get((request.method, path)):
@@ -172,8 +160,8 @@ class LabMaster:
 def _key(request: Request) -> tuple[Key, str]:
     """How a recorded answer is found again, and the certname that was taken out of the path."""
     path, recurse = unquote(request.path), parse_qs(request.query).get("recurse", [""])[0]
-    if match := _NAMED.fullmatch(path):
-        return (request.method, match[1], recurse), match[2]
+    if named := _NAMED.fullmatch(path):
+        return (request.method, named[1], recurse), named[2]
     return (request.method, path, recurse), ""
 
 
@@ -185,12 +173,18 @@ def _rename(response: Response, old: str, new: str) -> Response:
     return replace(response, body=gzip.compress(body, mtime=0) if zipped else body)
 
 
-def _allowed(method: str, path: str, certname: str | None) -> bool:
-    for pattern, methods, who in _ACCESS:
-        if method in methods and re.fullmatch(pattern, path):
-            if who == "self":
-                return certname is not None and path.rpartition("/")[2] == certname
-            return who == "anybody" or certname is not None
+def _allowed(request: Request, certname: str | None) -> bool:
+    """The default auth.conf; what no rule names is denied."""
+    found = match(request.method, request.target)
+    if found is None or found.dialect != "v3":
+        return False
+    match found.endpoint.access:
+        case Access.ANYBODY:
+            return True
+        case Access.CERTIFICATE:
+            return certname is not None
+        case Access.OWN:
+            return certname is not None and found.certname == certname
     return False
 
 

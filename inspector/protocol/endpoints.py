@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
@@ -28,6 +29,19 @@ PLUGIN_MOUNTS = r"(?:plugins|pluginfacts|locales|facts)"
 DIGESTS = r"(?:md5|sha1|sha224|sha256|sha384|sha512)"
 
 
+class Access(StrEnum):
+    """Who may, by the default rules (protocol 1.1.5, 1.2.2)."""
+
+    ANYBODY = "anybody"
+    CERTIFICATE = "any certificate"
+    OWN = "own certname"
+    """The client certificate's name must be the one in the URL."""
+    CLI = "pp_cli_auth"
+    """A certificate with the extension pp_cli_auth: the server's own."""
+    DENIED = "nobody"
+    """Must be opened in auth.conf first."""
+
+
 class Endpoint(NamedTuple):
     """One row: what an agent (or a tool) asks a master for."""
 
@@ -38,6 +52,11 @@ class Endpoint(NamedTuple):
     path: str
     """Regular expression for the path below its area; group ``name`` is a certname, ``key`` any other key."""
     purpose: str
+    caller: str
+    """Who asks, and when; which versions."""
+    access: Access
+    source: str
+    """The row of the protocol reference, legacy (L) and v3 (C, V) and others."""
     request: Decoder = decode.nothing
     response: Decoder = decode.opaque
     query: str = ""
@@ -47,101 +66,133 @@ class Endpoint(NamedTuple):
     """A run can't go on when this is refused (HTTP 401, 403)."""
 
 
-_CERT, _PLUG, _CAT, _FILE = Phase.CERTIFICATES, Phase.PLUGINS, Phase.CATALOG, Phase.FILES
+_CERT, _PLUG, _CAT, _FILE, _OTHER = Phase.CERTIFICATES, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.OTHER
+_ANY, _CRT, _OWN, _CLI, _NO = Access.ANYBODY, Access.CERTIFICATE, Access.OWN, Access.CLI, Access.DENIED
 _V3: tuple[Dialect, ...] = ("v3",)
 _OLD: tuple[Dialect, ...] = ("legacy",)
+_GET, _PUT, _POST = ("GET",), ("PUT",), ("POST",)
+_READ = ("GET", "POST")
+"""Up to 6.13 a GET whose request line would exceed 1024 bytes is sent as POST (protocol 1.1.2)."""
+_TOOL = "tools"
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     # -- certificates ----------------------------------------------------------------------------
-    Endpoint("ca", _CERT, "ca", ("GET",), "certificate/ca", "download the CA bundle",
+    Endpoint("ca", _CERT, "ca", _GET, "certificate/ca", "download the CA bundle",
+             "every agent without ca.pem; 8.1 and later daily with If-Modified-Since", _ANY, "L1, C1",
              response=decode.certificates, needed=True),
-    Endpoint("certificate", _CERT, "ca", ("GET",), "certificate/(?P<name>[^/]+)",
-             "ask for the signed certificate", response=decode.certificates, needed=True),
-    Endpoint("certificate_request", _CERT, "ca", ("PUT",), "certificate_request/(?P<name>[^/]+)",
-             "submit a certificate signing request", request=decode.csr, needed=True),
-    Endpoint("certificate_request_lookup", _CERT, "ca", ("GET",), "certificate_request/(?P<name>[^/]+)",
-             "look for a signing request that waits already (2.7 to 6.3)", response=decode.csr),
-    Endpoint("crl", _CERT, "ca", ("GET",), "certificate_revocation_list/[^/]+",
-             "download the certificate revocation lists", response=decode.crls, needed=True),
-    Endpoint("renewal", _CERT, "ca", ("POST",), "certificate_renewal",
-             "renew the agent's own certificate (8.2 and later)", response=decode.certificates, dialects=_V3),
+    Endpoint("certificate", _CERT, "ca", _GET, "certificate/(?P<name>[^/]+)", "ask for the signed certificate",
+             "every agent without a certificate, until it is signed", _ANY, "L2, C2",
+             response=decode.certificates, needed=True),
+    Endpoint("certificate_request", _CERT, "ca", _PUT, "certificate_request/(?P<name>[^/]+)",
+             "submit a certificate signing request", "every agent without a certificate; 6.4 and later with each poll",
+             _ANY, "L4, C4", request=decode.csr, needed=True),
+    Endpoint("certificate_request_lookup", _CERT, "ca", _GET, "certificate_request/(?P<name>[^/]+)",
+             "look for a signing request that waits already", "agents of 2.7 to 6.3", _ANY, "L3, C3",
+             response=decode.csr),
+    Endpoint("crl", _CERT, "ca", _GET, "certificate_revocation_list/[^/]+",
+             "download the certificate revocation lists",
+             "6.0 and later before the signing request; older ones once, with their certificate; refreshed by "
+             "crl_refresh_interval (8.1 and later daily)", _ANY, "L5, C6", response=decode.crls, needed=True),
+    Endpoint("renewal", _CERT, "ca", _POST, "certificate_renewal", "renew the agent's own certificate",
+             "8.2 and later within hostcert_renewal_interval", _CRT, "C8", response=decode.certificates,
+             dialects=_V3),
     # -- node, plugins ---------------------------------------------------------------------------
-    Endpoint("node", Phase.NODE, "master", ("GET", "POST"), "node/(?P<name>[^/]+)",
-             "learn the node's environment", response=decode.node),
-    Endpoint("environment_check", _PLUG, "master", ("GET",), "file_metadatas/plugins",
-             "check that the environment exists (6.25, 7.10 and later)", response=decode.metadatas,
-             query=r"(?:^|&)recurse=false(?:&|$)", dialects=_V3),
-    Endpoint("plugin_list", _PLUG, "master", ("GET", "POST"), f"file_metadatas?/(?P<key>{PLUGIN_MOUNTS})",
-             "list the plugins, external facts or translations", response=decode.metadatas, needed=True),
-    Endpoint("plugin_file", _PLUG, "master", ("GET", "POST"),
-             f"file_content/(?P<key>{PLUGIN_MOUNTS}(?:/.*)?)", "fetch one plugin"),
+    Endpoint("node", Phase.NODE, "master", _READ, "node/(?P<name>[^/]+)", "learn the node's environment",
+             "3.0 and later; from 6.26 and 7.13 on only without a last run; never 2.7, 6.25, 7.10 to 7.12", _OWN,
+             "L6, V1", response=decode.node),
+    Endpoint("environment_check", _PLUG, "master", _GET, "file_metadatas/plugins",
+             "check that the environment exists", "6.25, 7.10 and later, each run", _CRT, "V2, P7",
+             response=decode.metadatas, query=r"(?:^|&)recurse=false(?:&|$)", dialects=_V3),
+    Endpoint("plugin_list", _PLUG, "master", _READ, f"file_metadatas?/(?P<key>{PLUGIN_MOUNTS})",
+             "list the plugins, external facts or translations",
+             "every run; pluginfacts since 3.4, locales 5.3.4 to 6 (later only with disable_i18n=false)", _CRT,
+             "L7, L8, V2", response=decode.metadatas, needed=True),
+    Endpoint("plugin_file", _PLUG, "master", _READ, f"file_content/(?P<key>{PLUGIN_MOUNTS}(?:/.*)?)",
+             "fetch one plugin", "every agent, for each plugin that is new or differs", _CRT, "L10, V4"),
     # -- catalog ---------------------------------------------------------------------------------
     Endpoint("catalog", _CAT, "master", ("POST", "GET"), "catalog/(?P<name>[^/]+)",
-             "send the facts, get the catalog", request=decode.catalog_request, response=decode.catalog,
-             needed=True),
+             "send the facts, get the catalog", "every run without use_cached_catalog; again after a change of "
+             "environment, up to five times", _OWN, "L11, V6", request=decode.catalog_request,
+             response=decode.catalog, needed=True),
     # -- files -----------------------------------------------------------------------------------
-    Endpoint("static_file_content", _FILE, "master", ("GET",), "static_file_content/(?P<key>.+)",
-             "fetch a file in the version that the static catalog names", dialects=_V3),
-    Endpoint("file_metadatas", _FILE, "master", ("GET", "POST"), "file_metadatas/(?P<key>.+)",
-             "list a directory that a file resource copies", response=decode.metadatas),
-    Endpoint("file_metadata", _FILE, "master", ("GET", "POST"), "file_metadata/(?P<key>.+)",
-             "look up one file that a file resource copies", response=decode.metadata),
-    Endpoint("file_content", _FILE, "master", ("GET", "POST"), "file_content/(?P<key>.+)",
-             "fetch a file's content"),
+    Endpoint("static_file_content", _FILE, "master", _GET, "static_file_content/(?P<key>.+)",
+             "fetch a file in the version that the static catalog names", "4.4 and later with static catalogs",
+             _CRT, "V5", dialects=_V3),
+    Endpoint("file_metadatas", _FILE, "master", _READ, "file_metadatas/(?P<key>.+)",
+             "list a directory that a file resource copies", "file resources with recurse", _CRT, "V2",
+             response=decode.metadatas),
+    Endpoint("file_metadata", _FILE, "master", _READ, "file_metadata/(?P<key>.+)",
+             "look up one file that a file resource copies", "file resources with a source, each candidate in turn",
+             _CRT, "L9, V3", response=decode.metadata),
+    Endpoint("file_content", _FILE, "master", _READ, "file_content/(?P<key>.+)", "fetch a file's content",
+             "file resources that are out of sync", _CRT, "L10, V4"),
     Endpoint("file_bucket_file", _FILE, "master", ("HEAD", "GET", "PUT", "POST"),
-             f"file_bucket_file/(?P<key>{DIGESTS}/[0-9a-f]+(?:/.*)?)", "back a file up, or get one back"),
+             f"file_bucket_file/(?P<key>{DIGESTS}/[0-9a-f]+(?:/.*)?)", "back a file up, or get one back",
+             "file resources with a remote filebucket, before they change a file; restore and diff", _CRT,
+             "L13, V9", request=decode.opaque),
     # -- facts, report ---------------------------------------------------------------------------
-    Endpoint("facts", Phase.REPORT, "master", ("PUT",), "facts/(?P<name>[^/]+)",
-             "send the facts again after the run", request=decode.facts),
-    Endpoint("report", Phase.REPORT, "master", ("PUT",), "report/(?P<name>[^/]+)",
-             "send the run's report", request=decode.report),
+    Endpoint("facts", Phase.REPORT, "master", _PUT, "facts/(?P<name>[^/]+)", "send the facts again",
+             "resubmit_facts at the end of a run; `puppet facts upload`", _OWN, "L14, V7", request=decode.facts),
+    Endpoint("report", Phase.REPORT, "master", _PUT, "report/(?P<name>[^/]+)", "send the run's report",
+             "every run with report=true, also a failed one", _OWN, "L12, V8", request=decode.report,
+             response=decode.processors),
     # -- probes and tools: never dropped, but no phase of a run ------------------------------------
-    Endpoint("status_simple", Phase.OTHER, "root", ("GET",), "/status/v1/simple(?:/(?P<key>[^/]+))?",
-             "is the server up? (server_list)", response=decode.text, dialects=_V3),
-    Endpoint("status_services", Phase.OTHER, "root", ("GET",), "/status/v1/services(?:/(?P<key>[^/]+))?",
-             "status of the server's services", response=decode.anything, dialects=_V3),
-    Endpoint("certificate_status", Phase.OTHER, "ca", ("GET", "PUT", "DELETE"),
-             "certificate_status/(?P<key>[^/]+)", "sign, revoke or look at a certificate (tool)",
+    Endpoint("status_simple", _OTHER, "root", _GET, "/status/v1/simple(?:/(?P<key>[^/]+))?", "is the server up?",
+             "agents with server_list (5.5.22 and later); load balancers", _ANY, "1.5", response=decode.text,
+             dialects=_V3),
+    Endpoint("status_services", _OTHER, "root", _GET, "/status/v1/services(?:/(?P<key>[^/]+))?",
+             "status of the server's services", "monitoring", _ANY, "1.5", response=decode.anything, dialects=_V3),
+    Endpoint("certificate_status", _OTHER, "ca", ("GET", "PUT", "DELETE"), "certificate_status/(?P<key>[^/]+)",
+             "sign, revoke, delete or look at a certificate", "`puppetserver ca`, `puppet cert`", _CLI, "L15, C9",
              request=decode.anything, response=decode.anything),
-    Endpoint("certificate_statuses", Phase.OTHER, "ca", ("GET",), "certificate_statuses/(?P<key>[^/]+)",
-             "list all certificates (tool)", response=decode.anything),
-    Endpoint("certificate_request_delete", Phase.OTHER, "ca", ("DELETE",),
-             "certificate_request/(?P<key>[^/]+)", "throw a signing request away (tool)"),
-    Endpoint("crl_update", Phase.OTHER, "ca", ("PUT",), "certificate_revocation_list",
-             "replace the CRLs (tool)", request=decode.crls, dialects=_V3),
-    Endpoint("clean", Phase.OTHER, "ca", ("PUT",), "clean", "revoke and delete certificates (tool)",
-             request=decode.anything, dialects=_V3),
-    Endpoint("sign", Phase.OTHER, "ca", ("POST",), "sign(?:/all)?", "sign requests (tool)",
+    Endpoint("certificate_statuses", _OTHER, "ca", _GET, "certificate_statuses/(?P<key>[^/]+)",
+             "list all certificates", "`puppetserver ca list`", _CLI, "L15, C10", response=decode.anything),
+    Endpoint("certificate_request_delete", _OTHER, "ca", ("DELETE",), "certificate_request/(?P<key>[^/]+)",
+             "throw a signing request away", _TOOL, _CLI, "C5"),
+    Endpoint("crl_update", _OTHER, "ca", _PUT, "certificate_revocation_list", "replace the CRLs",
+             "`puppetserver ca import`", _CLI, "C7", request=decode.crls, response=decode.text, dialects=_V3),
+    Endpoint("clean", _OTHER, "ca", _PUT, "clean", "revoke and delete certificates", "`puppetserver ca clean`",
+             _CLI, "C11", request=decode.anything, response=decode.text, dialects=_V3),
+    Endpoint("sign", _OTHER, "ca", _POST, "sign(?:/all)?", "sign several requests",
+             "`puppetserver ca sign` of 8 and OpenVox", _CLI, "C12", request=decode.anything,
+             response=decode.anything, dialects=_V3),
+    Endpoint("expirations", _OTHER, "ca", _GET, "expirations", "when the CA's certificates and CRLs end",
+             "monitoring", _CRT, "C13", response=decode.anything, dialects=_V3),
+    Endpoint("environments", _OTHER, "master", _GET, "environments", "list the environments", _TOOL, _CRT, "V10",
+             response=decode.anything, dialects=_V3),
+    Endpoint("environments", _OTHER, "root", _GET, "/v2.0/environments", "list the environments", _TOOL, _CRT,
+             "L19", response=decode.anything, dialects=_OLD),
+    Endpoint("environment", _OTHER, "master", _GET, "environment/(?P<key>[^/]+)", "application orchestration",
+             "tools of 4 to 6", _NO, "V11", response=decode.anything, dialects=_V3),
+    Endpoint("environment_classes", _OTHER, "master", _GET, "environment_classes", "the classes of an environment",
+             "classifiers", _NO, "V13", response=decode.anything, dialects=_V3),
+    Endpoint("environment_modules", _OTHER, "master", _GET, "environment_modules",
+             "the modules of the environments", _TOOL, _NO, "V14", response=decode.anything, dialects=_V3),
+    Endpoint("environment_transports", _OTHER, "master", _GET, "environment_transports",
+             "the device transports of an environment", _TOOL, _NO, "V14", response=decode.anything, dialects=_V3),
+    Endpoint("tasks", _OTHER, "master", _GET, "(?:tasks|plans)(?:/(?P<key>.+))?", "tasks and plans",
+             "orchestration", _CRT, "V15", response=decode.anything, dialects=_V3),
+    Endpoint("compile", _OTHER, "master", _POST, "compile", "compile for a tool", "bolt", _NO, "V16",
              request=decode.anything, response=decode.anything, dialects=_V3),
-    Endpoint("expirations", Phase.OTHER, "ca", ("GET",), "expirations",
-             "when the CA's certificates and CRLs end (tool)", response=decode.anything, dialects=_V3),
-    Endpoint("environments", Phase.OTHER, "master", ("GET",), "environments", "list the environments (tool)",
-             response=decode.anything, dialects=_V3),
-    Endpoint("environments", Phase.OTHER, "root", ("GET",), "/v2.0/environments",
-             "list the environments (tool)", response=decode.anything, dialects=_OLD),
-    Endpoint("environment_classes", Phase.OTHER, "master", ("GET",),
-             "environment_(?:classes|modules|transports)", "what an environment holds (tool)",
-             response=decode.anything, dialects=_V3),
-    Endpoint("environment", Phase.OTHER, "master", ("GET",), "environment/(?P<key>[^/]+)",
-             "application orchestration (4 to 6)", response=decode.anything, dialects=_V3),
-    Endpoint("tasks", Phase.OTHER, "master", ("GET",), "(?:tasks|plans)(?:/(?P<key>.+))?",
-             "tasks and plans (tool)", response=decode.anything, dialects=_V3),
-    Endpoint("compile", Phase.OTHER, "master", ("POST",), "compile", "compile for a tool",
-             request=decode.anything, response=decode.anything, dialects=_V3),
-    Endpoint("catalog_v4", Phase.OTHER, "root", ("POST",), "/puppet/v4/catalog/?",
-             "compile a catalog for a tool", request=decode.anything, response=decode.anything, dialects=_V3),
-    Endpoint("facts_lookup", Phase.OTHER, "master", ("GET",), "(?:facts|facts_search|inventory)/(?P<key>[^/]+)",
-             "read facts (tool)", response=decode.anything),
-    Endpoint("status", Phase.OTHER, "master", ("GET",), "status(?:es)?/(?P<key>[^/]+)",
-             "is the master alive? (3 to 6)", response=decode.anything),
-    Endpoint("resource_type", Phase.OTHER, "master", ("GET",), "resource_types?/(?P<key>.+)",
-             "classes and defined types (tool)", response=decode.anything),
-    Endpoint("run", Phase.OTHER, "master", ("PUT",), "run/(?P<key>[^/]+)",
-             "start an agent (`puppet kick`)", dialects=_OLD),
-    Endpoint("admin_api", Phase.OTHER, "root", ("GET", "DELETE"), "/puppet-admin-api/v1/.*",
-             "flush caches and JRubies (tool)", response=decode.anything, dialects=_V3),
-    Endpoint("metrics", Phase.OTHER, "root", ("GET", "POST"), "/metrics/v[12](?:/.*)?", "metrics (tool)",
-             response=decode.anything, dialects=_V3),
+    Endpoint("catalog_v4", _OTHER, "root", _POST, "/puppet/v4/catalog/?", "compile a catalog for a tool",
+             "tools; no ordinary agent", _NO, "1.5", request=decode.anything, response=decode.anything,
+             dialects=_V3),
+    Endpoint("facts_lookup", _OTHER, "master", _GET, "(?:facts|facts_search|inventory)/(?P<key>[^/]+)",
+             "read facts", "the inventory service", _NO, "L14, V17", response=decode.anything),
+    Endpoint("status", _OTHER, "master", _GET, "status(?:es)?/(?P<key>[^/]+)", "is the master alive?",
+             "`puppet status`, monitoring, up to 6", _CRT, "L17, V12", response=decode.anything),
+    Endpoint("resource_type", _OTHER, "master", _GET, "resource_types?/(?P<key>.+)", "classes and defined types",
+             _TOOL, _NO, "L16", response=decode.anything),
+    Endpoint("run", _OTHER, "master", _PUT, "run/(?P<key>[^/]+)", "start an agent", "`puppet kick`", _NO, "L18",
+             request=decode.anything, response=decode.anything, dialects=_OLD),
+    Endpoint("debug", _OTHER, "master", ("GET", "PUT", "DELETE", "HEAD"),
+             "(?:instrumentation_[a-z]+|key|resources?)/(?P<key>.+)", "debugging indirections", _TOOL, _NO, "L20",
+             request=decode.anything, response=decode.anything, dialects=_OLD),
+    Endpoint("admin_api", _OTHER, "root", ("GET", "DELETE"),
+             "/puppet-admin-api/v1/(?P<key>environment-cache|jruby-pool(?:/thread-dump)?)",
+             "flush caches and JRubies", "deployment tools", _NO, "1.5", response=decode.anything, dialects=_V3),
+    Endpoint("metrics", _OTHER, "root", _READ, "/metrics/v[12](?:/(?P<key>.*))?", "metrics", "monitoring", _NO,
+             "1.5", request=decode.anything, response=decode.anything, dialects=_V3),
 )  # fmt: skip
 
 _V3_PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}

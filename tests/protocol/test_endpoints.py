@@ -83,8 +83,11 @@ ROWS: list[tuple[str, str, str, str, str | None, str | None, str | None]] = [
     ("GET", "/x/statuses/any", "status", "legacy", "x", None, "any"),
     ("GET", "/x/resource_types/*", "resource_type", "legacy", "x", None, "*"),
     ("PUT", "/x/run/a.b", "run", "legacy", "x", None, "a.b"),
-    ("DELETE", "/puppet-admin-api/v1/jruby-pool", "admin_api", "v3", None, None, None),
-    ("GET", "/metrics/v2/list", "metrics", "v3", None, None, None),
+    ("DELETE", "/puppet-admin-api/v1/jruby-pool", "admin_api", "v3", None, None, "jruby-pool"),
+    ("GET", "/metrics/v2/list", "metrics", "v3", None, None, "list"),
+    ("GET", "/puppet/v3/environment_modules?environment=x", "environment_modules", "v3", "x", None, None),
+    ("GET", "/puppet/v3/environment_transports?environment=x", "environment_transports", "v3", "x", None, None),
+    ("GET", "/x/instrumentation_data/a", "debug", "legacy", "x", None, "a"),
     # odd, but a master takes it
     ("GET", "/puppet/v3/node/a%2Eb?environment=x%79", "node", "v3", "xy", "a.b", None),
     ("GET", "/st%61ging/node/a.b", "node", "legacy", "staging", "a.b", None),

@@ -1,0 +1,134 @@
+"""Explanations of endpoints and rules, from the very tables that the inspector works with.
+
+``puppet-inspector explain`` prints them; ``python -m inspector.reference`` writes them to docs/, and a test
+checks that those are current.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.errors import InspectorError
+from inspector.protocol.endpoints import ENDPOINTS, match
+from inspector.rules import all_rules, rule_of
+
+if TYPE_CHECKING:
+    from inspector.protocol.endpoints import Endpoint
+    from inspector.rules import Rule
+
+_PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
+
+
+def explain(what: str) -> dict[str, str]:
+    """What an endpoint (by name or by a request path) or a rule is about. Raises InspectorError."""
+    if re.fullmatch(r"[A-Za-z][0-9]{2}", what):
+        try:
+            return _rule(rule_of(what.upper()))
+        except KeyError:
+            pass
+    rows = [endpoint for endpoint in ENDPOINTS if endpoint.name == what]
+    if "/" in what:
+        path = what if what.startswith("/") else f"/{what}"
+        tried = (match(method, path) for method in ("GET", "PUT", "POST", "HEAD", "DELETE"))
+        rows = [found.endpoint for found in tried if found]
+    if rows:
+        return _endpoint(rows)
+    names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in all_rules())]
+    near = difflib.get_close_matches(what.upper() if len(what) == 3 else what, names, 3)
+    raise InspectorError(
+        f"{what!r} is neither an endpoint nor a rule.",
+        f"Did you mean {' or '.join(near)}?" if near else f"Endpoints are {', '.join(dict.fromkeys(names))}.",
+    )
+
+
+def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
+    row = rows[0]
+    return {
+        "endpoint": row.name,
+        "purpose": row.purpose,
+        "phase": str(row.phase),
+        "requests": "; ".join(dict.fromkeys(each for one in rows for each in _requests(one))),
+        "asked by": row.caller,
+        "allowed": f"{row.access} (by default)",
+        "source": f"protocol reference {row.source}",
+    }
+
+
+def _requests(row: Endpoint) -> list[str]:
+    """Method and path in each dialect, the way a person writes them."""
+    path = re.sub(r"\(\?P<name>\[\^/\]\+\)", "{certname}", row.path)
+    path = re.sub(r"\(\?P<key>(?:\[\^/\]\+|\.[*+])\)", "{key}", path)
+    path = re.sub(r"\(\?:/\{key\}\)\?", "[/{key}]", path).replace("[^/]+", "ca").replace("/?", "")
+    path = re.sub(r"\(\?P<key>(.*)\)", r"\1", path)
+    path = re.sub(r"\(\?:/\.\*\)\?$", "[/{path}]", path).replace("[0-9a-f]+", "{digest}")
+    path = re.sub(r"\(\?:([^()]*)\)", r"{\1}", path)
+    methods = ", ".join(row.methods)
+    lines = []
+    if "v3" in row.dialects:
+        lines.append(f"{methods} {_PREFIX[row.area]}{path}")
+    if "legacy" in row.dialects:
+        lines.append(f"{methods} {'' if row.area == 'root' else '/{environment}/'}{path}")
+    return lines
+
+
+def _rule(rule: Rule) -> dict[str, str]:
+    return {
+        "rule": f"{rule.id} {rule.title}",
+        "severity": f"{rule.severity}, visible in the {rule.visible}" if rule.visible != "wire" else str(rule.severity),
+        "meaning": rule.explanation,
+        "remedy": rule.remedy_for(None),
+        "source": rule.source,
+    }
+
+
+def endpoints_page() -> str:
+    """docs/endpoints.md."""
+    lines = [
+        "# Endpoints",
+        "",
+        "What agents and tools ask a master for, in both dialects: v3 (Puppet 4 to 8, OpenVox) and legacy (2.7, 3.x).",
+        "Made from `inspector/protocol/endpoints.py` with `make docs`; `puppet-inspector explain NAME` says the same.",
+        "",
+        "| endpoint | phase | requests | for | asked by | allowed by default | source |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in ENDPOINTS:
+        requests = "<br>".join(f"`{_escape(each)}`" for each in _requests(row))
+        cells = (row.name, str(row.phase), requests, row.purpose, row.caller, str(row.access), row.source)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def rules_page() -> str:
+    """docs/rules.md."""
+    lines = [
+        "# Rules",
+        "",
+        "Every deviation that puppet-inspector knows. Made from `inspector/rules/` with `make docs`;",
+        "`puppet-inspector explain ID` says the same.",
+    ]
+    for rule in all_rules():
+        lines += ["", f"## {rule.id} {rule.title}", "", f"*{rule.severity}, {rule.visible}.* {rule.explanation}", ""]
+        lines += [f"**Remedy:** {rule.remedy_for(None)}", "", f"**Source:** {rule.source}"]
+    return "\n".join([*lines, ""])
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+PAGES = {"endpoints.md": endpoints_page, "rules.md": rules_page}
+
+
+def main() -> None:
+    """Write the pages to docs/."""
+    for name, page in PAGES.items():
+        (Path(sys.argv[1] if sys.argv[1:] else "docs") / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
