@@ -54,8 +54,9 @@ class Recorder(threading.Thread):
         self._capture = Capture.create(path)
         self._analyzer = Analyzer()
         # An existing capture is continued: what it holds tells runs apart, and is told already.
-        for record in Capture.open(path).records():
-            self._analyzer.feed(record)
+        with Capture.open(path) as before:
+            for record in before.records():
+                self._analyzer.feed(record)
         self._told: dict[int, str] = {id(run): _state(run) for run in self._analyzer.runs}
         self._say = say
         self._queue: deque[tuple[Record | Connection, Then | None] | None] = deque()

@@ -99,13 +99,19 @@ class Capture:
             options.insert(0, "mode=ro&immutable=1")
         failure: sqlite3.Error | None = None
         for option in options:
+            db = None
             try:
                 db = sqlite3.connect(f"{resolved}?{option}", uri=True, isolation_level=None, timeout=5)
                 _check(path, db)
                 return cls(path, db, writable=False)
+            except CaptureError:
+                _close(db)
+                raise
             except sqlite3.OperationalError as error:
+                _close(db)
                 failure = error
             except sqlite3.DatabaseError as error:
+                _close(db)
                 raise CaptureError(
                     f"{path} is not a capture: {error}.",
                     "Flow files of mitmproxy become one with `puppet-inspector import`.",
@@ -130,6 +136,7 @@ class Capture:
                 f"The capture {path} can't be written: {error.strerror}.",
                 "Choose another place with `puppet_capture` (or -o).",
             ) from error
+        db = None
         try:
             db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
             if path.stat().st_size == 0:
@@ -141,7 +148,11 @@ class Capture:
             # A killed process loses nothing committed; only a power failure may cost the last second.
             db.execute("PRAGMA synchronous=NORMAL")
             return cls(path, db, writable=True)
+        except CaptureError:
+            _close(db)
+            raise
         except sqlite3.DatabaseError as error:
+            _close(db)
             raise CaptureError(
                 f"The capture {path} can't be written: {error}.",
                 "It is locked, no capture, or its disk is full; choose another with `puppet_capture` (or -o).",
@@ -370,6 +381,11 @@ class Capture:
         if row is None or row[0] > MAX_BLOB:
             raise CaptureError(f"{self.path} lacks a body ({digest[:12]}).", "The file is damaged; copy it anew.")
         return self._unzstd.decompress(row[1], max_output_size=row[0])
+
+
+def _close(db: sqlite3.Connection | None) -> None:
+    if db is not None:
+        db.close()
 
 
 def _bare(leg: Leg) -> Leg:
