@@ -140,7 +140,8 @@ class Analyzer:
         if isinstance(step.request, d.CertificateRequest) and match and match.endpoint.name == "certificate_request":
             placed.key = placed.key or step.request.key
         if isinstance(record, Exchange):
-            placed.agent_version = _agent_version(record, step.request)
+            placed.agent_version, placed.version_from = _agent_version(record, step.request)
+            placed.tool = _tool(record, match)
             placed.transaction_uuid = _transaction(match, step.request)
         step.run = self._segmenter.place(placed)
 
@@ -186,16 +187,22 @@ def _transaction(match: Match | None, request: d.Document | None) -> str | None:
     return None
 
 
-def _agent_version(exchange: Exchange, request: d.Document | None) -> str | None:
-    """From the header (4.0 and later) or the user agent; facts and reports tell older ones."""
-    version = exchange.request.header("x-puppet-version")
-    if version:
-        return version
-    found = _USER_AGENT.search(exchange.request.header("user-agent") or "")
-    return found.group(1) if found else _told_version(request)
-
-
-def _told_version(request: d.Document | None) -> str | None:
+def _agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str | None, str | None]:
+    """The agent's version and what tells it: header (4.0 and later) or user agent; for older ones their
+    facts and reports."""
+    if version := exchange.request.header("x-puppet-version"):
+        return version, "header"
+    if found := _USER_AGENT.search(exchange.request.header("user-agent") or ""):
+        return found.group(1), "user agent"
     if isinstance(request, d.CatalogRequest) and isinstance(request.facts, d.Facts):
-        return request.facts.puppet_version
-    return request.puppet_version if isinstance(request, d.Report) else None
+        return request.facts.puppet_version, "facts"
+    return (request.puppet_version, "report") if isinstance(request, d.Report) else (None, None)
+
+
+def _tool(exchange: Exchange, match: Match | None) -> str | None:
+    """Who calls, if it is no agent (R22). Agents say X-Puppet-Version or call themselves Puppet; up to 5.5
+    they are Ruby's own client, in 4 and 5 for their file downloads only."""
+    name = exchange.request.header("user-agent") or ""
+    if match is None or exchange.request.header("x-puppet-version") or name.startswith(("Puppet/", "Ruby")):
+        return None
+    return name.partition(" ")[0] or None

@@ -175,7 +175,7 @@ def run_row(number: int, run: Run) -> tuple[str, ...]:
     return (
         str(number),
         clock(run.started)[:8],
-        clean(run.certname or run.address or "-"),
+        clean(run.certname or run.address or "-") + (f" ({clean(run.tool)})" if run.tool else ""),
         clean(run.agent_version or "-"),
         clean(run.environment or "-"),
         run.outcome,

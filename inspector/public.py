@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from inspector.analyzer import Analyzer, Step
+    from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
     from inspector.runs import Run
 
@@ -41,6 +42,16 @@ def _run(number: int, run: Run) -> dict[str, Any]:
         "started": present.utc(run.started),
         "duration_s": round(run.duration, 3),
         "outcome": run.outcome,
+        "why": present.why(run),
+        "tool": run.tool,
+        "generation": run.generation,
+        "agent_version_from": run.version_from,
+        "compiler": run.compiler,
+        "environment_asked": run.environment_asked,
+        "connections": len(run.legs),
+        "bytes": {"sent": run.sent, "received": run.received},
+        "waits": {what: round(pause, 3) for what, pause in run.waits.items()},
+        "clock_skew": {side: _offset(run.clocks.get(side)) for side in ("agent", "master")},
         "phases": [
             {"phase": str(span.phase), "exchanges": span.exchanges, "duration_s": round(span.duration, 3)}
             for span in run.spans.values()
@@ -63,6 +74,12 @@ def check(captures: Iterable[Analyzer]) -> dict[str, Any]:
     ]
     counts = {severity: sum(each["severity"] == severity for each in findings) for severity in SEVERITIES}
     return {"findings": findings, "counts": counts}
+
+
+def _offset(offset: Offset | None) -> dict[str, float] | None:
+    if offset is None or not offset.known:
+        return None
+    return {"offset_s": round(offset.seconds, 3), "uncertainty_s": round(offset.uncertainty, 3)}
 
 
 SEVERITIES = ("error", "warning", "notice")

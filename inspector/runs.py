@@ -8,14 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from inspector import clocks
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import documents as d
 
 if TYPE_CHECKING:
-    from inspector.model import Record
+    from inspector.clocks import Offset
+    from inspector.model import Record, Side
     from inspector.protocol.endpoints import Dialect, Match
 
+type Wait = Literal["certificate", "facts", "applying", "other"]
+"""What an agent does while nothing is on the wire: waits to be signed, gathers facts, applies the catalog."""
 type Outcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
+
+PAUSE = 0.05
+"""Seconds of silence that count as a wait; shorter ones are the agent's own pace."""
 
 
 @dataclass(slots=True)
@@ -99,8 +106,17 @@ class Run:
     certname: str | None = None
     dialect: Dialect | None = None
     agent_version: str | None = None
+    version_from: str | None = None
+    """What told the agent's version: ``header``, ``user agent``, ``facts`` or ``report``."""
+    tool: str | None = None
+    """Who it is, if it is no agent (``curl/7.88.1``): a tool's calls on an agent's endpoints."""
     master_version: str | None = None
+    compiler: str | None = None
+    """X-Puppet-Compiler-Name of the catalog (7 and later)."""
+    environment_asked: str | None = None
+    """The first environment that the agent asked for."""
     environment: str | None = None
+    """The environment it ended up with."""
     transaction_uuid: str | None = None
     key: str | None = None
     """Digest of the agent's public key, from its CSR or its certificate."""
@@ -127,8 +143,34 @@ class Run:
     """Where the run is now."""
     listings: dict[str, int | None] = field(default_factory=dict)
     """Plugin listings of this round (target without query -> status)."""
+    waits: dict[Wait, float] = field(default_factory=dict)
+    """Seconds in which nothing was on the wire, by what the agent did meanwhile."""
+    sent: int = 0
+    received: int = 0
+    """Bytes of bodies as on the wire, from the agent and to it."""
+    legs: set[str] = field(default_factory=set)
+    """The agent's connections. Each cost a TLS handshake: none is ever resumed here."""
+    clocks: dict[Side, Offset] = field(default_factory=dict)
+    """How far the clocks of the two ends are ahead of the proxy's."""
 
     # -- what a person would say ------------------------------------------------------------------
+
+    @property
+    def generation(self) -> str | None:
+        """Whose protocol it speaks, by version: how it bootstraps and what it sends differ."""
+        if self.tool or self.major == (0, 0):
+            return None
+        if self.major >= (8, 11):  # Puppet's own numbers end at 8.10 (protocol 0.3, an inference)
+            return "OpenVox 8"
+        bounds = (
+            ((3, 0), "2.7"),
+            ((4, 0), "3"),
+            ((6, 0), "4-5"),
+            ((6, 4), "6.0-6.3"),
+            ((8, 0), "6.4-7"),
+            ((9, 0), "8"),
+        )
+        return next((name for bound, name in bounds if self.major < bound), "9")
 
     @property
     def real(self) -> bool:
@@ -202,10 +244,14 @@ class Run:
         if span is None:
             span = self.spans[phase] = PhaseSpan(phase)
         span.exchanges += 1
+        self._add_wait(record, phase)
+        if placed.leg_id:
+            self.legs.add(placed.leg_id)
+        self.tool = placed.tool
         began = self.ended if phase is self.phase and span.exchanges > 1 else record.time
         span.duration += max(0.0, record.ended - began)
         self.started = min(self.started, record.time)
-        self.ended = max(self.ended, record.ended)
+        before, self.ended = self.ended, max(self.ended, record.ended)
         if phase is not Phase.OTHER:
             self.phase = phase
         self.certname = self.certname or placed.certname
@@ -214,17 +260,56 @@ class Run:
             self.handshakes.append((record.seq, record))
         elif isinstance(record, Exchange) and placed.match:
             self._add_exchange(record, placed.match, placed)
+            self._read_clocks(record, placed, before if len(self.seqs) > 1 else None)
+
+    def _add_wait(self, record: Record, phase: Phase) -> None:
+        pause = record.time - self.ended
+        if len(self.seqs) < 2 or pause < PAUSE:
+            return
+        what: Wait = "other"
+        if self.phase is phase is Phase.CERTIFICATES:
+            what = "certificate"
+        elif phase is Phase.CATALOG:
+            what = "facts"
+        elif self.phase in (Phase.CATALOG, Phase.FILES) and phase in (Phase.FILES, Phase.REPORT):
+            # Without a catalog there is nothing to apply: it sleeps before a retry, or gives up.
+            what = "applying" if not self.catalogs or self.catalogs[-1].usable else "other"
+        self.waits[what] = self.waits.get(what, 0.0) + pause
+
+    def _read_clocks(self, exchange: Exchange, placed: Placed, before: float | None) -> None:
+        request, response = exchange.request, exchange.response
+        seen: dict[Side, Offset | None] = {}
+        if response:
+            seen["master"] = clocks.of_date_header(response.header("date"), request.ended, response.started)
+            if isinstance(placed.response, d.RevocationLists):
+                latest = max(crl.last_update for crl in placed.response.crls)
+                seen["master"] = clocks.combined(seen["master"], clocks.at_least(latest, response.started))
+        asked = placed.request
+        # Facts are gathered after what came before on the wire.
+        if isinstance(asked, d.CatalogRequest) and isinstance(asked.facts, d.Facts):
+            seen["agent"] = clocks.of_timestamp(asked.facts.timestamp, before, request.started)
+        elif isinstance(asked, d.Report):
+            seen["agent"] = clocks.at_least(clocks.moment(asked.time), request.started)
+        for side, offset in seen.items():
+            combined = clocks.combined(self.clocks.get(side), offset)
+            if combined:
+                self.clocks[side] = combined
 
     def _add_exchange(self, exchange: Exchange, match: Match, placed: Placed) -> None:
         response, name = exchange.response, match.endpoint.name
         status = response.status if response else None
         self.dialect = self.dialect or match.dialect
-        self.agent_version = self.agent_version or placed.agent_version
+        if self.agent_version is None and placed.agent_version:
+            self.agent_version, self.version_from = placed.agent_version, placed.version_from
+        self.sent += len(exchange.request.body)
         if response:
+            self.received += len(response.body)
             self.master_version = response.header("x-puppet-version") or self.master_version
+            self.compiler = response.header("x-puppet-compiler-name") or self.compiler
         self.transaction_uuid = self.transaction_uuid or placed.transaction_uuid
         if match.environment and match.endpoint.area != "ca":
             self.environment = match.environment
+            self.environment_asked = self.environment_asked or match.environment
         brief = Request(exchange.seq, name, status)
         if exchange.agent.peer_chain:
             self.authenticated.append(exchange.seq)
@@ -290,7 +375,12 @@ class Run:
             getattr(self, kept).extend(getattr(other, kept))
         self.started = min(self.started, other.started)
         self.ended = max(self.ended, other.ended)
-        self.agent_version = self.agent_version or other.agent_version
+        self.sent, self.received = self.sent + other.sent, self.received + other.received
+        self.legs |= other.legs
+        for what, pause in other.waits.items():
+            self.waits[what] = self.waits.get(what, 0.0) + pause
+        if self.agent_version is None:
+            self.agent_version, self.version_from = other.agent_version, other.version_from
         self.master_version = self.master_version or other.master_version
         self.dialect = self.dialect or other.dialect
         # Whoever still holds the other one (a step) sees the whole.
@@ -310,6 +400,8 @@ class Placed:
     key: str | None = None
     transaction_uuid: str | None = None
     agent_version: str | None = None
+    version_from: str | None = None
+    tool: str | None = None
 
     @property
     def leg_id(self) -> str | None:

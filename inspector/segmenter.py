@@ -39,6 +39,8 @@ def _may_follow(run: Run, step: Placed) -> bool:
     """Whether a step can be a further step of a run."""
     if run.closed or step.phase not in PHASE_FOLLOWS[run.phase]:
         return False
+    if run.tool != step.tool and run.legs:
+        return False
     if run.certname and step.certname and run.certname != step.certname:
         return False
     if run.key and step.key and run.key != step.key:

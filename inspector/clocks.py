@@ -1,0 +1,89 @@
+"""How far the clocks of agent and master are from the proxy's, as far as the wire shows it.
+
+Each observation bounds an offset from both sides (something happened after this and before that); all of
+them together narrow it. What is never observed stays None.
+"""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import math
+import re
+from dataclasses import dataclass
+
+_RUBY = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """A clock is ahead of the proxy's by something between ``low`` and ``high`` (seconds)."""
+
+    low: float
+    high: float
+
+    @property
+    def seconds(self) -> float:
+        """The middle of what is possible."""
+        return (self.low + self.high) / 2
+
+    @property
+    def known(self) -> bool:
+        """False while only one side is bounded."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
+    def uncertainty(self) -> float:
+        """How far the truth may be from ``seconds``, to either side."""
+        return (self.high - self.low) / 2
+
+    def narrowed(self, other: Offset) -> Offset:
+        """What both observations allow; the other alone if they exclude each other (the clock was set)."""
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return Offset(low, high) if low <= high else other
+
+
+def combined(known: Offset | None, seen: Offset | None) -> Offset | None:
+    """What is known after one more observation."""
+    if known is None or seen is None:
+        return seen or known
+    return known.narrowed(seen)
+
+
+def of_date_header(date: str | None, asked: float | None, answered: float | None) -> Offset | None:
+    """The sender's clock by a response's ``Date`` (whole seconds), written between request and answer."""
+    if not date or asked is None or answered is None or answered < asked:
+        return None
+    try:
+        told = email.utils.parsedate_to_datetime(date).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return Offset(told - answered, told + 1 - asked)
+
+
+def of_timestamp(text: str | None, after: float | None, before: float | None) -> Offset | None:
+    """The writer's clock by a time in a document that was written between two moments on the wire."""
+    told = moment(text)
+    if told is None or after is None or before is None or before < after:
+        return None
+    # Up to 3.x agents cut their seconds off.
+    exact = "." in (text or "")
+    return Offset(told - before, told - after + (0 if exact else 1))
+
+
+def at_least(told: float | None, before: float | None) -> Offset | None:
+    """The writer's clock by a time that was past for it when it wrote, which was before this moment here."""
+    return None if told is None or before is None else Offset(told - before, math.inf)
+
+
+def moment(text: str | None) -> float | None:
+    """A time as agents write it (ISO 8601, or Ruby's ``2014-01-31 10:00:00.123456789 +01:00``)."""
+    found = _RUBY.match(text or "")
+    if found is None:
+        return None
+    date, clock, fraction, zone = found.groups()
+    zone = "+00:00" if zone in (None, "Z", "UTC") else zone
+    try:
+        return datetime.datetime.fromisoformat(f"{date}T{clock}{(fraction or '')[:7]}{zone}").timestamp()
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,119 @@
+"""What a run knows beside its outcome: by what evidence, how long it waited, what it cost, whose clock is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.analyzer import Analyzer
+from inspector.model import Exchange
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.model import Message, Record
+    from inspector.runs import Run
+
+
+def only(records: Sequence[Record]) -> Run:
+    analyzer = Analyzer()
+    for record in records:
+        assert not analyzer.feed(record).trouble
+    (run,) = analyzer.finish()
+    return run
+
+
+def later(record: Record, seconds: float) -> Record:
+    assert isinstance(record, Exchange)
+    request, response = record.request, record.response
+    assert response
+    return dataclasses.replace(record, request=_shifted(request, seconds), response=_shifted(response, seconds))
+
+
+def _shifted[M: Message](message: M, seconds: float) -> M:
+    started, ended = (message.started or 0) + seconds, (message.ended or 0) + seconds
+    return dataclasses.replace(message, started=started, ended=ended)
+
+
+@pytest.mark.parametrize(
+    ("version", "generation", "evidence"),
+    [
+        ("3.8.7", "3", "facts"),
+        ("5.5.22", "4-5", "header"),
+        ("6.2.0", "6.0-6.3", "header"),
+        ("7.23.0", "6.4-7", "header"),
+        ("8.10.0", "8", "header"),
+        ("8.28.1", "OpenVox 8", "header"),
+    ],
+)
+def test_version_generation_and_evidence(version: str, generation: str, evidence: str) -> None:
+    run = only(talk(catalog(), report(), version=version))
+    assert (run.agent_version, run.generation, run.version_from) == (version, generation, evidence)
+
+
+def test_waits_are_told_by_what_the_agent_did() -> None:
+    records = talk(ca(), crl(), csr(), not_issued(), csr(status=400), issued(), catalog(), report())
+    records[4:] = [later(record, 120) for record in records[4:]]
+    records[6:] = [later(record, 3) for record in records[6:]]
+    records[7:] = [later(record, 40) for record in records[7:]]
+    run = only(records)
+    # The sample's exchanges begin a second after each other and take 0.2 s.
+    assert {what: round(pause, 1) for what, pause in run.waits.items()} == {
+        "certificate": 124.0,
+        "facts": 3.8,
+        "applying": 40.8,
+    }
+
+
+def test_a_run_without_a_catalog_applies_nothing() -> None:
+    run = only(talk(catalog(status=503), report(told="failed")))
+    assert set(run.waits) == {"other"}
+
+
+def test_connections_and_bytes() -> None:
+    records = talk(ca(), crl(), csr(), issued(), catalog(), report())
+    run = only(records)
+    exchanges = [record for record in records if isinstance(record, Exchange)]
+    assert len(run.legs) == 5
+    assert run.sent == sum(len(each.request.body) for each in exchanges)
+    assert run.received == sum(len(each.response.body) for each in exchanges if each.response)
+
+
+def test_environment_asked_and_used() -> None:
+    asked, told = talk(catalog(environment="staging"), report())
+    assert isinstance(told, Exchange)
+    target = told.request.target.replace("production", "staging")
+    run = only([asked, dataclasses.replace(told, request=dataclasses.replace(told.request, target=target))])
+    assert (run.environment_asked, run.environment) == ("production", "staging")
+
+
+def test_the_compiler_is_named() -> None:
+    asked, told = talk(catalog(), report())
+    assert isinstance(asked, Exchange)
+    assert asked.response
+    headers = (*asked.response.headers, ("X-Puppet-Compiler-Name", "compiler2.example"))
+    run = only([dataclasses.replace(asked, response=dataclasses.replace(asked.response, headers=headers)), told])
+    assert run.compiler == "compiler2.example"
+
+
+def test_a_tools_calls_are_no_agents_run() -> None:
+    asked, told = talk(catalog(), report())
+    assert isinstance(told, Exchange)
+    curl = dataclasses.replace(told.request, headers=(("User-Agent", "curl/7.88.1"), ("Accept", "*/*")))
+    analyzer = Analyzer()
+    for record in (asked, dataclasses.replace(told, request=curl)):
+        analyzer.feed(record)
+    agent, tool = analyzer.finish()
+    assert (agent.tool, agent.outcome) == (None, "unfinished")
+    assert (tool.tool, tool.generation) == ("curl/7.88.1", None)
+
+
+def test_rubys_own_client_is_an_agent() -> None:
+    """Agents of 4 and 5 download files without X-Puppet-Version."""
+    asked, told = talk(catalog(), report(), version="3.8.7")
+    assert isinstance(told, Exchange)
+    ruby = dataclasses.replace(told.request, headers=(*told.request.headers, ("User-Agent", "Ruby")))
+    assert only([asked, dataclasses.replace(told, request=ruby)]).tool is None
