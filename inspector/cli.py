@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status."""
     parser = _parser()
     arguments = parser.parse_args(argv)
+    if threading.current_thread() is threading.main_thread():
+        # Like Ctrl-C: what was started (a proxy that holds keys) must end with us.
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         status: int = arguments.command(arguments)
         sys.stdout.flush()
@@ -50,6 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+
+
+def _terminated(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _parser() -> argparse.ArgumentParser:

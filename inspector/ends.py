@@ -31,6 +31,11 @@ SILENT = (
 )
 
 
+AT_ONCE = 3.0
+"""Seconds after the handshake within which a closed connection may be a refusal; later it is a master that
+died over its work, or an agent that left."""
+
+
 @dataclass(slots=True)
 class AgentEnd:
     """One connection from an agent."""
@@ -149,8 +154,11 @@ class MasterEnd:
 
         None if it answered anything, or if nothing points that way.
         """
+        if self.answered or not server.timestamp_tls_setup:
+            return None
         lends = self.agent is not None and self.agent.lent is not None
-        if self.answered or not server.timestamp_tls_setup or not (lends or self.watch.alert_by == "peer"):
+        at_once = lends and time.time() - server.timestamp_tls_setup < AT_ONCE
+        if not (at_once or self.watch.alert_by == "peer"):
             return None
         return self.refused(server, name, SILENT)
 

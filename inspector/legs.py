@@ -111,6 +111,9 @@ class Material:
                 ) from error
             return
         crls, self.trouble = self._read_crls()
+        if self.trouble and self.crls:
+            self._state = state  # in mid-renewal: the last good ones count until it changes again
+            return
         self._state, self.authorities, self.crls = state, authorities, crls
         ders = [each.public_bytes(Encoding.DER) for each in authorities]
         ders += [each.public_bytes(Encoding.DER) for each in crls]
@@ -190,8 +193,11 @@ class Contexts:
         return self._get(key, lambda: self._agent(material, shown))
 
     def for_master(self, material: Material, lent: identity.Credentials | None) -> SSL.Context:
-        """The context that meets the master, with the calling agent's credentials or none."""
-        key = ("master", material.digest, lent.ders if lent else None)
+        """The context that meets the master; the agent's own certificate and key come with the connection.
+
+        So all agents share one: each holds a copy of the CRLs, which are large at large sites.
+        """
+        key = ("master", material.digest, lent.ders[1:] if lent else None)
         return self._get(key, lambda: self._master(material, lent))
 
     def _get(self, key: tuple[object, ...], make: Callable[[], SSL.Context]) -> SSL.Context:
@@ -220,11 +226,8 @@ class Contexts:
 
     def _master(self, material: Material, lent: identity.Credentials | None) -> SSL.Context:
         context = _context(SSL.TLS_CLIENT_METHOD, material)
-        if lent:
-            context.use_certificate(lent.chain[0])
-            for each in lent.chain[1:]:
-                context.add_extra_chain_cert(each)
-            context.use_privatekey(lent.key)
+        for each in lent.chain[1:] if lent else ():
+            context.add_extra_chain_cert(each)
         return context
 
 
@@ -286,18 +289,34 @@ def agent_connection(context: SSL.Context) -> tuple[SSL.Connection, Watch]:
     return connection, watch
 
 
-def master_connection(context: SSL.Context, name: str, sni: str | None, *, lends: bool) -> tuple[SSL.Connection, Watch]:
+def master_connection(
+    context: SSL.Context, name: str, sni: str | None, lent: identity.Credentials | None
+) -> tuple[SSL.Connection, Watch]:
     """A connection to meet the master on, who must be ``name`` whatever ``sni`` asks for.
 
     An unknown revocation state (no CRL, or an expired one) is passed over only when no identity is lent:
     then a bootstrap can still be seen.
     """
     connection, watch = _watched(context)
-    connection.set_verify(SSL.VERIFY_PEER, _verifier(watch, tolerant=not lends, name=name))
+    connection.set_verify(SSL.VERIFY_PEER, _verifier(watch, tolerant=lent is None, name=name))
+    if lent:
+        connection.use_certificate(lent.chain[0])
+        connection.use_privatekey(lent.key)
     if sni and not sni.replace(".", "").isdigit() and ":" not in sni:
         connection.set_tlsext_host_name(sni.encode("idna"))
     connection.set_connect_state()
     return connection, watch
+
+
+def refusing(*, server: bool) -> SSL.Connection:
+    """A connection whose handshake can't succeed: for when nothing better could be made."""
+    connection = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD if server else SSL.TLS_CLIENT_METHOD))
+    connection.set_verify(SSL.VERIFY_PEER, lambda *_: False)
+    if server:
+        connection.set_accept_state()
+    else:
+        connection.set_connect_state()
+    return connection
 
 
 def _watched(context: SSL.Context) -> tuple[_Connection, Watch]:

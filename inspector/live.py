@@ -13,15 +13,14 @@ import dataclasses
 import functools
 import logging
 import re
-import sys
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
 from inspector import legs, options, present, transfer
+from inspector.console import Console
 from inspector.ends import AgentEnd, MasterEnd, closed
 from inspector.errors import InspectorError
 from inspector.model import Connection, Gap, Handshake
@@ -41,8 +40,10 @@ ctx: Any = _untyped
 
 STREAM = 2**20
 """Bodies of more bytes, or of unknown length, are passed on while they come (and kept on the way)."""
-KEEP = 256 * 2**20
+KEEP = 64 * 2**20
 """Bytes of one body that are kept; more is passed on, but not recorded."""
+KEEP_ALL = 512 * 2**20
+"""Bytes of all bodies that are under way: anybody who reaches the proxy can send some."""
 
 CLAIMS = re.compile(r"x-client-(verify|dn|cert)|x-ssl-.*|ssl-client-.*", re.IGNORECASE)
 """Headers that claim an identity towards a master behind a TLS terminator (protocol 7, T16)."""
@@ -51,22 +52,31 @@ CLAIMS = re.compile(r"x-client-(verify|dn|cert)|x-ssl-.*|ssl-client-.*", re.IGNO
 REFUSED = "this proxy serves Puppet agents only"
 
 
-@dataclass(slots=True)
 class _Tee:
-    """Passes a body on and keeps a copy of it."""
+    """Passes a body on and keeps a copy of it, within what may be kept of one body and of all together."""
 
-    parts: list[bytes] = field(default_factory=list)
-    size: int = 0
+    def __init__(self, addon: PuppetInspector) -> None:
+        self._addon = addon
+        self._parts: list[bytes] = []
+        self._kept = 0
+        self.size = 0
+        self.cut = False
 
     def __call__(self, data: bytes) -> bytes:
         self.size += len(data)
-        if self.size <= KEEP:
-            self.parts.append(data)
+        if self._kept + len(data) > KEEP or self._addon.kept + len(data) > KEEP_ALL:
+            self.cut = True
+        if not self.cut:
+            self._parts.append(data)
+            self._kept += len(data)
+            self._addon.kept += len(data)
         return data
 
-    @property
-    def body(self) -> bytes:
-        return b"".join(self.parts)
+    def finish(self) -> bytes:
+        """The copy."""
+        self._addon.kept -= self._kept
+        self._kept = 0
+        return b"".join(self._parts)
 
 
 def _guarded[**P](hook: Callable[P, None]) -> Callable[P, None]:
@@ -98,6 +108,9 @@ class PuppetInspector:
         self._warned: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._default_mode = False
+        self._console: Console | None = None
+        self.kept = 0
+        """Bytes of bodies that are being passed on and kept meanwhile."""
 
     # -- starting -----------------------------------------------------------------------------------
 
@@ -114,7 +127,15 @@ class PuppetInspector:
     def configure(self, updated: set[str]) -> None:
         if self._settings is None and "puppet_master" in updated:
             # The master's leg must wait until the agent's certificate is known.
-            changes: dict[str, Any] = {"connection_strategy": "lazy", "keep_host_header": True, "http2": False}
+            changes: dict[str, Any] = {
+                "connection_strategy": "lazy",
+                "keep_host_header": True,
+                "http2": False,
+                # Agents may have public addresses, and a compile may be silent for longer than ten minutes:
+                # what the master bears, the proxy bears.
+                "block_global": False,
+                "tcp_timeout": 86_400,
+            }
             if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
                 changes["flow_detail"] = 0
             if "termlog_verbosity" in ctx.options and ctx.options.termlog_verbosity == "info":
@@ -123,6 +144,8 @@ class PuppetInspector:
 
     async def running(self) -> None:
         self._loop = asyncio.get_running_loop()
+        if ctx.master.addons.get("dumper") is not None:
+            self._console = Console()
         try:
             settings = options.settle(ctx.options, own_mode=not self._default_mode)
             self._recorder = Recorder(settings.capture, self._say)
@@ -159,6 +182,8 @@ class PuppetInspector:
         if self._recorder:
             self._recorder.finish()
             self._say(f"The capture is {self._settings.capture if self._settings else ''}")
+        if self._console:
+            self._console.close()
 
     # -- connections --------------------------------------------------------------------------------
 
@@ -186,6 +211,14 @@ class PuppetInspector:
     # -- the agent's leg ----------------------------------------------------------------------------
 
     def tls_start_client(self, data: tls.TlsData) -> None:
+        """Not guarded like the others: a mistake here must not let mitmproxy show a certificate of its own."""
+        try:
+            self._meet_agent(data)
+        except Exception as error:  # noqa: BLE001
+            data.ssl_conn = legs.refusing(server=True)
+            self.stumble("tls_start_client", error)
+
+    def _meet_agent(self, data: tls.TlsData) -> None:
         settings = self._settings
         if settings is None or data.is_dtls:
             return
@@ -207,6 +240,14 @@ class PuppetInspector:
     # -- the master's leg ---------------------------------------------------------------------------
 
     def tls_start_server(self, data: tls.TlsData) -> None:
+        """Not guarded like the others: a mistake here must not let mitmproxy trust the world's CAs."""
+        try:
+            self._meet_master(data)
+        except Exception as error:  # noqa: BLE001
+            data.ssl_conn = legs.refusing(server=False)
+            self.stumble("tls_start_server", error)
+
+    def _meet_master(self, data: tls.TlsData) -> None:
         settings = self._settings
         if settings is None or data.is_dtls:
             return
@@ -221,7 +262,7 @@ class PuppetInspector:
         name, asked = settings.master_name, data.context.client.sni
         data.conn.sni = name if asked is None or asked.lower() == name.lower() else None
         context = self._contexts.for_master(settings.material, lent)
-        data.ssl_conn, watch = legs.master_connection(context, name, data.conn.sni, lends=lent is not None)
+        data.ssl_conn, watch = legs.master_connection(context, name, data.conn.sni, lent)
         self._masters[data.conn.id] = MasterEnd(watch, agent)
 
     @_guarded
@@ -237,10 +278,21 @@ class PuppetInspector:
     # -- exchanges ----------------------------------------------------------------------------------
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        """Strip claims to an identity, add ours. Not guarded: a failure here must not pass a claim on."""
+        """Strip claims to an identity, add ours. A failure here must not pass a claim on."""
+        try:
+            self._claim(flow)
+        except Exception as error:  # noqa: BLE001
+            flow.kill()  # type: ignore[no-untyped-call]
+            self.stumble("requestheaders", error)
+
+    def _claim(self, flow: http.HTTPFlow) -> None:
+        if not flow.client_conn.tls_established:
+            flow.kill()  # type: ignore[no-untyped-call]  # no master answers in clear
+            return
         agent = self._agents.get(flow.client_conn.id)
         claims = [name for name in flow.request.headers if CLAIMS.fullmatch(name.replace("_", "-"))]
-        self._sent[flow.id] = (flow.request.headers.fields, tuple(dict.fromkeys(claims)))
+        stripped = (name.encode("utf-8", "surrogateescape").decode("latin-1") for name in dict.fromkeys(claims))
+        self._sent[flow.id] = (flow.request.headers.fields, tuple(stripped))
         for name in dict.fromkeys(claims):
             del flow.request.headers[name]
         if agent and self._settings:
@@ -248,7 +300,7 @@ class PuppetInspector:
             for name, value in agent.headers:
                 flow.request.headers.add(name, value)
         if _long(flow.request):
-            flow.request.stream = self._tees[flow.id, "request"] = _Tee()
+            flow.request.stream = self._tees[flow.id, "request"] = _Tee(self)
 
     @_guarded
     def responseheaders(self, flow: http.HTTPFlow) -> None:
@@ -256,7 +308,7 @@ class PuppetInspector:
         if master:
             master.answered = True
         if flow.response and _long(flow.response):
-            flow.response.stream = self._tees[flow.id, "response"] = _Tee()
+            flow.response.stream = self._tees[flow.id, "response"] = _Tee(self)
 
     @_guarded
     def response(self, flow: http.HTTPFlow) -> None:
@@ -265,7 +317,8 @@ class PuppetInspector:
     @_guarded
     def error(self, flow: http.HTTPFlow) -> None:
         master = self._masters.get(flow.server_conn.id)
-        if master and self._settings:
+        left = flow.client_conn.timestamp_end is not None or (flow.error and "disconnected" in flow.error.msg)
+        if master and self._settings and not left:
             self._put(master.late_refusal(flow.server_conn, self._settings.master_name))
         self._record(flow)
 
@@ -301,18 +354,16 @@ class PuppetInspector:
             tee = self._tees.pop((flow.id, side), None)
             if tee is None or message is None:
                 continue
-            message.raw_content = tee.body
-            if tee.size > KEEP:
-                self.gap(f"a {side} body of {tee.size} bytes is kept up to its first {KEEP} bytes only")
+            message.raw_content = tee.finish()
+            if tee.cut:
+                self.gap(f"of a {side} body of {tee.size} bytes only the first {len(message.raw_content)} were kept")
 
     # -- telling ------------------------------------------------------------------------------------
 
     def _say(self, text: str) -> None:
         """Show a line: on mitmdump's output, in the other tools' event log. From any thread."""
-        if ctx.master.addons.get("dumper") is not None:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stdout.write(text + "\n")
-                sys.stdout.flush()
+        if self._console:
+            self._console.say(text)
         else:
             logging.info(text)
 
@@ -356,7 +407,9 @@ def _annotate(flow: http.HTTPFlow, step: Step) -> None:
 def _long(message: http.Request | http.Response) -> bool:
     length = message.headers.get("content-length")
     if length is None:
-        return "chunked" in message.headers.get("transfer-encoding", "").lower()
+        # An answer without a length ends when the master closes.
+        chunked = "chunked" in message.headers.get("transfer-encoding", "").lower()
+        return chunked or isinstance(message, http.Response)
     return length.isdigit() and int(length) > STREAM
 
 

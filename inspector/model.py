@@ -161,6 +161,8 @@ class Exchange:
     stripped: tuple[str, ...] = ()
     """Header names that the agent sent and the proxy withheld from the master."""
     seq: int = 0
+    failed: float | None = None
+    """When it was given up, if no answer came."""
 
     @property
     def time(self) -> float:
@@ -170,7 +172,7 @@ class Exchange:
     @property
     def ended(self) -> float:
         """When the last byte of it was seen."""
-        last = self.response.ended if self.response else None
+        last = self.response.ended if self.response else self.failed
         return last or self.request.ended or self.time
 
 

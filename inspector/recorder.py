@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from inspector import present
 from inspector.analyzer import Analyzer
-from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.store import Capture
 
@@ -34,6 +33,8 @@ RETRY = 1.0
 """Seconds between attempts while the capture can't be written."""
 MEMORY = 256 * 2**20
 """Bytes of bodies kept in memory while the capture can't be written; more is lost (and said to be)."""
+QUEUE = 512 * 2**20
+"""Bytes of bodies that wait to be recorded; what comes in beyond that is lost (and said to be)."""
 QUIET = 5.0
 """Seconds of silence after which a run that did not end properly is summed up."""
 
@@ -53,14 +54,12 @@ class Recorder(threading.Thread):
         super().__init__(name="puppet-inspector", daemon=True)
         self._capture = Capture.create(path)
         self._analyzer = Analyzer()
-        # An existing capture is continued: what it holds tells runs apart, and is told already.
-        with Capture.open(path) as before:
-            for record in before.records():
-                self._analyzer.feed(record)
-        self._told: dict[int, str] = {id(run): _state(run) for run in self._analyzer.runs}
+        self._told: dict[int, str] = {}
         self._say = say
         self._queue: deque[tuple[Record | Connection, Then | None] | None] = deque()
         self._wake = threading.Event()
+        self._put = self._taken = 0
+        self._overrun = 0
         self._held = 0
         self._lost = 0
         self._trouble: str | None = None
@@ -72,6 +71,10 @@ class Recorder(threading.Thread):
 
         ``then`` gets the step that a record became, on this thread.
         """
+        if self._put - self._taken > QUEUE:
+            self._overrun += 1
+            return
+        self._put += _weight(item)
         self._queue.append((item, then))
         if not self._wake.is_set():
             self._wake.set()
@@ -83,6 +86,7 @@ class Recorder(threading.Thread):
         self.join(timeout)
 
     def run(self) -> None:
+        self._guard(self._catch_up)
         ended = False
         while not ended:
             self._wake.wait(FLUSH)
@@ -92,15 +96,26 @@ class Recorder(threading.Thread):
                 if item is None:
                     ended = True
                     break
+                self._taken += _weight(item[0])
                 self._guard(self._take, *item)
+                if time.monotonic() - self._tried >= FLUSH:
+                    # Also while ever more comes in: a killed proxy loses less than a second.
+                    self._guard(self._flush, False)
             self._guard(self._flush, ended)
             self._guard(self._sum_up, ended)
         self._guard(self._close)
 
+    def _catch_up(self) -> None:
+        """An existing capture is continued: what it holds tells runs apart, and is told already."""
+        with Capture.open(self._capture.path) as before:
+            for record in before.records():
+                self._analyzer.feed(record)
+        self._told = {id(run): _state(run) for run in self._analyzer.runs}
+
     def _guard[*Args](self, act: Callable[[*Args], None], *args: *Args) -> None:
         try:
             act(*args)
-        except Exception as error:  # noqa: BLE001 - our own bug must never stop an agent's run
+        except BaseException as error:  # noqa: BLE001 - our own bug (or a library's panic) must not end this thread
             self._say(f"-- puppet-inspector stumbled: {error!r} (please report it)")
             self._capture.append(Gap(time.time(), f"puppet-inspector failed: {error!r}"))
 
@@ -137,6 +152,10 @@ class Recorder(threading.Thread):
 
     def _flush(self, ended: bool) -> None:
         now = time.monotonic()
+        if self._overrun:
+            lost, self._overrun = self._overrun, 0
+            self._capture.append(Gap(time.time(), "more came in than could be recorded", lost))
+            self._say(f"-- {lost} records were lost: more came in than could be recorded")
         if self._trouble and now - self._tried < RETRY and not ended:
             return
         self._tried = now
@@ -144,7 +163,7 @@ class Recorder(threading.Thread):
             if self._capture.lost():
                 self._begin_anew()
             self._capture.flush()
-        except (sqlite3.Error, CaptureError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not be tried five times a second
             reason = str(error).rstrip(".")
             if self._trouble is None:
                 self._say(f"-- the capture can't be written ({reason}): kept in memory, trying again")
@@ -195,7 +214,7 @@ def _state(run: Run) -> str:
     return f"{run.outcome} {len(run.seqs)}"
 
 
-def _weight(record: Record) -> int:
+def _weight(record: Record | Connection) -> int:
     if isinstance(record, Exchange):
         return 1000 + len(record.request.body) + (len(record.response.body) if record.response else 0)
     return 1000

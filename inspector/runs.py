@@ -195,11 +195,6 @@ class Run:
         return (0, 0) < self.major < (6, 4)
 
     @property
-    def csr_refused(self) -> bool:
-        """The last CSR was turned away, and no certificate for its key came after it."""
-        return bool(self.csrs) and self.csrs[-1].status is not None and self.csrs[-1].status >= 400
-
-    @property
     def certificate(self) -> d.Certificate | None:
         """The agent's certificate as the master served it, if its key is the one of the last CSR."""
         for answer in reversed(self.certificates):
@@ -215,7 +210,9 @@ class Run:
         catalog = self.catalogs[-1] if self.catalogs else None
         cached = bool(told and told.cached_catalog_status in ("explicitly_requested", "on_failure"))
         got_on = (catalog.seq if catalog and catalog.usable else 0) or (report.seq if report and cached else 0)
-        if any(denied.seq > got_on for denied in self.denied) or any(seq > got_on for seq, _ in self.handshakes):
+        taken = report is not None and report.status is not None and 200 <= report.status < 300
+        done = report.seq if report and taken and got_on else got_on
+        if any(denied.seq > got_on for denied in self.denied) or any(seq > done for seq, _ in self.handshakes):
             return "refused"
         if (
             (self.csrs or self.certificates)
@@ -228,7 +225,7 @@ class Run:
             return "failed"
         if told and told.status == "failed":
             return "failed"
-        if report is None or report.status is None or not 200 <= report.status < 300:
+        if not taken:
             return "unfinished"
         return "complete"
 

@@ -144,8 +144,6 @@ class Segmenter:
             elif recent and run.old_engine and not run.authenticated and step.phase is Phase.CERTIFICATES:
                 # Up to 6.3 an agent downloads the CA twice in the first burst (protocol 2.2).
                 return run
-            elif recent and step.phase is Phase.OTHER:
-                return run
         return None
 
     def _unnamed_beginning(self, step: Placed) -> Run | None:

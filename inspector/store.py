@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import json
 import os
 import sqlite3
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -95,7 +95,8 @@ class Capture:
         # Without a -wal file nobody is writing: the file is read as it is, and nothing is left beside it
         # (nor need the directory be writable, as SQLite's -shm file would want).
         options = ["mode=ro"]
-        if not path.with_name(path.name + "-wal").exists():
+        real = path.resolve()
+        if not real.with_name(real.name + "-wal").exists():
             options.insert(0, "mode=ro&immutable=1")
         failure: sqlite3.Error | None = None
         for option in options:
@@ -128,9 +129,12 @@ class Capture:
         try:
             for folder in reversed((path.parent, *path.parent.parents)):
                 folder.mkdir(mode=0o700, exist_ok=True)  # with ``parents`` only the last one would be closed
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            if stat.S_IMODE(path.stat().st_mode) != 0o600:
-                path.chmod(0o600)
+            # Not through a link: in a directory of somebody else's it could lead anywhere.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                os.fchmod(descriptor, 0o600)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise CaptureError(
                 f"The capture {path} can't be written: {error.strerror}.",
@@ -286,7 +290,7 @@ class Capture:
         kind = type(record).__name__.lower()
         self._db.execute(
             "INSERT INTO record VALUES (?, ?, ?, ?)",
-            (record.seq, kind, record.time, msgspec.json.encode(packed).decode()),
+            (record.seq, kind, record.time, _json(packed)),
         )
 
     def _blob(self, data: bytes, stored: set[bytes]) -> str | None:
@@ -381,6 +385,14 @@ class Capture:
         if row is None or row[0] > MAX_BLOB:
             raise CaptureError(f"{self.path} lacks a body ({digest[:12]}).", "The file is damaged; copy it anew.")
         return self._unzstd.decompress(row[1], max_output_size=row[0])
+
+
+def _json(packed: _Packed) -> str:
+    try:
+        return msgspec.json.encode(packed).decode()
+    except UnicodeEncodeError:
+        # A lone surrogate somewhere: one record must not keep all the others from being written.
+        return json.dumps(msgspec.to_builtins(packed)).replace("\\ud", "\\\\ud")
 
 
 def _close(db: sqlite3.Connection | None) -> None:

@@ -69,10 +69,10 @@ def request_of(request: http.Request) -> Request:
     return Request(
         headers=headers_of(request.headers),
         body=request.raw_content or b"",
-        http_version=request.http_version,
+        http_version=request.data.http_version.decode("latin-1"),
         started=request.timestamp_start,
         ended=request.timestamp_end,
-        method=request.method,
+        method=request.data.method.decode("latin-1"),
         target=request.data.path.decode("latin-1"),
     )
 
@@ -82,7 +82,7 @@ def response_of(response: http.Response) -> Response:
     return Response(
         headers=headers_of(response.headers),
         body=response.raw_content or b"",
-        http_version=response.http_version,
+        http_version=response.data.http_version.decode("latin-1"),
         started=response.timestamp_start,
         ended=response.timestamp_end,
         status=response.status_code,
@@ -99,7 +99,8 @@ def exchange_of(flow: http.HTTPFlow, agent: Leg | None = None, master: Leg | Non
         request=request_of(flow.request),
         response=response_of(flow.response) if flow.response else None,
         master=master,
-        error=flow.error.msg if flow.error else None,
+        error=flow.error.msg.encode("utf-8", "replace").decode() if flow.error else None,
+        failed=flow.error.timestamp if flow.error else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,8 @@ from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
-from inspector import legs, live
+from inspector import identity, legs, live, pki
+from inspector.ends import AgentEnd, MasterEnd
 from inspector.model import Exchange, Finding, Gap, Severity
 from inspector.recorder import Recorder
 from inspector.rules import all_rules
@@ -135,3 +137,54 @@ def test_an_error_is_red() -> None:
     live._annotate(flow, step)
     assert flow.marked == ":red_circle:"
     assert "\x1b" not in flow.comment
+
+
+@pytest.mark.parametrize(
+    ("after", "alert", "refused"),
+    [(0.1, None, True), (60.0, None, False), (60.0, "certificate_unknown", True)],
+)
+def test_a_late_refusal_comes_at_once_or_says_so(after: float, alert: str | None, refused: bool) -> None:
+    """A master that dies over a long compile has not refused anybody's certificate."""
+    server = tflow.tserver_conn()
+    server.timestamp_tls_setup = time.time() - after
+    agent = AgentEnd(legs.Watch(), identity.Credentials((), pki.new_key()))
+    agent.lent = agent.shown
+    end = MasterEnd(legs.Watch(alert=alert, alert_by="peer" if alert else None), agent)
+    assert (end.late_refusal(server, "puppet.example") is not None) == refused
+    assert end.late_refusal(server, "puppet.example") is None  # said once
+
+
+def test_an_agent_that_left_was_not_refused(addon: live.PuppetInspector, tmp_path: Path) -> None:
+    flow = tflow.tflow(err=True)
+    assert flow.error
+    flow.error.msg = "Client disconnected."
+    flow.request.timestamp_start = flow.error.timestamp - 5
+    flow.server_conn.timestamp_tls_setup = time.time()
+    agent = AgentEnd(legs.Watch(), identity.Credentials((), pki.new_key()))
+    agent.lent = agent.shown
+    addon._masters[flow.server_conn.id] = MasterEnd(legs.Watch(), agent)
+    addon._settings = SimpleNamespace(master_name="puppet.example")  # type: ignore[assignment]
+    addon.error(flow)
+    assert addon._recorder
+    addon._recorder.finish()
+    (exchange,) = recorded(tmp_path)
+    assert isinstance(exchange, Exchange)
+    assert exchange.response is None
+    assert exchange.ended - exchange.time == pytest.approx(5)
+
+
+def test_a_hook_that_meets_an_end_fails_closed(addon: live.PuppetInspector, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake of ours must not let mitmproxy show its own certificate, or trust the world's CAs."""
+    monkeypatch.setattr(addon, "_meet_agent", lambda _data: 1 / 0)
+    monkeypatch.setattr(addon, "_meet_master", lambda _data: 1 / 0)
+    monkeypatch.setattr(addon, "_claim", lambda _flow: 1 / 0)
+    for hook in (addon.tls_start_client, addon.tls_start_server):
+        data = SimpleNamespace(ssl_conn=None)
+        hook(data)  # type: ignore[arg-type]
+        connection: Any = data.ssl_conn
+        assert connection.get_certificate() is None  # nothing to show
+        assert connection.get_verify_mode() == SSL.VERIFY_PEER  # and nobody to trust
+    flow = tflow.tflow()
+    flow.live = True
+    addon.requestheaders(flow)
+    assert flow.error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.analyzer import Analyzer
-from inspector.model import Exchange
+from inspector.model import Exchange, Handshake
 from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 if TYPE_CHECKING:
@@ -117,3 +117,22 @@ def test_rubys_own_client_is_an_agent() -> None:
     assert isinstance(told, Exchange)
     ruby = dataclasses.replace(told.request, headers=(*told.request.headers, ("User-Agent", "Ruby")))
     assert only([asked, dataclasses.replace(told, request=ruby)]).tool is None
+
+
+def test_a_handshake_between_two_steps_that_went_on_is_no_refusal() -> None:
+    asked, told = talk(catalog(), report())
+    assert isinstance(asked, Exchange)
+    assert isinstance(told, Exchange)
+    failed = Handshake(asked.agent, asked.ended + 0.1, "the agent left", seq=2)
+    run = only([asked, failed, dataclasses.replace(told, seq=3)])
+    assert (len(run.handshakes), run.outcome) == (1, "complete")
+
+
+def test_a_node_that_enrols_anew_is_no_error() -> None:
+    """The first request was cleaned from the CA before anybody signed it."""
+    records = talk(ca(), crl(), csr(), not_issued(), ca(), crl(), csr(key="other"), issued(key="other"))
+    analyzer = Analyzer()
+    for record in records:
+        analyzer.feed(record)
+    told = {(each.rule, str(each.severity)) for run in analyzer.finish() for each in run.findings}
+    assert told == {("B01", "warning"), ("B20", "notice")}

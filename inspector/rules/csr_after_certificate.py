@@ -6,6 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_for_signed_name import SIGNED
+from inspector.rules.csr_repeated import refused
 from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 
@@ -45,5 +46,5 @@ def csr_after_certificate(case: Case) -> Iterator[Said]:
     if case.status is not None and case.status < 400:
         yield Said(f"{match.certname} enrols anew: the CA accepts a request for a name that had a certificate",
                    proof, Severity.NOTICE)  # fmt: skip
-    else:
+    elif refused(case):
         yield Said(f"{match.certname} asks for a certificate though one was issued before", proof)

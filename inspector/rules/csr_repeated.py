@@ -10,6 +10,12 @@ from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, 
 WAITS = "already has a requested certificate"
 
 
+def refused(case: Case) -> bool:
+    """The CA turned a signing request away because of what it holds for that name (protocol 4.2)."""
+    answer = case.step.response
+    return isinstance(answer, d.ErrorDocument) and "already has a " in answer.message
+
+
 @rule(
     "B17",
     Severity.NOTICE,

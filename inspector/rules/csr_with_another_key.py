@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.csr_repeated import WAITS
+from inspector.rules.csr_repeated import WAITS, refused
 from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 
@@ -42,10 +42,11 @@ def csr_with_another_key(case: Case) -> Iterator[Said]:
     if case.endpoint != "certificate_request" or not isinstance(asked, d.CertificateRequest) or not match:
         return
     others = [each for each in case.ledger.csrs.get(match.certname or "", []) if each.key != asked.key]
-    accepted = case.status is not None and case.status < 400
-    if not others or (accepted and match.certname in case.ledger.issued):
+    if not others or (match.certname in case.ledger.issued and not refused(case)):
         return
-    yield Said(
-        f"{match.certname} asks with another key than before",
-        (others[-1].seq, case.exchange.seq),
-    )
+    proof = (others[-1].seq, case.exchange.seq)
+    if refused(case):
+        yield Said(f"{match.certname} asks with another key than before", proof)
+    elif case.status is not None and case.status < 400:
+        # The first request was cleaned from the CA, or the CA allows duplicates.
+        yield Said(f"{match.certname} asks with another key than before, and the CA takes it", proof, Severity.NOTICE)

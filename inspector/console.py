@@ -1,0 +1,47 @@
+"""Lines for whoever watches, written by a thread of their own.
+
+A console that nobody reads (Ctrl-S, a pager, a full pipe) blocks its writer: that must be neither the
+proxy's event loop nor the recorder. Lines that nobody took in time are dropped and counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import sys
+import threading
+
+WAITING = 10_000
+"""Lines that wait for a slow reader before further ones are dropped."""
+
+
+class Console:
+    """Writes lines to standard output, in order, without ever making anybody wait."""
+
+    def __init__(self) -> None:
+        self._lines: queue.Queue[str | None] = queue.Queue(WAITING)
+        self._dropped = 0
+        self._thread = threading.Thread(target=self._run, name="console", daemon=True)
+        self._thread.start()
+
+    def say(self, text: str) -> None:
+        """Show a line, from any thread."""
+        try:
+            if self._dropped:
+                self._lines.put_nowait(f"-- {self._dropped} lines were dropped here: nobody read them")
+                self._dropped = 0
+            self._lines.put_nowait(text)
+        except queue.Full:
+            self._dropped += 1
+
+    def close(self, timeout: float = 1.0) -> None:
+        """Wait a moment for what is not written yet."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put_nowait(None)
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while (line := self._lines.get()) is not None:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()

@@ -1,0 +1,123 @@
+"""What somebody who reaches the proxy could try against the recording, the other agents and the proxy itself.
+
+Each of these once worked (or nearly did).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import demo
+from inspector.model import Exchange, Response
+from inspector.proxy import addon_path
+from inspector.puppetconf import split_address
+from inspector.store import Capture
+from tests.e2e.conftest import records
+from tests.e2e.wire import Peer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.lab import Lab
+    from tests.e2e.conftest import Proxied
+
+NAME = "web1.lab.example"
+NODE = f"/puppet/v3/node/{NAME}?environment=production"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b"G\xffT /x HTTP/1.1\r\nHost: n\r\n\r\n",
+        b"GET /x HTTP/1.1\r\nHost: n\r\nX-SSL-\xff: 1\r\n\r\n",
+        b"GET /\xff\xfe?\xff HTTP/1.1\r\nHost: n\r\nUser-Agent: \xff\r\n\r\n",
+    ],
+)
+def test_bytes_that_are_no_text_do_not_stop_the_recording(
+    hostile: bytes, lab: Lab, proxied: Proxied, capture: Path
+) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    with proxied(lab) as proxy:
+        with Peer(proxy.address, lab.proxy_name).connect() as connection:
+            connection.sendall(hostile)
+            connection.recv(1000)
+        assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
+    last = records(capture)[-1]
+    assert isinstance(last, Exchange)
+    assert last.request.target == NODE
+    assert not any("stumbled" in line for line in proxy.lines)
+
+
+def test_a_console_that_nobody_reads_stops_nobody(lab: Lab, capture: Path, tmp_path: Path) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    command = [sys.executable, "-c", "from mitmproxy.tools.main import mitmdump; mitmdump()", "-s", str(addon_path())]
+    for name, value in {**demo.options(lab, capture), "confdir": tmp_path / "mitm"}.items():
+        command += ["--set", f"{name}={value}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as proxy:
+        assert proxy.stdout
+        line = ""
+        while "listens on" not in line:
+            line = proxy.stdout.readline().decode()
+        # From here on nobody reads; a pipe holds 64 kB, some 400 lines.
+        peer = Peer.of(split_address(line.split()[-1]), lab.proxy_name, place)
+        with peer.connect() as connection:
+            for _ in range(800):
+                connection.sendall(f"GET {NODE} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
+                answer = b""
+                while b'"environment"' not in answer and b"\r\n0\r\n\r\n" not in answer:
+                    answer += connection.recv(65536)
+        time.sleep(2)
+        with Capture.open(capture) as opened:
+            assert opened.last == 800
+        proxy.terminate()
+        assert proxy.wait(20) == 0
+
+
+def test_a_request_in_clear_is_not_answered(lab: Lab, proxied: Proxied) -> None:
+    with proxied(lab) as proxy, socket.create_connection(proxy.address, timeout=10) as plain:
+        plain.sendall(b"GET /puppet-ca/v1/certificate/ca HTTP/1.1\r\nHost: n\r\n\r\n")
+        assert b"CERTIFICATE" not in plain.recv(10_000)
+    assert lab.master.received == []
+
+
+def test_an_answer_without_a_length_is_passed_on_while_it_comes(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    body = os.urandom(3 * 2**20)
+    path = "/puppet/v3/file_content/modules/m/f"
+    lab.master.instead["GET", path] = Response(headers=(("Connection", "close"),), body=body, status=200)
+    place = lab.agent(NAME, enrolled=True).place
+    with proxied(lab) as proxy:
+        assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", path).body == body
+    (record,) = records(capture)
+    assert isinstance(record, Exchange)
+    assert record.response
+    assert record.response.body == body
+
+
+def test_a_crl_in_mid_rewriting_costs_nobody_a_run(lab: Lab, proxied: Proxied) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    crl = lab.proxy_ssldir / "crl.pem"
+    good = crl.read_bytes()
+    with proxied(lab) as proxy:
+        peer = Peer.of(proxy.address, lab.proxy_name, place)
+        assert peer.ask("GET", NODE).status == 200
+        crl.write_bytes(b"")
+        assert peer.ask("GET", NODE).status == 200
+        crl.write_bytes(good)
+        assert peer.ask("GET", NODE).status == 200
+
+
+def test_a_link_to_a_capture_that_is_being_written(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    with proxied(lab) as proxy:
+        Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE)
+        time.sleep(1)
+        latest = capture.parent.parent / "latest.sqlite"
+        latest.symlink_to(capture)
+        assert len(records(latest)) == 1
