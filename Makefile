@@ -27,8 +27,9 @@ lint: .venv/installed  ## everything of `check` but the tests
 docs: .venv/installed  ## write the generated pages (docs/endpoints.md, docs/rules.md) anew
 	$(BIN)/python -m inspector.reference
 
-bench: .venv/installed  ## a real steady-state run, direct and through the proxy, side by side (needs real Puppet)
+bench: .venv/installed  ## what the proxy costs a real run (needs real Puppet), and how fast captures are analysed
 	$(BIN)/python -m tests.bench.steady_state
+	$(BIN)/python -m tests.bench.analysis
 
 samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
 	$(BIN)/python -m tests.real.record_samples

@@ -7,14 +7,15 @@ no I/O. Our own mistakes (a rule that raises) are kept as ``Step.trouble`` and n
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector.model import Exchange, Finding, Handshake, Phase
+from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
-from inspector.protocol import endpoints, x509
-from inspector.rules import Ledger, On, all_rules
+from inspector.rules import Case, Ledger, On, all_rules
 from inspector.runs import Placed, Run
 from inspector.segmenter import Segmenter
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from inspector.protocol.endpoints import Match
     from inspector.rules import Rule
 
+KEPT = 4096
+"""Agents whose certificates are kept decoded."""
 _USER_AGENT = re.compile(r"Puppet/([0-9]+(?:\.[0-9]+)+)")
 
 
@@ -52,7 +55,8 @@ class Analyzer:
     """Understands a sequence of records, one at a time."""
 
     def __init__(self, rules: Iterable[Rule] | None = None) -> None:
-        self._rules = tuple(all_rules() if rules is None else rules)
+        chosen = tuple(all_rules() if rules is None else rules)
+        self._rules = {on: tuple(rule for rule in chosen if rule.on is on) for on in On}
         self._segmenter = Segmenter()
         self._ledger = Ledger()
         self._chains: dict[bytes, d.Certificate | None] = {}
@@ -110,9 +114,10 @@ class Analyzer:
         if exchange.response is None or exchange.response.status not in (401, 403):
             step.request = self._decode(step, match.endpoint.request, exchange.request)
         if exchange.response is not None:
-            step.response = self._decode(step, match.endpoint.response, exchange.response)
+            answered = functools.partial(decode.answer, match.endpoint.response, exchange.request)
+            step.response = self._decode(step, answered, exchange.response)
 
-    def _decode(self, step: Step, decoder: Callable[[Message], d.Document], message: Message) -> d.Document:
+    def _decode[M: Message](self, step: Step, decoder: Callable[[M], d.Document], message: M) -> d.Document:
         try:
             return decoder(message)
         except Exception as error:  # noqa: BLE001 - our own bug must never stop an agent's run
@@ -151,6 +156,8 @@ class Analyzer:
         if not chain:
             return None
         if chain[0] not in self._chains:
+            if len(self._chains) >= KEPT:
+                del self._chains[next(iter(self._chains))]
             try:
                 self._chains[chain[0]] = x509.read_der(chain[0])
             except x509.Malformed:
@@ -160,12 +167,13 @@ class Analyzer:
     # -- rules ----------------------------------------------------------------------------------------
 
     def _ask(self, on: On, step: Step, run: Run | None, *, keep: bool = True) -> None:
-        for rule in self._rules:
-            if rule.on is not on or (run is None and on is not On.EXCHANGE):
-                continue
+        if run is None:
+            return
+        case = Case(step, run, self._ledger)
+        for rule in self._rules[on]:
             try:
-                for finding in rule.ask(step, run, self._ledger):
-                    step.findings.append(_keep(run, finding) if keep and run else finding)
+                for finding in rule.ask(case):
+                    step.findings.append(_keep(run, finding) if keep else finding)
             except Exception as error:  # noqa: BLE001 - a broken rule must not stop anything
                 step.trouble.append(f"rule {rule.id} failed: {error!r}")
 

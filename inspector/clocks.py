@@ -11,6 +11,7 @@ import email.utils
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _RUBY = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)?")
 
@@ -54,11 +55,16 @@ def of_date_header(date: str | None, asked: float | None, answered: float | None
     """The sender's clock by a response's ``Date`` (whole seconds), written between request and answer."""
     if not date or asked is None or answered is None or answered < asked:
         return None
+    told = _http_date(date)
+    return None if told is None else Offset(told - answered, told + 1 - asked)
+
+
+@lru_cache(maxsize=1024)
+def _http_date(text: str) -> float | None:
     try:
-        told = email.utils.parsedate_to_datetime(date).timestamp()
+        return email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
-    return Offset(told - answered, told + 1 - asked)
 
 
 def of_timestamp(text: str | None, after: float | None, before: float | None) -> Offset | None:

@@ -67,7 +67,10 @@ class Message:
     def header(self, name: str) -> str | None:
         """The first value of a header, its name compared without case; None if it is absent."""
         name = name.lower()
-        return next((value for key, value in self.headers if key.lower() == name), None)
+        for key, value in self.headers:
+            if key.lower() == name:
+                return value
+        return None
 
 
 @dataclass(frozen=True, slots=True)

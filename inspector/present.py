@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
+REASON = 400
+"""Characters of a run's reason: masters and agents send whole backtraces."""
 WIDTH = 46
 """Characters of a path that a console line shows."""
 
@@ -187,6 +189,11 @@ def run_row(number: int, run: Run) -> tuple[str, ...]:
 
 def why(run: Run) -> str | None:
     """Why a run did not end well, in one sentence; None if it did and nothing in it is an error."""
+    reason = _why(run)
+    return reason if reason is None or len(reason) <= REASON else f"{reason[:REASON]}…"
+
+
+def _why(run: Run) -> str | None:
     errors = [each for each in run.findings if each.severity == "error"]
     if errors:
         return f"{errors[0].rule} {clean(errors[0].message)}"
@@ -199,11 +206,11 @@ def why(run: Run) -> str | None:
             return "its certificate request waits to be signed"
         case "failed" if run.catalogs and not run.catalogs[-1].usable:
             last = run.catalogs[-1]
-            return f"no catalog: {last.status or 'no answer'} {clean(last.text)}".rstrip()
+            return f"no catalog: {last.status or 'no answer'} {clean(last.text.partition(chr(10))[0])}".rstrip()
         case "failed":
             logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
             first = next((each for each in logs if each.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
-            return f"the report says failed{': ' + clean(first.message) if first else ''}"
+            return f"the report says failed{': ' + clean(first.message.partition(chr(10))[0]) if first else ''}"
         case "unfinished" if run.reports:
             return f"the master did not take the report ({run.reports[-1].status or 'no answer'})"
         case "unfinished":

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
 from inspector import clocks
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import documents as d
@@ -98,7 +100,7 @@ class Request:
     status: int | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Run:
     """One run of one agent, from its first certificate request to its report."""
 
@@ -143,6 +145,8 @@ class Run:
     """Where the run is now."""
     listings: dict[str, int | None] = field(default_factory=dict)
     """Plugin listings of this round (target without query -> status)."""
+    place: int = 0
+    """Where it stands among all runs of its capture, in the order of their first records."""
     waits: dict[Wait, float] = field(default_factory=dict)
     """Seconds in which nothing was on the wire, by what the agent did meanwhile."""
     sent: int = 0
@@ -346,7 +350,7 @@ class Run:
                 self.environment = environment or self.environment
                 self.listings = {}
             case "report":
-                told = asked if isinstance(asked, d.Report) else None
+                told = _brief(asked) if isinstance(asked, d.Report) else None
                 self.reports.append(ReportSent(exchange.seq, status, told))
             case _:
                 pass
@@ -421,6 +425,12 @@ class Placed:
     @property
     def authenticated(self) -> bool:
         return isinstance(self.record, Exchange) and bool(self.record.agent.peer_chain)
+
+
+def _brief(report: d.Report) -> d.Report:
+    """A report without what is large and in the capture anyway: a run is kept for ever."""
+    grave = [line for line in report.logs if line.level.lstrip(":") in ("err", "crit", "alert", "emerg")]
+    return msgspec.structs.replace(report, logs=grave[:1], resource_statuses={}, metrics={})
 
 
 def _reason(exchange: Exchange, answered: d.Document | None) -> str:

@@ -6,6 +6,7 @@ an agent that has no name yet, and by what may follow what (``PHASE_FOLLOWS``).
 
 from __future__ import annotations
 
+from bisect import insort
 from typing import TYPE_CHECKING
 
 from inspector.model import Gap, Handshake, Phase
@@ -69,6 +70,12 @@ class Segmenter:
         self.over: list[Run] = []
         """Runs that were closed since somebody last emptied this list."""
         self._by_leg: dict[str, Run] = {}
+        self._named: dict[str | None, list[Run]] = {}
+        """The open runs of each certname (None: the unnamed ones), in the order of ``runs``."""
+        self._at: dict[str | None, list[Run]] = {}
+        """The open runs of each address, in the order of ``runs``."""
+        self._begun = 0
+        self._legs_kept = 1000
 
     def place(self, step: Placed) -> Run | None:
         """The run of a step, which is part of it then. None for a gap: that belongs to nobody."""
@@ -76,9 +83,16 @@ class Segmenter:
             return None
         run = self._find(step)
         if run is None:
-            run = Run(address=step.address)
+            self._begun += 1
+            run = Run(address=step.address, place=self._begun)
             self.runs.append(run)
+            self._named.setdefault(None, []).append(run)
+            self._at.setdefault(run.address, []).append(run)
+        before = run.certname
         run.add(step)
+        if run.certname != before:
+            self._named[before].remove(run)
+            insort(self._named.setdefault(run.certname, []), run, key=lambda each: each.place)
         if step.leg_id:
             self._by_leg[step.leg_id] = run
         if step.match and step.match.endpoint.name == "report":
@@ -86,18 +100,30 @@ class Segmenter:
         return run
 
     def _close(self, run: Run) -> None:
-        run.closed = True
-        self.over.append(run)
-        for other in self._open(run.certname):
+        self._end(run)
+        for other in list(self._open(run.certname)):
             # A run of the same agent that had fallen silent before this one began is over.
             if other.key in (None, run.key) and other.ended <= run.started:
-                other.closed = True
-                self.over.append(other)
-        self._by_leg = {leg: each for leg, each in self._by_leg.items() if not each.closed}
+                self._end(other)
+        if len(self._by_leg) > self._legs_kept:  # not each time: that would be quadratic
+            self._by_leg = {leg: each for leg, each in self._by_leg.items() if not each.closed}
+            self._legs_kept = max(1000, 2 * len(self._by_leg))
+
+    def _end(self, run: Run) -> None:
+        run.closed = True
+        self.over.append(run)
+        self._forget(run)
+
+    def _forget(self, run: Run) -> None:
+        """Nothing can belong to this run any more."""
+        for index, value in ((self._named, run.certname), (self._at, run.address)):
+            index[value].remove(run)
+            if not index[value]:
+                del index[value]
 
     def _open(self, certname: str | None) -> Iterator[Run]:
         """Open runs of a certname (None: the unnamed ones), the latest first."""
-        return (run for run in reversed(self.runs) if not run.closed and run.certname == certname)
+        return reversed(self._named.get(certname, []))
 
     def _find(self, step: Placed) -> Run | None:
         mine = self._by_leg.get(step.leg_id or "")
@@ -113,6 +139,7 @@ class Segmenter:
             return named  # it had gone on before that began: another agent's beginning
         if named and unnamed:
             # The agent began anew (its files were gone), but name and key are the same: one bootstrap.
+            self._forget(unnamed)
             named.absorb(unnamed)
             self.runs.remove(unnamed)
             self._by_leg = {leg: named if run is unnamed else run for leg, run in self._by_leg.items()}
@@ -131,9 +158,7 @@ class Segmenter:
 
     def _find_unnamed(self, step: Placed) -> Run | None:
         """A request that says nothing about who makes it: it belongs to what its address is doing."""
-        for run in reversed(self.runs):
-            if run.closed or run.address != step.address:
-                continue
+        for run in reversed(self._at.get(step.address, [])):
             recent = step.record.time - run.ended <= BURST
             if run.certname is None:
                 # A fresh agent downloads CA and CRL once: asked for again after an answer, it is another agent.
@@ -148,8 +173,8 @@ class Segmenter:
 
     def _unnamed_beginning(self, step: Placed) -> Run | None:
         """The unnamed run at a step's address that this named step goes on with."""
-        for run in self._open(None):
-            if run.address != step.address or not _may_follow(run, step):
+        for run in reversed(self._at.get(step.address, [])):
+            if run.certname is not None or not _may_follow(run, step):
                 continue
             if run.agent_version and step.agent_version and run.agent_version != step.agent_version:
                 continue
@@ -162,13 +187,11 @@ class Segmenter:
         return None
 
     def _find_for_handshake(self, step: Placed, handshake: Handshake) -> Run | None:
-        for run in reversed(self.runs):
-            if run.closed or handshake.time - run.ended > RETRY:
+        named = step.certname is not None
+        for run in self._open(step.certname) if named else reversed(self._at.get(step.address, [])):
+            if handshake.time - run.ended > RETRY:
                 continue
-            if step.certname is not None:
-                if run.certname == step.certname and run.key in (None, step.key):
-                    return run
-            elif run.address == step.address and not run.authenticated:
+            if run.key in (None, step.key) if named else not run.authenticated:
                 return run
         return None
 

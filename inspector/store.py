@@ -21,7 +21,7 @@ import zstandard
 
 from inspector import __version__
 from inspector.errors import CaptureError
-from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Record, Request, Response
+from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,6 +48,9 @@ CREATE TABLE record (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time REAL NOT 
 
 MAX_BLOB = 2**31 - 1
 """The largest body that is believed when it is unpacked (bytes)."""
+
+KEPT_LEGS = 1024
+"""Connections that a reader keeps; with each come its certificates."""
 
 _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {
     "exchange": Exchange,
@@ -353,11 +356,9 @@ class Capture:
         if kind == "exchange":
             fields["agent"] = self._leg(packed.agent)
             fields["master"] = self._leg(packed.master) if packed.master else None
-            fields["request"] = msgspec.convert(fields["request"], Request)
-            fields["request"] = dataclasses.replace(fields["request"], body=self._body(packed.request_body))
+            fields["request"]["body"] = self._body(packed.request_body)
             if fields.get("response") is not None:
-                response = msgspec.convert(fields["response"], Response)
-                fields["response"] = dataclasses.replace(response, body=self._body(packed.response_body))
+                fields["response"]["body"] = self._body(packed.response_body)
         elif kind == "handshake":
             fields["leg"] = self._leg(packed.agent)
         elif kind not in _KINDS:
@@ -368,6 +369,8 @@ class Capture:
         if ident not in self._legs:
             row = self._db.execute("SELECT leg FROM connection WHERE id = ?", (ident,)).fetchone()
             leg = self._leg_of(row[0]) if row else Leg(id=ident or "", side="agent")
+            if len(self._legs) >= KEPT_LEGS:
+                del self._legs[next(iter(self._legs))]
             self._legs[leg.id] = leg
             return leg
         return self._legs[ident]

@@ -159,7 +159,7 @@ def test_show_gives_headers_lengths_documents_and_findings(run: Run, mixed: Path
     ],
 )
 def test_any_document_is_shown_as_json(run: Run, tmp_path: Path, media: str, body: bytes, kind: str) -> None:
-    target = "file_metadata/modules/m/f" if kind == "FileMetadata" else "environments"
+    target = "file_metadata/modules/m/f" if kind == "FileMetadata" else "tasks"
     agent = Agent().ask("GET", f"/puppet/v3/{target}", body=body, media=media, own=True)
     status, out, _ = run("show", save(tmp_path / "c.sqlite", *together(agent)), 1, "--json")
     assert status == 0

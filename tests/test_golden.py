@@ -1,9 +1,10 @@
-"""Each sample capture as plain text: runs, phases, findings, one line a record; no times, no durations."""
+"""Each sample and each recording as plain text: runs, phases, findings and a line an exchange.
+
+Every file was compared with what the recording's README says of it. ``pytest --update-golden`` writes them anew.
+"""
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,23 +12,26 @@ import pytest
 from inspector import present
 from inspector.analyzer import Analyzer
 from inspector.model import Exchange
+from inspector.protocol.documents import Nothing, Undecodable
 from inspector.rules import rule_of
-from inspector.store import Capture
 from tests.conversations import steps
+from tests.recorded import ABSENT, HERE, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
-HERE = Path(__file__).parent
-SAMPLES = sorted((HERE.parent / "captures" / "samples").glob("*.sqlite"))
+    from inspector.analyzer import Step
+    from inspector.model import Record
+    from inspector.protocol.documents import Document
+
 GOLDEN = HERE / "golden"
 
 
-def told(capture: Path) -> Iterator[str]:
-    """A capture in words that do not depend on when it was recorded."""
+def told(records: Iterable[Record]) -> Iterator[str]:
+    """A capture in words that do not depend on when it was recorded, nor on where this runs."""
     analyzer = Analyzer()
-    with Capture.open(capture) as records:
-        taken = list(steps(analyzer, records.records()))
+    taken = list(steps(analyzer, records))
     for number, run in enumerate(analyzer.finish(), 1):
         _, _, agent, version, environment, outcome, _, _, ids = present.run_row(number, run)
         phases = ", ".join(f"{span.phase} {span.exchanges}" for span in run.spans.values())
@@ -37,19 +41,55 @@ def told(capture: Path) -> Iterator[str]:
             yield from ("  " + line for line in present.finding(finding, rule_of(finding.rule), run, number)[:2])
     yield "records"
     for step in taken:
-        _, who, phase, method, path, status, size, _, ids = present.row(step)
-        ident = step.match.endpoint.name if step.match else "-"
-        lent = present.identity(step.record.identity) if isinstance(step.record, Exchange) else "-"
-        cells = (str(step.record.seq), str(analyzer.number(step.run) or "-"), who, phase, method, path, status, size)
-        yield "  " + " | ".join((*cells, ident, f"as {lent}", ids))
+        yield "  " + " | ".join(_cells(step, analyzer.number(step.run)))
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_a_sample_is_told_as_before(sample: Path, tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
-    copy = shutil.copy(sample, tmp_path)  # reading in place would leave -shm and -wal beside the sample
-    golden(GOLDEN / f"{sample.stem}.txt", "".join(f"{line.rstrip()}\n" for line in told(Path(copy))))
+def _cells(step: Step, number: int | None) -> Iterator[str]:
+    _, who, phase, method, path, status, size, _, ids = present.row(step)
+    yield from (str(step.record.seq), str(number or "-"), who, phase, method, path, status, size)
+    yield step.match.endpoint.name if step.match else "-"
+    yield " > ".join(_kind(each) for each in (step.request, step.response))
+    if isinstance(step.record, Exchange) and step.record.identity:  # a flow file does not say
+        yield f"as {present.identity(step.record.identity)}"
+    if ids:
+        yield ids
+
+
+def _kind(document: Document | None) -> str:
+    """What a body was read as."""
+    match document:
+        case None | Nothing():
+            return "-"
+        case Undecodable():
+            return f"Undecodable: {present.clean(document.reason)}"
+    return type(document).__name__
+
+
+def text_of(path: Path) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in told(records_of(path)))
+
+
+def golden_of(path: Path) -> Path:
+    return GOLDEN / (f"{path.stem}.txt" if path in SAMPLES else f"recordings/{name_of(path)}.txt")
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=name_of)
+def test_a_sample_is_told_as_reviewed(sample: Path, golden: Callable[[Path, str], None]) -> None:
+    golden(golden_of(sample), text_of(sample))
+
+
+@pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
+@pytest.mark.parametrize("recording", RECORDINGS, ids=name_of)
+def test_a_recording_is_told_as_reviewed(recording: Path, golden: Callable[[Path, str], None]) -> None:
+    golden_of(recording).parent.mkdir(parents=True, exist_ok=True)
+    golden(golden_of(recording), text_of(recording))
 
 
 def test_there_are_samples_and_no_golden_file_without_one() -> None:
     assert SAMPLES
-    assert {path.stem for path in GOLDEN.glob("*.txt")} <= {path.stem for path in SAMPLES} | {"recordings"}
+    assert set(GOLDEN.glob("*.txt")) == {golden_of(path) for path in SAMPLES}
+
+
+@pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
+def test_there_is_no_golden_file_without_a_recording() -> None:
+    assert set((GOLDEN / "recordings").rglob("*.txt")) == {golden_of(path) for path in RECORDINGS}

@@ -6,28 +6,48 @@ endpoint. Content-Encoding is taken off first, within bounds; then Content-Type 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import zlib
+import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
-from urllib.parse import parse_qsl, unquote_plus
 
 import msgspec
 
 from inspector.model import Message, Request, Response
 from inspector.protocol import ruby_yaml, x509
+from inspector.protocol.bodies import (
+    MAX_PLAIN as MAX_PLAIN,
+)
+from inspector.protocol.bodies import (
+    WRONG,
+    Unreadable,
+    content_type,
+    facts_of_form,
+    form,
+    is_html,
+    plain,
+    shallow,
+    structure,
+    utf8,
+)
 from inspector.protocol.documents import (
+    HTML,
     Catalog,
     CatalogRequest,
     Certificates,
+    CertificateStatus,
+    CertificateStatuses,
     Data,
+    DesiredState,
     Document,
+    EnvironmentClasses,
+    Environments,
     ErrorDocument,
     Facts,
     FileMetadata,
     FileMetadatas,
+    MasterStatus,
     Node,
     Nothing,
     Opaque,
@@ -36,121 +56,35 @@ from inspector.protocol.documents import (
     Text,
     Undecodable,
 )
+from inspector.protocol.files import bucket_file
 
 type Decoder = Callable[[Message], Document]
 
-MAX_PLAIN = 64 * 2**20
-"""Bytes that a body may have once its Content-Encoding is taken off. A catalog of 2,000 resources has 1 MB."""
 MAX_TEXT = 4096
 """Characters of an error message that are kept."""
 
-_WRONG = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError, ruby_yaml.Refused)
 
-
-class _Unreadable(Exception):
-    """Inside this module only: turned into ``Undecodable`` at its edge."""
-
-
-# -- encodings ------------------------------------------------------------------------------------
-
-
-def plain(message: Message) -> bytes:
-    """The body without its Content-Encoding. Raises _Unreadable."""
-    body = message.body
-    if len(body) > MAX_PLAIN:
-        raise _Unreadable(f"the body has {len(body)} bytes, more than {MAX_PLAIN} are not read")
-    for encoding in reversed((message.header("content-encoding") or "").lower().split(",")):
-        match encoding.strip():
-            case "" | "identity":
-                pass
-            case "gzip" | "x-gzip":
-                body = _inflate(body, zlib.MAX_WBITS | 16, "gzip")
-            case "deflate":
-                # RFC 9110 means zlib; some senders mean raw deflate.
-                raw = body[:1] and (body[0] & 0x0F) != 8
-                body = _inflate(body, -zlib.MAX_WBITS if raw else zlib.MAX_WBITS, "deflate")
-            case other:
-                raise _Unreadable(f"unknown content encoding {other!r}")
-    return body
-
-
-def _inflate(data: bytes, wbits: int, name: str) -> bytes:
-    if not data:
-        return b""
-    inflater = zlib.decompressobj(wbits)
+def content(message: Message) -> bytes | None:
+    """A body's bytes without Content-Encoding; None if that can't be taken off."""
     try:
-        body = inflater.decompress(data, MAX_PLAIN)
-    except zlib.error as error:
-        raise _Unreadable(f"the body says it is {name}, but: {error}") from error
-    if inflater.unconsumed_tail:
-        raise _Unreadable(f"the {name} body unpacks to more than {MAX_PLAIN} bytes")
-    if not inflater.eof:
-        raise _Unreadable(f"the {name} body is cut off")
-    return body
+        return plain(message)
+    except Unreadable:
+        return None
 
 
-def content_type(message: Message) -> str:
-    """The media type without parameters, lower case; empty if there is none."""
-    return (message.header("content-type") or "").partition(";")[0].strip().lower()
+def answer(decoder: Decoder, request: Request, response: Response) -> Document:
+    """A response by its endpoint's decoder: what answers HEAD has no body, whatever its headers say."""
+    return Nothing() if request.method == "HEAD" and not response.body else decoder(response)
 
 
-# -- notations ------------------------------------------------------------------------------------
-
-
-def _utf8(body: bytes) -> bytes:
-    """PSON's strings are raw bytes: what is not UTF-8 is read as Latin-1, so that nothing is lost."""
+def parameter(value: str) -> Any:
+    """A query parameter's value as a legacy master takes it: ``ignore`` of 2.7 is a list in YAML (1.1.1)."""
+    if not value.startswith("---"):
+        return value
     try:
-        body.decode()
-    except UnicodeDecodeError:
-        return body.decode("latin-1").encode()
-    return body
-
-
-def _structure[T](body: bytes, media: str, kind: type[T]) -> T:
-    """A JSON, PSON, msgpack or YAML body as ``kind``. Raises _Unreadable."""
-    if not body:
-        raise _Unreadable("the body is empty")
-    try:
-        match media:
-            case "application/x-msgpack" | "application/vnd.puppet.rich+msgpack":
-                return msgspec.msgpack.decode(body, type=kind)
-            case "text/yaml" | "application/x-yaml" | "application/yaml":
-                return msgspec.convert(ruby_yaml.load(_utf8(body)), kind, strict=False)
-            case "text/html":
-                raise _Unreadable("an HTML page, which no master sends: something in between answered")
-            case "text/pson":
-                return _pson(_utf8(body), kind)
-            case _:
-                if body[:4] == b"--- ":
-                    return msgspec.convert(ruby_yaml.load(_utf8(body)), kind, strict=False)
-                return msgspec.json.decode(body, type=kind)
-    except _WRONG as error:
-        raise _Unreadable(str(error) or type(error).__name__) from error
-
-
-class _Envelope(msgspec.Struct):
-    """What 2.7 and 3.x wrap around an object in PSON (protocol 3.0)."""
-
-    data: msgspec.Raw = msgspec.Raw()
-    document_type: str | None = None
-
-
-def _pson[T](body: bytes, kind: type[T]) -> T:
-    if body.lstrip()[:1] == b"[":
-        items = msgspec.json.decode(body, type=list[msgspec.Raw])
-        return msgspec.json.decode(b"[" + b",".join(_unwrap(bytes(item)) for item in items) + b"]", type=kind)
-    return msgspec.json.decode(_unwrap(body), type=kind)
-
-
-def _unwrap(body: bytes) -> bytes:
-    if body.lstrip()[:1] == b"{":
-        envelope = msgspec.json.decode(body, type=_Envelope)
-        if envelope.document_type is not None and bytes(envelope.data):
-            return bytes(envelope.data)
-    return body
-
-
-# -- decoders -------------------------------------------------------------------------------------
+        return ruby_yaml.load(value.encode("utf-8", "surrogatepass"))
+    except ruby_yaml.Refused:
+        return value
 
 
 def _decoder(read: Callable[[Message, bytes], Document]) -> Decoder:
@@ -162,55 +96,134 @@ def _decoder(read: Callable[[Message, bytes], Document]) -> Decoder:
             if isinstance(message, Response) and not 200 <= message.status < 300:
                 return Nothing()
             return read(message, body)
-        except _Unreadable as error:
-            return Undecodable(str(error))
-        except x509.Malformed as error:
-            return Undecodable(str(error))
+        except (Unreadable, x509.Malformed) as error:
+            return Undecodable(str(error)[:MAX_TEXT])
 
     return decode
+
+
+# -- errors ---------------------------------------------------------------------------------------
+
+
+class _Error(msgspec.Struct):
+    """The error documents: of Ruby and of the newer Clojure endpoints (protocol 1.2.1)."""
+
+    message: str | None = None
+    issue_kind: str | None = None
+    msg: str | None = None
+    kind: str | None = None
+    error: Any = None
 
 
 def _error(message: Response, body: bytes) -> Document:
     if not body:
         return Nothing()
     media = content_type(message)
+    if is_html(media, body):
+        return ErrorDocument(f"{HTML}: {_title(body)}")
     if media.endswith(("json", "pson")):
         try:
-            return msgspec.json.decode(_utf8(body), type=ErrorDocument)
-        except _WRONG as error:
+            body = utf8(body)
+            shallow(body)
+            found = msgspec.json.decode(body, type=_Error | str)
+        except WRONG as error:
             return Undecodable(str(error))
-    return ErrorDocument(body.decode("utf-8", "replace")[:MAX_TEXT].strip())
+        if isinstance(found, str):
+            return ErrorDocument(found[:MAX_TEXT])
+        texts = (found.message, found.msg, found.error if isinstance(found.error, str) else None)
+        if text := next((each for each in texts if each is not None), None):
+            return ErrorDocument(text[:MAX_TEXT], found.issue_kind or found.kind)
+        if found.kind is None and found.issue_kind is None:
+            return Undecodable("an error document without a message")
+        return ErrorDocument("", found.issue_kind or found.kind)
+    return ErrorDocument(body[: MAX_TEXT * 4].decode("utf-8", "replace")[:MAX_TEXT].strip())
 
 
-def _typed(kind: type[Any]) -> Decoder:
-    return _decoder(lambda message, body: _structure(body, content_type(message), kind))
+def _title(body: bytes) -> str:
+    """What an HTML page says: its title or else its first words."""
+    page = body[: MAX_TEXT * 4].decode("utf-8", "replace")
+    if found := re.search(r"<(title|h1)\b[^>]{0,200}>([^<]{1,400})", page, re.IGNORECASE):
+        return " ".join(unescape(found[2]).split())
+    return " ".join(unescape(re.sub(r"<[^>]{0,1000}>", " ", page)).split())[:400]
 
 
-def _read_metadatas(message: Message, body: bytes) -> Document:
-    return FileMetadatas(_structure(body, content_type(message), list[FileMetadata]))
+# -- decoders -------------------------------------------------------------------------------------
+
+
+def _typed(kind: type[Any], wrap: Callable[[Any], Document] | None = None) -> Decoder:
+    def read(message: Message, body: bytes) -> Document:
+        found: Document = structure(body, content_type(message), kind)
+        return wrap(found) if wrap else found
+
+    return _decoder(read)
+
+
+def _or_nothing(kind: type[Any], wrap: Callable[[Any], Document] | None = None) -> Decoder:
+    """A tool's endpoint: without a body where there is nothing to say; text where a master says text."""
+
+    def read(message: Message, body: bytes) -> Document:
+        if not body:
+            return Nothing()
+        if content_type(message) == "text/plain" and body[:4] != b"--- ":
+            return Text(body.decode("utf-8", "replace"))
+        found: Document = structure(body, content_type(message), kind)
+        return wrap(found) if wrap else found
+
+    return _decoder(read)
+
+
+def _read_text(_message: Message, body: bytes) -> Document:
+    return Text(body.decode("utf-8", "replace"))
 
 
 def _read_anything(message: Message, body: bytes) -> Document:
     if not body:
         return Nothing()
-    if content_type(message).startswith("text/plain"):
-        return Text(body.decode("utf-8", "replace"))
-    return Data(_structure(body, content_type(message), Any))
+    if content_type(message) in ("text/plain", "text/dot"):
+        return _read_text(message, body)
+    return Data(structure(body, content_type(message), Any))
 
 
-def _read_facts(message: Message, body: bytes) -> Document:
-    return _structure(body, content_type(message), Facts)
+def _read_opaque(_message: Message, body: bytes) -> Document:
+    return Opaque(len(body), hashlib.sha256(body).hexdigest()) if body else Nothing()
+
+
+def _read_catalog(message: Message, body: bytes) -> Document:
+    if content_type(message) == "text/dot":
+        return _read_text(message, body)
+    return structure(body, content_type(message), Catalog)
+
+
+class _Contents(msgspec.Struct):
+    """A filebucket's file in PSON, as 2.7 sends it."""
+
+    contents: str = ""
+
+
+def _read_bucket(message: Message, body: bytes) -> Document:
+    if isinstance(message, Request) and message.method in ("GET", "HEAD", "DELETE") and not body:
+        return Nothing()
+    if content_type(message) == "text/pson":
+        contents = structure(body, "text/pson", _Contents).contents
+        # Bytes that are no UTF-8 were read as Latin-1.
+        body = contents.encode("latin-1" if utf8(body) is not body else "utf-8", "replace")
+    return bucket_file(message.target if isinstance(message, Request) else "", body)
 
 
 def _read_catalog_request(message: Message, body: bytes) -> Document:
-    assert isinstance(message, Request)  # noqa: S101 - the table gives this decoder to requests only
-    text = body.decode("latin-1")
+    query = message.query.encode("latin-1", "replace") if isinstance(message, Request) else b""
     if content_type(message) not in ("", "application/x-www-form-urlencoded"):
-        raise _Unreadable(f"a catalog is asked for with a form, not with {content_type(message)}")
-    fields = dict(parse_qsl(message.query, keep_blank_values=True, errors="replace"))
+        raise Unreadable(f"a catalog is asked for with a form, not with {content_type(message)[:100]}")
+    raw = form(query) | form(body)
+    sent = raw.pop(b"facts", None)
     # Facts may hold bytes that are no UTF-8; nothing else may, it would break whoever prints it.
-    raw = dict(pair for pair in parse_qsl(text, keep_blank_values=True, errors="surrogateescape") if pair[0] == "facts")
-    fields |= dict(parse_qsl(text, keep_blank_values=True, errors="replace")) | raw
+    fields = {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in raw.items()}
+    facts: Facts | Undecodable | None = None
+    if sent is not None:
+        try:
+            facts = facts_of_form(sent, fields.get("facts_format") or "", Facts)
+        except Unreadable as error:
+            facts = Undecodable(f"facts: {error}"[:MAX_TEXT])
     return CatalogRequest(
         environment=fields.get("environment") or None,
         configured_environment=fields.get("configured_environment") or None,
@@ -219,43 +232,31 @@ def _read_catalog_request(message: Message, body: bytes) -> Document:
         static_catalog=fields.get("static_catalog") == "true",
         checksum_type=fields.get("checksum_type") or None,
         facts_format=fields.get("facts_format") or None,
-        facts=_form_facts(fields["facts"], fields.get("facts_format") or "") if "facts" in fields else None,
+        facts=facts,
+        job_uuid=fields.get("job_uuid") or None,
     )
 
 
-def _form_facts(value: str, notation: str) -> Facts | Undecodable:
-    """Facts in a form are escaped twice: by the fact handler and by the form (protocol 1.1.3)."""
-    if "%" in value[:64] or value[:1] not in ("{", "-", "e"):
-        value = unquote_plus(value, errors="surrogateescape")
-    raw = value.encode("utf-8", "surrogateescape")
-    try:
-        if notation == "b64_zlib_yaml":
-            raw, media = _inflate(base64.b64decode(raw), zlib.MAX_WBITS, "zlib"), "text/yaml"
-        elif notation == "yaml":
-            media = "text/yaml"
-        elif notation in ("pson", "text/pson"):
-            media = "text/pson"
-        else:
-            media = "application/json"
-        return _structure(raw, media, Facts)
-    except (_Unreadable, binascii.Error) as error:
-        return Undecodable(f"facts: {error}")
-
-
-nothing: Decoder = _decoder(lambda _message, body: Text(body.decode("utf-8", "replace")) if body else Nothing())
-opaque: Decoder = _decoder(
-    lambda _message, body: Opaque(len(body), hashlib.sha256(body).hexdigest()) if body else Nothing()
-)
-text: Decoder = _decoder(lambda _message, body: Text(body.decode("utf-8", "replace")))
+nothing: Decoder = _decoder(lambda message, body: _read_text(message, body) if body else Nothing())
+opaque: Decoder = _decoder(_read_opaque)
+text: Decoder = _decoder(_read_text)
 anything: Decoder = _decoder(_read_anything)
 certificates: Decoder = _decoder(lambda _message, body: Certificates(x509.read_certificates(body)))
 csr: Decoder = _decoder(lambda _message, body: x509.read_csr(body))
 crls: Decoder = _decoder(lambda _message, body: RevocationLists(x509.read_crls(body)))
 node: Decoder = _typed(Node)
-catalog: Decoder = _typed(Catalog)
+catalog: Decoder = _decoder(_read_catalog)
 metadata: Decoder = _typed(FileMetadata)
-metadatas: Decoder = _decoder(_read_metadatas)
-facts: Decoder = _decoder(_read_facts)
+metadatas: Decoder = _typed(list[FileMetadata], FileMetadatas)
+facts: Decoder = _typed(Facts)
 report: Decoder = _typed(Report)
 catalog_request: Decoder = _decoder(_read_catalog_request)
 processors: Decoder = _decoder(_read_anything)
+bucket: Decoder = _decoder(_read_bucket)
+"""A filebucket's PUT: the body's digest against the URL's."""
+environments: Decoder = _or_nothing(Environments)
+environment_classes: Decoder = _or_nothing(EnvironmentClasses)
+master_status: Decoder = _or_nothing(MasterStatus)
+certificate_status: Decoder = _or_nothing(CertificateStatus)
+certificate_statuses: Decoder = _or_nothing(list[CertificateStatus], CertificateStatuses)
+desired_state: Decoder = _or_nothing(DesiredState)

@@ -12,6 +12,34 @@ from typing import Any
 
 import msgspec
 
+from inspector.protocol.bodies import HTML as HTML
+from inspector.protocol.catalogs import Catalog as Catalog
+from inspector.protocol.catalogs import Edge as Edge
+from inspector.protocol.catalogs import FileResource as FileResource
+from inspector.protocol.catalogs import Resource as Resource
+from inspector.protocol.certificates import Certificate as Certificate
+from inspector.protocol.certificates import CertificateRequest as CertificateRequest
+from inspector.protocol.certificates import Certificates as Certificates
+from inspector.protocol.certificates import RevocationList as RevocationList
+from inspector.protocol.certificates import RevocationLists as RevocationLists
+from inspector.protocol.certificates import Revoked as Revoked
+from inspector.protocol.facts import LEGACY, LEGACY_STARTS, FactLimits, leaves
+from inspector.protocol.files import BucketFile as BucketFile
+from inspector.protocol.files import Checksum as Checksum
+from inspector.protocol.files import FileMetadata as FileMetadata
+from inspector.protocol.files import FileMetadatas as FileMetadatas
+from inspector.protocol.reports import Event as Event
+from inspector.protocol.reports import LogLine as LogLine
+from inspector.protocol.reports import Metric as Metric
+from inspector.protocol.reports import Report as Report
+from inspector.protocol.reports import ResourceStatus as ResourceStatus
+from inspector.protocol.tools import CertificateStatus as CertificateStatus
+from inspector.protocol.tools import CertificateStatuses as CertificateStatuses
+from inspector.protocol.tools import DesiredState as DesiredState
+from inspector.protocol.tools import EnvironmentClasses as EnvironmentClasses
+from inspector.protocol.tools import Environments as Environments
+from inspector.protocol.tools import MasterStatus as MasterStatus
+
 
 class Undecodable(msgspec.Struct, frozen=True):
     """A body that is not what it should be. A document like the others: traffic is data."""
@@ -47,6 +75,11 @@ class ErrorDocument(msgspec.Struct, frozen=True):
     message: str
     issue_kind: str | None = None
 
+    @property
+    def html(self) -> bool:
+        """True if a web page came, so from a proxy or a load balancer (or Jetty: a path it does not know)."""
+        return self.message.startswith(HTML)
+
 
 class Facts(msgspec.Struct, frozen=True):
     """Protocol 3.1."""
@@ -54,6 +87,7 @@ class Facts(msgspec.Struct, frozen=True):
     name: str
     values: dict[str, Any] = {}
     timestamp: str | None = None
+    expiration: str | None = None
 
     @property
     def puppet_version(self) -> str | None:
@@ -63,6 +97,30 @@ class Facts(msgspec.Struct, frozen=True):
             if isinstance(value, str):
                 return value
         return None
+
+    @property
+    def structured(self) -> list[str]:
+        """Facts that are mappings or lists, which there are since 4.0 (3.x with stringify_facts=false)."""
+        return [name for name, value in self.values.items() if isinstance(value, dict | list)]
+
+    @property
+    def legacy(self) -> list[str]:
+        """Flat facts that have a structured successor; 8.x leaves them out."""
+        return [name for name in self.values if name in LEGACY or name.startswith(LEGACY_STARTS)]
+
+    @property
+    def count(self) -> int:
+        """Values, those within structured facts each, as an agent counts them."""
+        return sum(1 for _ in leaves(self.values))
+
+    @property
+    def size(self) -> int:
+        """Bytes as compact JSON."""
+        return len(msgspec.json.encode(self.values, enc_hook=str))
+
+    def exceeded(self, limits: FactLimits | None = None) -> list[str]:
+        """The limits that an agent would warn of; by default those of 8.x."""
+        return list((limits or FactLimits()).exceeded_by(self.values))
 
 
 class CatalogRequest(msgspec.Struct, frozen=True):
@@ -76,33 +134,7 @@ class CatalogRequest(msgspec.Struct, frozen=True):
     checksum_type: str | None = None
     facts_format: str | None = None
     facts: Facts | Undecodable | None = None
-
-
-class Resource(msgspec.Struct, frozen=True):
-    type: str
-    title: str
-    parameters: dict[str, Any] = {}
-    file: str | None = None
-    line: int | None = None
-    exported: bool = False
-    sensitive_parameters: list[str] = []
-
-    @property
-    def ref(self) -> str:
-        return f"{self.type}[{self.title}]"
-
-
-class Catalog(msgspec.Struct, frozen=True):
-    """Protocol 3.2. An empty one with another environment is the environment check's answer (2.7)."""
-
-    name: str = ""
-    environment: str | None = None
-    version: int | str | float | None = None
-    catalog_uuid: str | None = None
-    code_id: str | None = None
-    catalog_format: int | None = None
-    resources: list[Resource] = []
-    classes: list[str] = []
+    job_uuid: str | None = None
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -110,120 +142,8 @@ class Node(msgspec.Struct, frozen=True):
 
     name: str = ""
     environment: str | None = None
-
-
-class Checksum(msgspec.Struct, frozen=True):
-    type: str
-    value: str
-
-
-class FileMetadata(msgspec.Struct, frozen=True):
-    """Protocol 3.3."""
-
-    path: str = ""
-    relative_path: str | None = None
-    type: str = ""
-    checksum: Checksum | None = None
-    links: str | None = None
-    destination: str | None = None
-    mode: int | str | None = None
-
-
-class FileMetadatas(msgspec.Struct, frozen=True):
-    files: list[FileMetadata]
-
-
-class LogLine(msgspec.Struct, frozen=True):
-    level: str = ""
-    message: str = ""
-    source: str | None = None
-
-
-class ResourceStatus(msgspec.Struct, frozen=True):
-    failed: bool | None = None
-    changed: bool | None = None
-    skipped: bool | None = None
-    out_of_sync: bool | None = None
-
-
-class Report(msgspec.Struct, frozen=True):
-    """Protocol 3.5, formats 2 to 12."""
-
-    host: str = ""
-    status: str | None = None
-    time: str | None = None
-    environment: str | None = None
-    transaction_uuid: str | None = None
-    catalog_uuid: str | None = None
-    configuration_version: int | str | float | None = None
-    report_format: int | None = None
-    puppet_version: str | None = None
-    noop: bool | None = None
-    corrective_change: bool | None = None
-    cached_catalog_status: str | None = None
-    logs: list[LogLine] = []
-    resource_statuses: dict[str, ResourceStatus] = {}
-
-
-class CertificateRequest(msgspec.Struct, frozen=True):
-    """A PKCS#10 certificate signing request."""
-
-    subject: str
-    common_name: str | None
-    key: str
-    """SHA-256 of the public key (SubjectPublicKeyInfo, DER), hexadecimal: equal keys, equal strings."""
-    key_type: str
-    key_size: int | None
-    signature: str
-    """Name of the signature's digest, e.g. ``sha256``; empty if the algorithm has none."""
-    fingerprint: str
-    """As ``puppet agent --fingerprint`` prints it: SHA-256 over the DER, upper case, colons."""
-    alt_names: list[str] = []
-    extensions: dict[str, str] = {}
-    attributes: dict[str, str] = {}
-
-
-class Certificate(msgspec.Struct, frozen=True):
-    """One X.509 certificate."""
-
-    subject: str
-    common_name: str | None
-    issuer: str
-    serial: int
-    not_before: float
-    not_after: float
-    """Seconds since the epoch, like every time here."""
-    key: str
-    """As ``CertificateRequest.key``."""
-    key_type: str
-    key_size: int | None
-    signature: str
-    fingerprint: str
-    is_ca: bool
-    alt_names: list[str] = []
-    der: bytes = b""
-
-
-class Certificates(msgspec.Struct, frozen=True):
-    """A PEM bundle: the CA's, or the agent's certificate alone."""
-
-    certificates: list[Certificate]
-
-
-class RevocationList(msgspec.Struct, frozen=True):
-    issuer: str
-    number: int | None
-    last_update: float
-    next_update: float | None
-    revoked: list[int]
-    """Serial numbers."""
-    der: bytes = b""
-
-
-class RevocationLists(msgspec.Struct, frozen=True):
-    """A PEM bundle of CRLs: Puppet wants one for each CA of the chain."""
-
-    crls: list[RevocationList]
+    parameters: dict[str, Any] | None = None
+    classes: list[str] | dict[str, Any] | None = None
 
 
 type Document = (
@@ -240,6 +160,13 @@ type Document = (
     | FileMetadata
     | FileMetadatas
     | Report
+    | BucketFile
+    | Environments
+    | EnvironmentClasses
+    | MasterStatus
+    | CertificateStatus
+    | CertificateStatuses
+    | DesiredState
     | CertificateRequest
     | Certificates
     | RevocationLists

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
@@ -129,7 +130,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("file_bucket_file", _FILE, "master", ("HEAD", "GET", "PUT", "POST"),
              f"file_bucket_file/(?P<key>{DIGESTS}/[0-9a-f]+(?:/.*)?)", "back a file up, or get one back",
              "file resources with a remote filebucket, before they change a file; restore and diff", _CRT,
-             "L13, V9", request=decode.opaque),
+             "L13, V9", request=decode.bucket),
     # -- facts, report ---------------------------------------------------------------------------
     Endpoint("facts", Phase.REPORT, "master", _PUT, "facts/(?P<name>[^/]+)", "send the facts again",
              "resubmit_facts at the end of a run; `puppet facts upload`", _OWN, "L14, V7", request=decode.facts),
@@ -144,9 +145,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              "status of the server's services", "monitoring", _ANY, "1.5", response=decode.anything, dialects=_V3),
     Endpoint("certificate_status", _OTHER, "ca", ("GET", "PUT", "DELETE"), "certificate_status/(?P<key>[^/]+)",
              "sign, revoke, delete or look at a certificate", "`puppetserver ca`, `puppet cert`", _CLI, "L15, C9",
-             request=decode.anything, response=decode.anything),
+             request=decode.desired_state, response=decode.certificate_status),
     Endpoint("certificate_statuses", _OTHER, "ca", _GET, "certificate_statuses/(?P<key>[^/]+)",
-             "list all certificates", "`puppetserver ca list`", _CLI, "L15, C10", response=decode.anything),
+             "list all certificates", "`puppetserver ca list`", _CLI, "L15, C10",
+             response=decode.certificate_statuses),
     Endpoint("certificate_request_delete", _OTHER, "ca", ("DELETE",), "certificate_request/(?P<key>[^/]+)",
              "throw a signing request away", _TOOL, _CLI, "C5"),
     Endpoint("crl_update", _OTHER, "ca", _PUT, "certificate_revocation_list", "replace the CRLs",
@@ -159,13 +161,13 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("expirations", _OTHER, "ca", _GET, "expirations", "when the CA's certificates and CRLs end",
              "monitoring", _CRT, "C13", response=decode.anything, dialects=_V3),
     Endpoint("environments", _OTHER, "master", _GET, "environments", "list the environments", _TOOL, _CRT, "V10",
-             response=decode.anything, dialects=_V3),
+             response=decode.environments, dialects=_V3),
     Endpoint("environments", _OTHER, "root", _GET, "/v2.0/environments", "list the environments", _TOOL, _CRT,
-             "L19", response=decode.anything, dialects=_OLD),
+             "L19", response=decode.environments, dialects=_OLD),
     Endpoint("environment", _OTHER, "master", _GET, "environment/(?P<key>[^/]+)", "application orchestration",
              "tools of 4 to 6", _NO, "V11", response=decode.anything, dialects=_V3),
     Endpoint("environment_classes", _OTHER, "master", _GET, "environment_classes", "the classes of an environment",
-             "classifiers", _NO, "V13", response=decode.anything, dialects=_V3),
+             "classifiers", _NO, "V13", response=decode.environment_classes, dialects=_V3),
     Endpoint("environment_modules", _OTHER, "master", _GET, "environment_modules",
              "the modules of the environments", _TOOL, _NO, "V14", response=decode.anything, dialects=_V3),
     Endpoint("environment_transports", _OTHER, "master", _GET, "environment_transports",
@@ -180,7 +182,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("facts_lookup", _OTHER, "master", _GET, "(?:facts|facts_search|inventory)/(?P<key>[^/]+)",
              "read facts", "the inventory service", _NO, "L14, V17", response=decode.anything),
     Endpoint("status", _OTHER, "master", _GET, "status(?:es)?/(?P<key>[^/]+)", "is the master alive?",
-             "`puppet status`, monitoring, up to 6", _CRT, "L17, V12", response=decode.anything),
+             "`puppet status`, monitoring, up to 6", _CRT, "L17, V12", response=decode.master_status),
     Endpoint("resource_type", _OTHER, "master", _GET, "resource_types?/(?P<key>.+)", "classes and defined types",
              _TOOL, _NO, "L16", response=decode.anything),
     Endpoint("run", _OTHER, "master", _PUT, "run/(?P<key>[^/]+)", "start an agent", "`puppet kick`", _NO, "L18",
@@ -228,6 +230,7 @@ def _compile(endpoint: Endpoint) -> tuple[Endpoint, re.Pattern[str] | None, re.P
 _COMPILED = tuple(_compile(endpoint) for endpoint in ENDPOINTS)
 
 
+@lru_cache(maxsize=4096)
 def match(method: str, target: str) -> Match | None:
     """The endpoint of a request line, None if it is none of Puppet's. ``target`` as sent (Latin-1)."""
     path, _, query = target.partition("?")

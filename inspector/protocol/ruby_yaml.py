@@ -1,54 +1,78 @@
 """YAML as Ruby writes it (reports of 2.7 and early 3.x, their facts), read without trusting it.
 
-Objects become mappings, symbols strings; nothing is ever instantiated. What is deep, or large only by its
-aliases, is refused before PyYAML builds anything: its composer recurses in C, and aliases need no space.
+Objects become mappings, symbols and binary text strings; nothing is ever instantiated. Values are built from the
+parser's events, without recursion: a depth or a reference that nobody honest sends ends it at once.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+from functools import lru_cache
 from typing import Any
 
 import yaml
 
 MAX_BYTES = 16 * 2**20
-"""PyYAML builds a tree of some 50 times the text's size."""
+"""The parser's events take some 100 bytes for each byte of hostile text, one after the other."""
 MAX_DEPTH = 200
-"""PyYAML recurses in C: some ten thousand levels end the process."""
 MAX_NODES = 2_000_000
-"""Nodes of a document once its aliases are written out (600 bytes can stand for 10**9)."""
+"""Values of a document once its aliases are written out (600 bytes can stand for 10**9)."""
+MAX_NUMBER = 100
+"""Characters of a number: PyYAML takes quadratic time for 1:1:1:..., a number to the base of 60."""
 
 
 class Refused(ValueError):
     """No YAML, or YAML that nobody honest sends."""
 
 
-class _RubyLoader(yaml.CSafeLoader):
-    """YAML as Ruby writes it: objects become mappings, symbols strings. Nothing is ever instantiated."""
+_RESOLVER = yaml.SafeLoader.yaml_implicit_resolvers
+_CONSTRUCTOR = yaml.constructor.SafeConstructor()
+_NUMBERS = {
+    "tag:yaml.org,2002:null": _CONSTRUCTOR.construct_yaml_null,
+    "tag:yaml.org,2002:bool": _CONSTRUCTOR.construct_yaml_bool,
+    "tag:yaml.org,2002:int": _CONSTRUCTOR.construct_yaml_int,
+    "tag:yaml.org,2002:float": _CONSTRUCTOR.construct_yaml_float,
+}
+"""Times stay text: Ruby's have nine digits and a space, which PyYAML reads as a date and we would lose."""
+_BINARY = frozenset({"!binary", "tag:yaml.org,2002:binary"})
 
 
-def _ruby(loader: _RubyLoader, _suffix: str, node: yaml.Node) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return loader.construct_mapping(node, deep=True)
-    if isinstance(node, yaml.SequenceNode):
-        return loader.construct_sequence(node, deep=True)
-    return loader.construct_scalar(node)  # type: ignore[arg-type]
+@lru_cache(4096)
+def _plain(text: str) -> Any:
+    """A plain scalar: null, a truth value, a number, a symbol, or else text."""
+    if len(text) > MAX_NUMBER:
+        return text
+    for tag, pattern in _RESOLVER.get(text[:1], ()):
+        if pattern.match(text):
+            return _typed(tag, text)
+    return text[1:] if text[:1] == ":" and len(text) > 1 and not text[1].isspace() else text
 
 
-def _plain_time(loader: _RubyLoader, node: yaml.Node) -> Any:
-    return loader.construct_scalar(node)  # type: ignore[arg-type]
+def _typed(tag: str, text: str) -> Any:
+    construct = _NUMBERS.get(tag)
+    if construct is None:
+        return text
+    try:
+        return construct(yaml.ScalarNode(tag, text))
+    except (ValueError, KeyError, IndexError, OverflowError):
+        return text
 
 
-def _short_number(loader: _RubyLoader, node: yaml.ScalarNode) -> Any:
-    # PyYAML takes quadratic time for 1:1:1:..., a number to the base of 60.
-    return loader.construct_yaml_int(node) if len(node.value) < 100 else loader.construct_scalar(node)
-
-
-_RubyLoader.add_multi_constructor("!ruby/", _ruby)
-_RubyLoader.add_multi_constructor("!", _ruby)
-_RubyLoader.add_multi_constructor("tag:ruby.yaml.org,2002:", _ruby)
-# Times stay text: Ruby's have nine digits and a space, which PyYAML reads as a date and we would lose.
-_RubyLoader.add_constructor("tag:yaml.org,2002:timestamp", _plain_time)
-_RubyLoader.add_constructor("tag:yaml.org,2002:int", _short_number)
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    tag, text = event.tag, event.value
+    if tag is None or tag == "!":
+        return _plain(text) if event.implicit[0] else text
+    if tag in _BINARY:
+        try:
+            data = base64.b64decode(text.encode())
+        except (binascii.Error, ValueError) as error:
+            raise Refused(f"binary text that is no Base64: {error}") from error
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return data.decode("latin-1")  # as PSON's bytes: nothing is lost
+    return _typed(tag, text) if len(text) <= MAX_NUMBER else text
 
 
 def load(body: bytes) -> Any:
@@ -56,36 +80,110 @@ def load(body: bytes) -> Any:
     if len(body) > MAX_BYTES:
         raise Refused(f"{len(body)} bytes of YAML, more than {MAX_BYTES} are not read")
     try:
-        _bounded(body)
-        value = yaml.load(body, Loader=_RubyLoader)  # noqa: S506 - derived from the safe loader
+        value = _Builder().build(body)
     except yaml.YAMLError as error:
         raise Refused(f"no YAML: {' '.join(str(error).split())}") from error
-    return _names(value)
-
-
-def _bounded(body: bytes) -> None:
-    """Refuse what is deep, large only by its aliases, or holds itself. Raises Refused, yaml.YAMLError."""
-    total, sizes, begun = 0, dict[str | None, int](), list[tuple[str | None, int]]()
-    for event in yaml.parse(body, Loader=yaml.CSafeLoader):
-        match event:
-            case yaml.AliasEvent():  # of one that has not ended yet: it holds itself
-                total += sizes.get(event.anchor, MAX_NODES)
-            case yaml.ScalarEvent():
-                total += 1
-                sizes[event.anchor] = 1
-            case yaml.CollectionStartEvent():
-                begun.append((event.anchor, total))
-                sizes.pop(event.anchor, None)
-            case yaml.CollectionEndEvent():
-                anchor, before = begun.pop()
-                total += 1
-                sizes[anchor] = total - before
-        if len(begun) > MAX_DEPTH or total >= MAX_NODES:
-            raise Refused("the YAML is nested too deeply or refers to itself too often")
-
-
-def _names(value: Any) -> Any:
-    """A top-level mapping's keys without the colon that a Ruby symbol, or an ``@`` that a variable, has."""
     if isinstance(value, dict):
+        # A symbol's colon and an instance variable's @ are Ruby's, not part of the name.
         return {str(key).lstrip(":@"): item for key, item in value.items()}
+    return value
+
+
+_MISSING: Any = object()
+
+
+class _Builder:
+    """One document's events to its value."""
+
+    def __init__(self) -> None:
+        self.top: Any = _MISSING
+        self.nodes = 0
+        self.anchors: dict[str | None, tuple[Any, int]] = {}
+        """What an anchor stands for, and how many values that is."""
+        self.open: list[tuple[dict[Any, Any] | list[Any], str | None, int, str | None]] = []
+        """Collections that have begun: value, anchor, nodes before it, tag."""
+        self.keys: list[Any] = []
+        """Of each open collection the key that waits for its value."""
+
+    def build(self, body: bytes) -> Any:
+        for event in yaml.parse(body, Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.ScalarEvent):
+                self.nodes += 1
+                value = _scalar(event)
+                if event.anchor is not None:
+                    self.anchors[event.anchor] = value, 1
+                self._add(value)
+            elif isinstance(event, yaml.CollectionStartEvent):
+                new: dict[Any, Any] | list[Any] = {} if isinstance(event, yaml.MappingStartEvent) else []
+                self.anchors.pop(event.anchor, None)
+                self.open.append((new, event.anchor, self.nodes, event.tag))
+                self.keys.append(_MISSING)
+                if len(self.open) > MAX_DEPTH:
+                    raise Refused(f"the YAML is nested too deeply: more than {MAX_DEPTH} levels")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                self._end()
+            elif isinstance(event, yaml.AliasEvent):
+                self._alias(event.anchor)
+            elif isinstance(event, yaml.DocumentStartEvent) and self.top is not _MISSING:
+                raise Refused("more than one YAML document")
+            if self.nodes >= MAX_NODES:
+                raise Refused("the YAML has too many values or refers to itself too often")
+        return None if self.top is _MISSING else self.top
+
+    def _end(self) -> None:
+        made, anchor, before, tag = self.open.pop()
+        self.keys.pop()
+        self.nodes += 1
+        value = _object(tag, made) if tag else made
+        if anchor is not None:
+            self.anchors[anchor] = value, self.nodes - before
+        self._add(value)
+
+    def _alias(self, anchor: str | None) -> None:
+        if anchor not in self.anchors:
+            raise Refused(f"the YAML refers to itself, or to {anchor!r}, which is nowhere")
+        value, size = self.anchors[anchor]
+        self.nodes += size
+        self._add(value)
+
+    def _add(self, value: Any) -> None:
+        if not self.open:
+            self.top = value
+            return
+        parent = self.open[-1][0]
+        if isinstance(parent, list):
+            parent.append(value)
+            return
+        key = self.keys[-1]
+        if key is _MISSING:
+            if isinstance(value, dict | list):
+                raise Refused("the YAML has a mapping whose key is no scalar")
+            self.keys[-1] = value
+            return
+        if key == "<<" and (merged := _merged(value)) is not None:
+            self.nodes += len(merged)
+            for name, item in merged.items():
+                parent.setdefault(name, item)
+        else:
+            parent[key] = value
+        self.keys[-1] = _MISSING
+
+
+def _merged(value: Any) -> dict[Any, Any] | None:
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        return {key: item for each in reversed(value) for key, item in each.items()}
+    return None
+
+
+def _object(tag: str, value: dict[Any, Any] | list[Any]) -> Any:
+    """Ruby's sets are lists (a report's tags), its subclasses of String are text; other objects mappings."""
+    if isinstance(value, list):
+        return value
+    if tag.startswith("!ruby/string"):
+        return next((item for key, item in value.items() if key in ("str", "=") and isinstance(item, str)), value)
+    if tag.endswith(("/set", ":Set", ":Puppet::Util::TagSet")):
+        members = value.get("hash", value)
+        return list(members) if isinstance(members, dict) else value
     return value

@@ -131,14 +131,12 @@ class Rule:
     """Ids that the bad examples raise besides."""
     look: Callable[[Case], Iterator[str | Said]]
 
-    def ask(self, step: Understood, run: Run | None, ledger: Ledger) -> Iterator[Finding]:
+    def ask(self, case: Case) -> Iterator[Finding]:
         """The findings of one case."""
-        if run is None:
-            return
-        for said in self.look(Case(step, run, ledger)):
+        for said in self.look(case):
             if isinstance(said, str):
                 said = Said(said)
-            seqs = said.seqs or ((step.record.seq,) if self.on is not On.RUN_END else ())
+            seqs = said.seqs or ((case.step.record.seq,) if self.on is not On.RUN_END else ())
             yield Finding(self.id, said.severity or self.severity, said.message, seqs)
 
     def remedy_for(self, run: Run | None) -> str:

@@ -1,6 +1,7 @@
 """B03."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import x509
@@ -47,12 +48,22 @@ def unverified_request(case: Case) -> Iterator[Said]:
     held = [each for bundle in run.cas for each in bundle.items or [] if bundle.seq < exchange.seq]
     if not shown or not held or run.major < (6, 4):
         return
+    # The agent looked when it connected; what it asked on one connection it asked of one it had seen.
+    seen = exchange.agent.secured or exchange.time
+    problem = _problem(shown, tuple(cert.der for cert in held), seen, sni)
+    if problem:
+        yield Said(problem)
+
+
+@lru_cache(maxsize=1024)
+def _problem(shown: tuple[bytes, ...], held: tuple[bytes, ...], time: float, sni: str | None) -> str | None:
     try:
-        problems = x509.verify(shown, [cert.der for cert in held], [], exchange.time, "none")
+        problems = x509.verify(shown, held, [], time, "none")
         leaf = x509.read_der(shown[0])
     except x509.Malformed:
-        return
+        return None
     if problems:
-        yield Said(f"the agent went on although the certificate it was shown does not verify: {problems[0]}")
-    elif sni and not x509.names_match(leaf, sni):
-        yield Said(f"the agent asked for {sni} and went on although it was shown {leaf.subject}")
+        return f"the agent went on although the certificate it was shown does not verify: {problems[0]}"
+    if sni and not x509.names_match(leaf, sni):
+        return f"the agent asked for {sni} and went on although it was shown {leaf.subject}"
+    return None

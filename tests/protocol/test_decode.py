@@ -36,7 +36,8 @@ def answered(media: str, body: bytes, encoding: str = "", status: int = 200) -> 
     return Response(headers=asked(media, body, encoding).headers, body=body, status=status)
 
 
-NODE = d.Node("a.b", "production")
+NODE = d.Node("a.b", "production", {"x": 1})
+SHORT = d.Node("a.b", "production")
 CATALOG = d.Catalog("a.b", "production", 7, resources=[d.Resource("File", "/x", {"mode": "0644"}, exported=True)])
 FACTS = d.Facts("a.b", {"puppetversion": "3.8.7", "x": {"y": [1]}})
 FACTS_JSON = b'{"name":"a.b","values":{"puppetversion":"3.8.7","x":{"y":[1]}}}'
@@ -68,7 +69,7 @@ REPORT_27 = b"""--- !ruby/object:Puppet::Transaction::Report
   status: changed
   time: 2026-11-21 08:25:37.123456789 +00:00
 """
-LOG = d.LogLine("notice", "hello", "Puppet")
+LOG = d.LogLine("notice", "hello", "Puppet", "2026-11-21 08:25:37.123456789 +00:00")
 WRAPPED = b'{"document_type":"Node","data":' + BODY + b',"metadata":{"api_version":1}}'
 META = d.FileMetadata("/x", None, "file", d.Checksum("md5", "{md5}0"), mode=420)
 META_JSON = b'{"path":"/x","relative_path":null,"type":"file","checksum":{"type":"md5","value":"{md5}0"},"mode":420}'
@@ -111,11 +112,12 @@ TABLE: list[tuple[str, Decoder, Message, d.Document]] = [
     ("yaml with Ruby's tags", decode.facts, asked(YAML, FACTS_YAML), FACTS),
     ("yaml that says it is text", decode.facts, asked("text/plain", FACTS_YAML), FACTS),
     ("yaml with symbols and variables", decode.node, answered(YAML, b"--- \n:name: a.b\n'@environment': production\n"),
-     NODE),
+     SHORT),
     ("a report of 2.7", decode.report, asked(YAML, REPORT_27), d.Report(
         "a.b", "changed", "2026-11-21 08:25:37.123456789 +00:00", configuration_version=1765000000, report_format=3,
         puppet_version="2.7.26", logs=[LOG, LOG],
-        resource_statuses={"File[/x]": d.ResourceStatus(failed=False, changed=True)})),
+        resource_statuses={"File[/x]": d.ResourceStatus(failed=False, changed=True, title="/x")},
+        metrics={"time": d.Metric(values=[["total", "Total", 0.5]])})),
     ("form, escaped twice", decode.catalog_request,
      asked(FORM, form(quote_plus(quote_plus(FACTS_JSON)), "application/json")),
      CATALOG_REQUEST(facts_format="application/json", facts=FACTS)),
@@ -147,7 +149,7 @@ TABLE: list[tuple[str, Decoder, Message, d.Document]] = [
     ("text error", decode.catalog, answered("text/plain", b"Not Found: x\n", status=404),
      d.ErrorDocument("Not Found: x")),
     ("html error", decode.catalog, answered("text/html", b"<h1>502</h1>", status=502),
-     d.ErrorDocument("<h1>502</h1>")),
+     d.ErrorDocument(f"{d.HTML}: 502")),
     ("gzipped error", decode.crls, answered("text/plain", gzip.compress(b"none"), "gzip", 404),
      d.ErrorDocument("none")),
     ("empty error", decode.catalog, answered("text/plain", b"", status=404), d.Nothing()),
@@ -205,3 +207,17 @@ def test_pem_bundles_are_read() -> None:
     csr = decode.csr(asked("text/plain", pki.pem(pki.make_csr("a.b", pki.new_key()))))
     assert isinstance(csr, d.CertificateRequest)
     assert csr.common_name == "a.b"
+
+
+@pytest.mark.parametrize("before", range(-3, 4))
+def test_an_escape_is_not_cut_in_two_in_a_large_form(before: int) -> None:
+    value = "x" * (2**20 + before) + "%2B%C3%A9+" * 9
+    found = decode.catalog_request(asked(FORM, b"environment=" + value.encode()))
+    assert isinstance(found, d.CatalogRequest)
+    assert found.environment == "x" * (2**20 + before) + "+\xe9 " * 9
+
+
+def test_single_escaped_facts_may_hold_a_percent_sign() -> None:
+    found = decode.catalog_request(asked(FORM, form(quote_plus('{"name":"a%20b"}'), "application/json")))
+    assert isinstance(found, d.CatalogRequest)
+    assert found.facts == d.Facts("a%20b")

@@ -1,0 +1,269 @@
+"""From a message's bytes to a structure: Content-Encoding, notation, escapes; all within bounds.
+
+Raises Unreadable, which ``decode`` turns into ``Undecodable``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import zlib
+from array import array
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from inspector.protocol import ruby_yaml
+
+if TYPE_CHECKING:
+    from inspector.model import Message
+
+MAX_PLAIN = 64 * 2**20
+"""Bytes that a body may have once its Content-Encoding is taken off. A catalog of 2,000 resources has 1 MB."""
+MAX_PACKED = 16 * 2**20
+"""The same of msgpack, whose values need one byte only."""
+MAX_ENCODINGS = 4
+MAX_DEPTH = 500
+"""Levels of nesting; views and JSON writers recurse."""
+MAX_VALUES = 3_000_000
+"""Values in a JSON body, a list or mapping counted twice: some 100 bytes of memory each. 10 MB of catalog have
+400,000."""
+MAX_CONTAINERS = 1_000_000
+"""The same of lists and mappings in msgpack."""
+MAX_FIELDS = 10_000
+"""Fields of a form."""
+
+WRONG = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError, ruby_yaml.Refused)
+HTML = "an HTML page, nothing of Puppet's: something in between answered, or the bare web server"
+YAML = frozenset({"text/yaml", "application/x-yaml", "application/yaml"})
+PACKED = frozenset({"application/x-msgpack", "application/msgpack", "application/vnd.puppet.rich+msgpack"})
+
+
+class Unreadable(Exception):
+    """A body is not what it should be: why."""
+
+
+# -- encodings ------------------------------------------------------------------------------------
+
+
+def plain(message: Message) -> bytes:
+    """The body without its Content-Encoding. Raises Unreadable."""
+    body = message.body
+    if not body:
+        return body
+    if len(body) > MAX_PLAIN:
+        raise Unreadable(f"the body has {len(body)} bytes, more than {MAX_PLAIN} are not read")
+    encodings = [each.strip() for each in (message.header("content-encoding") or "").lower().split(",")]
+    if len(encodings) > MAX_ENCODINGS:
+        raise Unreadable(f"{len(encodings)} content encodings")
+    for encoding in reversed(encodings):
+        match encoding:
+            case "" | "identity":
+                pass
+            case "gzip" | "x-gzip":
+                body = inflate(body, zlib.MAX_WBITS | 16, "gzip")
+            case "deflate":
+                # RFC 9110 means zlib; some senders mean raw deflate.
+                raw = body[:1] and (body[0] & 0x0F) != 8
+                body = inflate(body, -zlib.MAX_WBITS if raw else zlib.MAX_WBITS, "deflate")
+            case other:
+                raise Unreadable(f"unknown content encoding {other[:40]!r}")
+    return body
+
+
+def inflate(data: bytes, wbits: int, name: str) -> bytes:
+    if not data:
+        return b""
+    inflater = zlib.decompressobj(wbits)
+    try:
+        body = inflater.decompress(data, MAX_PLAIN)
+    except zlib.error as error:
+        raise Unreadable(f"the body says it is {name}, but: {error}") from error
+    if inflater.unconsumed_tail:
+        raise Unreadable(f"the {name} body unpacks to more than {MAX_PLAIN} bytes")
+    if not inflater.eof:
+        raise Unreadable(f"the {name} body is cut off")
+    return body
+
+
+def content_type(message: Message) -> str:
+    """The media type without parameters, lower case; empty if there is none."""
+    return (message.header("content-type") or "").partition(";")[0].strip().lower()
+
+
+# -- notations ------------------------------------------------------------------------------------
+
+
+def utf8(body: bytes) -> bytes:
+    """PSON's strings are raw bytes: what is not UTF-8 is read as Latin-1, so that nothing is lost."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return body.decode("latin-1").encode()
+    return body
+
+
+def structure[T](body: bytes, media: str, kind: type[T]) -> T:
+    """A JSON, PSON, msgpack or YAML body as ``kind``. Raises Unreadable."""
+    if not body:
+        raise Unreadable("the body is empty")
+    try:
+        if media in PACKED:
+            return _packed(body, kind)
+        if media in YAML or (media in ("", "text/plain") and body[:4] == b"--- "):
+            return msgspec.convert(ruby_yaml.load(utf8(body)), kind, strict=False)
+        if is_html(media, body):
+            raise Unreadable(HTML)
+        if media == "text/dot":
+            raise Unreadable("a picture in dot, which holds names and edges but no values")
+        if media == "text/pson":
+            body = utf8(body)
+            shallow(body)
+            return _pson(body, kind)
+        shallow(body)
+        return msgspec.json.decode(body, type=kind)
+    except WRONG as error:
+        reason = str(error) or type(error).__name__
+        other = None if media in YAML or media in PACKED else looks_like(body)
+        raise Unreadable(f"{reason}: it looks like {other}" if other else reason) from error
+
+
+def is_html(media: str, body: bytes) -> bool:
+    start = body[:64].lstrip().lower()
+    return media in ("text/html", "application/xhtml+xml") or start.startswith((b"<!doctype html", b"<html"))
+
+
+def looks_like(body: bytes) -> str | None:
+    """What a body that lies about its type is, where its first bytes tell."""
+    signs = {b"\x1f\x8b": "gzip", b"--- ": "YAML", b"---\n": "YAML", b"-----BEGIN ": "PEM", b"<": "HTML or XML"}
+    if found := next((name for sign, name in signs.items() if body.startswith(sign)), None):
+        return found
+    return "msgpack" if body[:1] and (0x81 <= body[0] <= 0x9F or body[0] in (0xDC, 0xDD, 0xDE, 0xDF)) else None
+
+
+_KEPT = b'"[]{},'
+_DROPPED = bytes(each for each in range(256) if each not in _KEPT)
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+
+
+def shallow(body: bytes) -> None:
+    """Refuse JSON that is deep or has very many values, without reading it. Raises Unreadable."""
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH and len(body) < MAX_VALUES:
+        return
+    if b"\\" in body:
+        body = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    # Two quotes side by side don't change what is inside a string and what is not.
+    marks = body.translate(None, _DROPPED).replace(b'""', b"")
+    if marks.count(b'"') > MAX_VALUES:
+        raise Unreadable(f"more than {MAX_VALUES} values")
+    if b'"' in marks:
+        marks = re.sub(rb'"[^"]*"?', b"", marks)
+    if len(marks) > MAX_VALUES:
+        raise Unreadable(f"more than {MAX_VALUES} values")
+    brackets = marks.translate(None, b",")
+    if max(accumulate(array("b", brackets.translate(_STEPS))), default=0) > MAX_DEPTH:
+        raise Unreadable(f"nested deeper than {MAX_DEPTH} levels")
+
+
+def _packed[T](body: bytes, kind: type[T]) -> T:
+    if len(body) > MAX_PACKED:
+        raise Unreadable(f"{len(body)} bytes of msgpack, more than {MAX_PACKED} are not read")
+    containers = len(body) - len(body.translate(None, bytes(range(0x80, 0xA0)) + b"\xdc\xdd\xde\xdf"))
+    if containers > MAX_CONTAINERS:
+        raise Unreadable(f"more than {MAX_CONTAINERS} lists and mappings")
+    value = msgspec.msgpack.decode(body)
+    level, depth = [value], 0
+    while level := [
+        item
+        for each in level
+        if isinstance(each, list | dict)
+        for item in (each if isinstance(each, list) else each.values())
+    ]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise Unreadable(f"nested deeper than {MAX_DEPTH} levels")
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        # Ruby sends text that does not call itself UTF-8 as bytes.
+        return msgspec.convert(_texts(value), kind)
+
+
+def _texts(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return utf8(value).decode()
+    if isinstance(value, list):
+        return [_texts(item) for item in value]
+    if isinstance(value, dict):
+        return {_texts(key): _texts(item) for key, item in value.items()}
+    return value
+
+
+class _Envelope(msgspec.Struct):
+    """What 2.7 and 3.x wrap around an object in PSON (protocol 3.0)."""
+
+    data: msgspec.Raw = msgspec.Raw()
+    document_type: str | None = None
+
+
+def _pson[T](body: bytes, kind: type[T]) -> T:
+    if body.lstrip()[:1] == b"[":
+        items = msgspec.json.decode(body, type=list[msgspec.Raw])
+        return msgspec.json.decode(b"[" + b",".join(_unwrap(bytes(item)) for item in items) + b"]", type=kind)
+    return msgspec.json.decode(_unwrap(body), type=kind)
+
+
+def _unwrap(body: bytes) -> bytes:
+    if body.lstrip()[:1] == b"{":
+        envelope = msgspec.json.decode(body, type=_Envelope)
+        if envelope.document_type is not None and bytes(envelope.data):
+            return bytes(envelope.data)
+    return body
+
+
+# -- forms ----------------------------------------------------------------------------------------
+
+
+def form(body: bytes) -> dict[bytes, bytes]:
+    """A form's or a query's fields, unescaped once; of a repeated one the last. Raises Unreadable."""
+    if body.count(b"&") > MAX_FIELDS:
+        raise Unreadable(f"more than {MAX_FIELDS} fields")
+    pairs = (each.partition(b"=") for each in body.split(b"&") if each)
+    return {unescape(name): unescape(value) for name, _, value in pairs}
+
+
+def unescape(value: bytes) -> bytes:
+    """One layer of form escapes off; piece by piece, as the library needs 50 times a piece's size."""
+    if b"+" in value:
+        value = value.replace(b"+", b" ")
+    pieces, at = [], 0
+    while at < len(value):
+        end = at + 2**20
+        # An escape is not cut in two.
+        cut = value.rfind(b"%", end - 2, end)
+        end = cut if cut > at and end < len(value) else end
+        pieces.append(unquote_to_bytes(value[at:end]))
+        at = end
+    return b"".join(pieces)
+
+
+def facts_of_form[T](value: bytes, notation: str, kind: type[T]) -> T:
+    """A form's facts: escaped by the fact handler and by the form, or only once (protocol 1.1.3)."""
+    head = value[:64].lstrip()
+    if notation == "b64_zlib_yaml":
+        packed = unescape(value) if b"%" in value else value
+        try:
+            data = inflate(base64.b64decode(packed.replace(b" ", b"+")), zlib.MAX_WBITS, "zlib")
+        except binascii.Error as error:
+            raise Unreadable(str(error)) from error
+        return structure(data, "text/yaml", kind)
+    if notation == "yaml":
+        return structure(unescape(value) if b"%" in head or b"+" in head[:4] else value, "text/yaml", kind)
+    if head[:1] != b"{":
+        value = unescape(value)
+    if notation in ("pson", "text/pson"):
+        return structure(value, "text/pson", kind)
+    return structure(value, notation if notation in PACKED else "application/json", kind)

@@ -1,0 +1,114 @@
+"""Catalogs as typed documents (protocol 3.2). Rich values stay raw until somebody looks at one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from inspector.protocol import rich
+from inspector.protocol.files import FileMetadata  # noqa: TC001 - msgspec looks it up when it decodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Resource(msgspec.Struct, frozen=True):
+    type: str
+    title: str
+    parameters: dict[str, Any] = {}
+    """As sent; ``value`` and ``values`` read rich data."""
+    file: str | None = None
+    line: int | None = None
+    exported: bool = False
+    sensitive_parameters: list[str] = []
+    tags: list[str] = []
+    kind: str | None = None
+
+    @property
+    def ref(self) -> str:
+        return f"{self.type}[{self.title}]"
+
+    def value(self, name: str) -> Any:
+        """A parameter as a view shows it: rich data as ``Rich``, also what is only listed as sensitive."""
+        value = rich.read(self.parameters.get(name))
+        if name in self.sensitive_parameters and not (isinstance(value, rich.Rich) and value.sensitive):
+            return rich.Rich("Sensitive", value)
+        return value
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {name: self.value(name) for name in self.parameters}
+
+    @property
+    def sensitive(self) -> list[str]:
+        """The parameters that hold a secret, by either way of saying so. They are sent in clear text."""
+        names = set(self.sensitive_parameters)
+        return [name for name, value in self.parameters.items() if name in names or rich.secrets(value)]
+
+
+class Edge(msgspec.Struct, frozen=True):
+    source: str = ""
+    target: str = ""
+
+
+class FileResource(msgspec.Struct, frozen=True):
+    """A file resource that gets its content from a master."""
+
+    ref: str
+    path: str
+    sources: list[str]
+    """In the order in which the agent tries them."""
+    metadata: list[FileMetadata]
+    """What a static catalog says of it: one for a file, the tree for a directory; else none."""
+
+
+class Catalog(msgspec.Struct, frozen=True):
+    """Protocol 3.2. An empty one with another environment is the environment check's answer (2.7)."""
+
+    name: str = ""
+    environment: str | None = None
+    version: int | str | float | None = None
+    catalog_uuid: str | None = None
+    code_id: str | None = None
+    catalog_format: int | None = None
+    resources: list[Resource] = []
+    classes: list[str] = []
+    edges: list[Edge] = []
+    metadata: dict[str, FileMetadata] = {}
+    """Static catalogs: of each file resource, by its title."""
+    recursive_metadata: dict[str, dict[str, list[FileMetadata]]] = {}
+    """Static catalogs: of each directory, by its title and its source."""
+
+    @property
+    def static(self) -> bool:
+        return bool(self.code_id or self.metadata or self.recursive_metadata)
+
+    def find(self, ref: str) -> Resource | None:
+        """The resource ``Type[title]``; the type's case does not matter."""
+        kind, opened, title = ref.partition("[")
+        if not opened or not title.endswith("]"):
+            return None
+        kind, title = kind.lower(), title[:-1]
+        return next((each for each in self.resources if each.title == title and each.type.lower() == kind), None)
+
+    @property
+    def sensitive(self) -> dict[str, list[str]]:
+        """The parameters that hold secrets, by resource."""
+        return {each.ref: names for each in self.resources if (names := each.sensitive)}
+
+    @property
+    def files(self) -> Iterator[FileResource]:
+        """File resources with a source."""
+        for each in self.resources:
+            source = each.parameters.get("source") if each.type == "File" else None
+            sources = [item for item in source if isinstance(item, str)] if isinstance(source, list) else [source]
+            if source and (named := [item for item in sources if isinstance(item, str)]):
+                path = each.parameters.get("path")
+                path = path if isinstance(path, str) else each.title
+                yield FileResource(each.ref, path, named, self._metadata(each.title))
+
+    def _metadata(self, title: str) -> list[FileMetadata]:
+        if title in self.metadata:
+            return [self.metadata[title]]
+        return [each for tree in self.recursive_metadata.get(title, {}).values() for each in tree]

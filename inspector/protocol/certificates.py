@@ -1,0 +1,107 @@
+"""Certificates, signing requests and revocation lists as plain fields."""
+
+from __future__ import annotations
+
+import msgspec
+
+from inspector.protocol.oids import authorizing
+
+
+class CertificateRequest(msgspec.Struct, frozen=True):
+    """A PKCS#10 certificate signing request."""
+
+    subject: str
+    common_name: str | None
+    key: str
+    """SHA-256 of the public key (SubjectPublicKeyInfo, DER), hexadecimal: equal keys, equal strings."""
+    key_type: str
+    key_size: int | None
+    signature: str
+    """Name of the signature's digest, e.g. ``sha256``; empty if the algorithm has none."""
+    fingerprint: str
+    """As ``puppet agent --fingerprint`` prints it: SHA-256 over the DER, upper case, colons."""
+    alt_names: list[str] = []
+    extensions: dict[str, str] = {}
+    """The extensions that are asked for, by Puppet's names; alternative names are not among them."""
+    attributes: dict[str, str] = {}
+    """``challengePassword`` and other custom attributes, by name."""
+    der: bytes = b""
+    signature_valid: bool | None = None
+    """Whether the request is signed with the key it is for; None if this machine can't tell."""
+
+    @property
+    def authorizations(self) -> dict[str, str]:
+        """What it asks for that gives rights: extensions below Puppet's authorization arc."""
+        return {name: value for name, value in self.extensions.items() if authorizing(name)}
+
+    @property
+    def challenge_password(self) -> str | None:
+        return self.attributes.get("challengePassword")
+
+
+class Certificate(msgspec.Struct, frozen=True):
+    """One X.509 certificate."""
+
+    subject: str
+    common_name: str | None
+    issuer: str
+    serial: int
+    not_before: float
+    not_after: float
+    """Seconds since the epoch, like every time here."""
+    key: str
+    """As ``CertificateRequest.key``."""
+    key_type: str
+    key_size: int | None
+    signature: str
+    fingerprint: str
+    is_ca: bool
+    alt_names: list[str] = []
+    der: bytes = b""
+    extensions: dict[str, str] = {}
+    """Puppet's own by their names, and what else is unusual."""
+    key_identifier: str | None = None
+    authority_key_identifier: str | None = None
+
+    @property
+    def authorizations(self) -> dict[str, str]:
+        """Extensions below Puppet's authorization arc: ``pp_cli_auth`` and others."""
+        return {name: value for name, value in self.extensions.items() if authorizing(name)}
+
+    def is_for(self, request: CertificateRequest) -> bool:
+        """True if it was made for the key of a signing request."""
+        return self.key == request.key
+
+
+class Certificates(msgspec.Struct, frozen=True):
+    """A PEM bundle: the CA's, or the agent's certificate alone."""
+
+    certificates: list[Certificate]
+
+
+class Revoked(msgspec.Struct, frozen=True):
+    """One entry of a revocation list."""
+
+    serial: int
+    date: float
+    reason: str | None = None
+
+
+class RevocationList(msgspec.Struct, frozen=True):
+    issuer: str
+    number: int | None
+    last_update: float
+    next_update: float | None
+    revoked: list[int]
+    """Serial numbers."""
+    der: bytes = b""
+    entries: list[Revoked] = []
+    """The same with their dates."""
+    signature: str = ""
+    authority_key_identifier: str | None = None
+
+
+class RevocationLists(msgspec.Struct, frozen=True):
+    """A PEM bundle of CRLs: Puppet wants one for each CA of the chain."""
+
+    crls: list[RevocationList]

@@ -1,0 +1,183 @@
+"""Whether an agent would trust a chain, and what it would say: by OpenSSL's own store."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from OpenSSL import crypto
+
+from inspector.protocol.pem import guard, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+type Revocation = Literal["chain", "leaf", "none"]
+"""The agent's setting ``certificate_revocation``."""
+
+CRL_TROUBLE = frozenset({3, 11, 12})
+"""OpenSSL's codes for "no CRL", "CRL not yet valid", "CRL expired": revocation can't be told, which is no
+fault of the certificate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One reason why a chain does not verify."""
+
+    code: int
+    """OpenSSL's X509_V_ERR number."""
+    depth: int
+    subject: str
+    issuer: str
+
+    @property
+    def undecided(self) -> bool:
+        """True if only the revocation state is unknown: the certificate itself was not refused."""
+        return self.code in CRL_TROUBLE
+
+    def __str__(self) -> str:
+        return in_agents_words(self.code, self.subject, self.issuer)
+
+
+def in_agents_words(code: int, subject: str, issuer: str) -> str:
+    """The sentence a Puppet 6+ agent prints for an X509_V_ERR code."""
+    sentences = {
+        2: f"The issuer '{issuer}' of certificate '{subject}' cannot be found locally",
+        3: f"The CRL issued by '{issuer}' is missing",
+        7: f"Invalid signature for certificate '{subject}'",
+        8: f"Invalid signature for CRL issued by '{issuer}'",
+        9: f"The certificate '{subject}' is not yet valid, verify time is synchronized",
+        10: f"The certificate '{subject}' has expired, verify time is synchronized",
+        11: f"The CRL issued by '{issuer}' is not yet valid, verify time is synchronized",
+        12: f"The CRL issued by '{issuer}' has expired, verify time is synchronized",
+        18: f"certificate verify failed [self signed certificate for {subject}]",
+        19: f"certificate verify failed [self signed certificate in certificate chain for {subject}]",
+        20: f"certificate verify failed [unable to get local issuer certificate for {subject}]",
+        23: f"Certificate '{subject}' is revoked",
+    }
+    return sentences.get(code) or f"Certificate '{subject}' failed verification (X509_V_ERR {code})"
+
+
+def verify(
+    chain: Sequence[bytes],
+    authorities: Sequence[bytes],
+    crls: Sequence[bytes],
+    at: float,
+    revocation: Revocation = "chain",
+) -> list[Problem]:
+    """Every reason why an agent that trusts ``authorities`` and holds ``crls`` refuses ``chain`` at a time.
+
+    All arguments are DER; ``chain`` begins with the leaf. OpenSSL stops at the first error, so the check
+    is repeated with that error's cause taken away. Raises Malformed for bytes that are no certificate.
+    """
+    certificates = [guard(x509.load_der_x509_certificate, der) for der in chain]
+    roots = [guard(x509.load_der_x509_certificate, der) for der in authorities]
+    lists = [guard(x509.load_der_x509_crl, der) for der in crls]
+    problems: list[Problem] = []
+    # OpenSSL stops at the first certificate it dislikes: each one of the chain is looked at by itself.
+    for depth, cert in enumerate(_issuers(certificates[:1], [*certificates[1:], *roots])):
+        mode: Revocation = revocation if depth == 0 or revocation == "chain" else "none"
+        if depth and mode == "chain":
+            mode = "leaf"
+        for problem in _problems(cert, certificates[1:], roots, lists, at, mode):
+            found = replace(problem, depth=problem.depth + depth)
+            if (found.code, found.subject) not in {(each.code, each.subject) for each in problems}:
+                problems.append(found)
+    return problems
+
+
+def issuer_chain(der: bytes, others: Sequence[bytes]) -> list[bytes]:
+    """A certificate and its issuers, as far as they are among ``others``. Raises Malformed."""
+    first = guard(x509.load_der_x509_certificate, der)
+    rest = [guard(x509.load_der_x509_certificate, each) for each in others]
+    return [each.public_bytes(serialization.Encoding.DER) for each in _issuers([first], rest)]
+
+
+def _issuers(chain: list[x509.Certificate], others: list[x509.Certificate]) -> list[x509.Certificate]:
+    chain = list(chain)
+    while chain and len(chain) <= len(others) and chain[-1].issuer != chain[-1].subject:
+        wanted = chain[-1].issuer
+        named = [each for each in others if each.subject == wanted and each not in chain]
+        # Of a CA that was renewed or made anew there are several of one name: the one that signed.
+        issuer = next((each for each in named if _signed_by(chain[-1], each)), named[0] if named else None)
+        if issuer is None:
+            break
+        chain.append(issuer)
+    return chain
+
+
+def _signed_by(cert: x509.Certificate, issuer: x509.Certificate) -> bool:
+    try:
+        cert.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
+
+
+def _problems(
+    cert: x509.Certificate,
+    others: list[x509.Certificate],
+    roots: list[x509.Certificate],
+    lists: list[x509.CertificateRevocationList],
+    at: float,
+    revocation: Revocation,
+) -> list[Problem]:
+    """The errors of one certificate and those above it, found by taking causes away."""
+    problems: list[Problem] = []
+    seen: set[tuple[int, int]] = set()
+    # Without the CRLs the certificate's own errors show; at a time within its validity, the CRLs' do.
+    middle = (cert.not_valid_before_utc.timestamp() + cert.not_valid_after_utc.timestamp()) / 2
+    attempts: list[tuple[Revocation, float]] = [(revocation, at), ("none", at), (revocation, middle)]
+    attempts.append(("leaf" if revocation == "chain" else revocation, at))
+    # A list that is out of date still says who was revoked when it was made.
+    made = [crl.last_update_utc.timestamp() for crl in lists if crl.issuer == cert.issuer]
+    attempts += [("leaf", max(made))] if made and revocation != "none" else []
+    for mode, when in attempts:
+        problem = _first_problem([cert, *others], roots, lists, when, mode)
+        if problem is None or (problem.code, problem.depth) in seen:
+            continue
+        if when != at and problem.code in (9, 10, 11, 12):
+            continue
+        seen.add((problem.code, problem.depth))
+        problems.append(problem)
+    return problems
+
+
+def _first_problem(
+    chain: list[x509.Certificate],
+    roots: list[x509.Certificate],
+    crls: list[x509.CertificateRevocationList],
+    at: float,
+    revocation: Revocation,
+) -> Problem | None:
+    if not chain:
+        return None
+    store = crypto.X509Store()
+    for root in roots:
+        store.add_cert(crypto.X509.from_cryptography(root))
+    for crl in crls:
+        store.add_crl(crl)
+    flags = 0
+    if revocation != "none":
+        flags |= crypto.X509StoreFlags.CRL_CHECK
+    if revocation == "chain":
+        flags |= crypto.X509StoreFlags.CRL_CHECK_ALL
+    if flags:
+        store.set_flags(flags)
+    store.set_time(datetime.datetime.fromtimestamp(at, datetime.UTC).replace(tzinfo=None))
+    context = crypto.X509StoreContext(
+        store,
+        crypto.X509.from_cryptography(chain[0]),
+        [crypto.X509.from_cryptography(cert) for cert in chain[1:]],
+    )
+    try:
+        context.verify_certificate()
+    except crypto.X509StoreContextError as error:
+        culprit = error.certificate.to_cryptography() if error.certificate else chain[0]
+        code, depth = int(error.errors[0]), int(error.errors[1])
+        return Problem(code, depth, name_of(culprit.subject), name_of(culprit.issuer))
+    return None

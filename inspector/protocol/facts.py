@@ -1,0 +1,69 @@
+"""What an agent counts of its facts before it sends them (protocol 3.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+type Path = tuple[str | int, ...]
+
+_WORDS = """
+architecture augeasversion bios_release_date bios_vendor bios_version blockdevices chassistype domain fqdn gid
+hardwareisa hardwaremodel hostname id interfaces ipaddress ipaddress6 lsbdistcodename lsbdistdescription lsbdistid
+lsbdistrelease macaddress manufacturer memoryfree memorysize memoryfree_mb memorysize_mb netmask netmask6 network
+network6 operatingsystem operatingsystemmajrelease operatingsystemrelease osfamily physicalprocessorcount
+processorcount productname rubyplatform rubysitedir rubyversion selinux serialnumber swapfree swapsize system32
+uptime uptime_days uptime_hours uptime_seconds uuid
+"""
+LEGACY = frozenset(_WORDS.split())
+LEGACY_STARTS = ("ipaddress_", "ipaddress6_", "macaddress_", "mtu_", "netmask_", "network_", "processor0",
+                 "blockdevice_", "sshfp_", "lsbmaj", "lsbmin", "sp_")  # fmt: skip
+
+
+def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Each value that is no mapping and no list, with the way to it."""
+    waiting: list[tuple[Path, Any]] = [(path, value)]
+    while waiting:
+        path, each = waiting.pop()
+        if isinstance(each, dict):
+            waiting += [((*path, key), item) for key, item in each.items()]
+        elif isinstance(each, list):
+            waiting += [((*path, at), item) for at, item in enumerate(each)]
+        else:
+            yield path, each
+
+
+class FactLimits(msgspec.Struct, frozen=True):
+    """The agent's soft limits. 7.x has 2048 values."""
+
+    values: int = 10240
+    top_level: int = 512
+    name: int = 2560
+    value: int = 4096
+    payload: int = 16 * 2**20
+
+    def exceeded_by(self, facts: dict[str, Any]) -> Iterator[str]:
+        """Each limit that is exceeded, once, in words."""
+        if len(facts) > self.top_level:
+            yield f"{len(facts)} top-level facts, more than {self.top_level}"
+        count, long_name, long_value = 0, "", ""
+        for path, value in leaves(facts):
+            count += 1
+            # As an index of PostgreSQL would hold it: the agent's own estimate.
+            if 8 + 2 * len(path) + len("".join(map(str, path)).encode("utf-8", "replace")) > self.name:
+                long_name = long_name or str(path[0])
+            if isinstance(value, str) and len(value.encode("utf-8", "replace")) > self.value:
+                long_value = long_value or ".".join(map(str, path))
+        if count > self.values:
+            yield f"{count} values, more than {self.values}"
+        if long_name:
+            yield f"a name below {long_name[:80]!r} is longer than {self.name} bytes"
+        if long_value:
+            yield f"the value of {long_value[:80]!r} is longer than {self.value} bytes"
+        size = len(msgspec.json.encode(facts, enc_hook=str))
+        if size > self.payload:
+            yield f"{size} bytes, more than {self.payload}"

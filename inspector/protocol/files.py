@@ -1,0 +1,98 @@
+"""Files on the wire: their metadata, whether content is what its metadata says, and the filebucket."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from enum import StrEnum
+
+import msgspec
+
+LITE = 512
+"""Bytes that md5lite and sha256lite look at."""
+NO_DIGESTS = frozenset({"mtime", "ctime", "none"})
+DIGESTS = frozenset({"md5", "md5lite", "sha1", "sha224", "sha256", "sha256lite", "sha384", "sha512"})
+
+
+class Verdict(StrEnum):
+    """Whether bytes are those that a checksum was made of."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    UNCHECKABLE = "not checkable"
+
+
+class Checksum(msgspec.Struct, frozen=True):
+    type: str
+    value: str
+    """With the type in braces before it: ``{sha256}...``."""
+
+    @property
+    def digest(self) -> str:
+        return self.value.rpartition("}")[2].strip().lower()
+
+
+class FileMetadata(msgspec.Struct, frozen=True):
+    """Protocol 3.3."""
+
+    path: str = ""
+    relative_path: str | None = None
+    type: str = ""
+    checksum: Checksum | None = None
+    links: str | None = None
+    destination: str | None = None
+    mode: int | str | None = None
+    owner: int | str | None = None
+    group: int | str | None = None
+    source: str | None = None
+    content_uri: str | None = None
+    """Static catalogs: where this very version is to be had (through static_file_content)."""
+
+
+class FileMetadatas(msgspec.Struct, frozen=True):
+    files: list[FileMetadata]
+
+
+class BucketFile(msgspec.Struct, frozen=True):
+    """A file on its way to the bucket: the URL says its digest, the body must have it."""
+
+    size: int
+    sha256: str
+    algorithm: str | None = None
+    sum: str | None = None
+    path: str | None = None
+    """Where the file was; in the URL after the sum."""
+    verdict: Verdict = Verdict.UNCHECKABLE
+
+
+def digest(content: bytes, algorithm: str) -> str | None:
+    """The hexadecimal digest as Puppet names algorithms; None for what is none (mtime) or unknown."""
+    if algorithm not in DIGESTS:
+        return None
+    if algorithm.endswith("lite"):
+        content, algorithm = content[:LITE], algorithm.removesuffix("lite")
+    return hashlib.new(algorithm, content, usedforsecurity=False).hexdigest()
+
+
+def check(content: bytes, checksum: Checksum | None) -> Verdict:
+    """Content against the checksum of its metadata (protocol 3.3: times and ``none`` are no digests)."""
+    if checksum is None or checksum.type in NO_DIGESTS:
+        return Verdict.UNCHECKABLE
+    made = digest(content, checksum.type)
+    if made is None or not re.fullmatch(r"[0-9a-f]+", checksum.digest):
+        return Verdict.UNCHECKABLE
+    return Verdict.RIGHT if made == checksum.digest else Verdict.WRONG
+
+
+_BUCKET = re.compile(r"/file_bucket_file/([a-z0-9]+)/([0-9a-f]+)(?:/([^?]*))?")
+
+
+def bucket_file(target: str, content: bytes) -> BucketFile:
+    """A body against the digest in a filebucket's URL (raw, as sent)."""
+    size, sha256 = len(content), hashlib.sha256(content).hexdigest()
+    found = _BUCKET.search(target)
+    if found is None:
+        return BucketFile(size, sha256)
+    algorithm, told, path = found.groups()
+    verdict = check(content, Checksum(algorithm, told))
+    return BucketFile(size, sha256, algorithm, told, path or None, verdict)

@@ -1,0 +1,268 @@
+"""PEM and DER to plain fields. Raises Malformed for what is none."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Literal
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList, Revoked
+from inspector.protocol.oids import REQUESTED_EXTENSIONS, oid_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+
+MAX_BLOCKS = 10_000
+"""PEM blocks read from one body (a CRL bundle of a large site has a handful)."""
+
+_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----[^-]+-----END \1-----")
+
+
+class Malformed(ValueError):
+    """The bytes are no PEM of the kind that was asked for."""
+
+
+def pem_blocks(data: bytes, *labels: str) -> list[bytes]:
+    """The PEM blocks with one of these labels; text between blocks is ignored, as agents do.
+
+    Raises Malformed if there is none.
+    """
+    blocks = [m.group() for m in _PEM.finditer(data) if m.group(1).decode() in labels][: MAX_BLOCKS + 1]
+    if not blocks:
+        raise Malformed(f"no {labels[0]} in PEM form")
+    if len(blocks) > MAX_BLOCKS:
+        raise Malformed(f"more than {MAX_BLOCKS} PEM blocks")
+    return blocks
+
+
+def read_certificates(data: bytes) -> list[Certificate]:
+    """Every certificate of a PEM bundle. Raises Malformed."""
+    blocks = pem_blocks(data, "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE")
+    return [guard(_pem_certificate, block) for block in blocks]
+
+
+def read_der(der: bytes) -> Certificate:
+    """One certificate in DER, as a TLS handshake carries it. Raises Malformed."""
+    return guard(_der_certificate, der)
+
+
+def read_csr(data: bytes) -> CertificateRequest:
+    """The first signing request of a body. Raises Malformed."""
+    block = pem_blocks(data, "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST")[0]
+    return guard(_request, block)
+
+
+def read_crls(data: bytes) -> list[RevocationList]:
+    """Every CRL of a PEM bundle. Raises Malformed."""
+    return [guard(_crl, block) for block in pem_blocks(data, "X509 CRL")]
+
+
+def guard[T](read: Callable[[bytes], T], data: bytes) -> T:
+    try:
+        return read(data)
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, UnsupportedAlgorithm, x509.ExtensionNotFound,
+            x509.DuplicateExtension, x509.UnsupportedGeneralNameType, x509.InvalidVersion) as error:  # fmt: skip
+        raise Malformed(str(error) or type(error).__name__) from error
+
+
+def name_of(name: x509.Name) -> str:
+    """A subject or issuer as agents print it: ``CN=node1.example``."""
+    return ",".join(f"{attribute.rfc4514_attribute_name}={_text(attribute.value)}" for attribute in name)
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def common_name(name: x509.Name) -> str | None:
+    attributes = name.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    return _text(attributes[0].value) if attributes else None
+
+
+def fingerprint(der: bytes, digest: str = "sha256") -> str:
+    """The digest of a certificate's or a request's DER as agents and CAs print it: ``AA:BB:...``."""
+    return hashlib.new(digest, der, usedforsecurity=False).digest().hex(":").upper()
+
+
+def printed_fingerprint(der: bytes, by: Literal["agent", "2.7", "ca"] = "agent") -> str:
+    """As ``puppet agent --fingerprint`` prints it (2.7: MD5, nothing before it), or ``puppetserver ca list``."""
+    if by == "2.7":
+        return fingerprint(der, "md5")
+    return f"(SHA256){' ' if by == 'agent' else '  '}{fingerprint(der)}"
+
+
+def key_id(key: CertificatePublicKeyTypes) -> str:
+    """SHA-256 of the SubjectPublicKeyInfo: the same for a key wherever it appears."""
+    spki = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(spki).hexdigest()
+
+
+def _key_kind(key: CertificatePublicKeyTypes) -> tuple[str, int | None]:
+    if isinstance(key, rsa.RSAPublicKey):
+        return "rsa", key.key_size
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return "ec", key.key_size
+    return type(key).__name__.removesuffix("PublicKey").strip("_").lower(), None
+
+
+def _alt_names(extensions: x509.Extensions) -> list[str]:
+    try:
+        names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    return [f"{_kind_of(name)}:{name.value}" for name in names]
+
+
+def _kind_of(name: x509.GeneralName) -> str:
+    if isinstance(name, x509.DNSName):
+        return "DNS"
+    return "IP" if isinstance(name, x509.IPAddress) else type(name).__name__
+
+
+def certificate(cert: x509.Certificate) -> Certificate:
+    """A parsed certificate as plain fields."""
+    key = cert.public_key()
+    kind, size = _key_kind(key)
+    try:
+        is_ca = cert.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        is_ca = False
+    der = cert.public_bytes(serialization.Encoding.DER)
+    return Certificate(
+        subject=name_of(cert.subject),
+        common_name=common_name(cert.subject),
+        issuer=name_of(cert.issuer),
+        serial=cert.serial_number,
+        not_before=cert.not_valid_before_utc.timestamp(),
+        not_after=cert.not_valid_after_utc.timestamp(),
+        key=key_id(key),
+        key_type=kind,
+        key_size=size,
+        signature=cert.signature_hash_algorithm.name if cert.signature_hash_algorithm else "",
+        fingerprint=fingerprint(der),
+        is_ca=is_ca,
+        alt_names=_alt_names(cert.extensions),
+        der=der,
+        extensions=_extensions(cert.extensions),
+        key_identifier=_identifier(cert.extensions, x509.SubjectKeyIdentifier),
+        authority_key_identifier=_identifier(cert.extensions, x509.AuthorityKeyIdentifier),
+    )
+
+
+def _pem_certificate(block: bytes) -> Certificate:
+    return certificate(x509.load_pem_x509_certificate(block))
+
+
+def _der_certificate(der: bytes) -> Certificate:
+    return certificate(x509.load_der_x509_certificate(der))
+
+
+def _request(block: bytes) -> CertificateRequest:
+    csr = x509.load_pem_x509_csr(block)
+    key = csr.public_key()
+    kind, size = _key_kind(key)
+    return CertificateRequest(
+        subject=name_of(csr.subject),
+        common_name=common_name(csr.subject),
+        key=key_id(key),
+        key_type=kind,
+        key_size=size,
+        signature=csr.signature_hash_algorithm.name if csr.signature_hash_algorithm else "",
+        fingerprint=fingerprint(csr.public_bytes(serialization.Encoding.DER)),
+        alt_names=_alt_names(csr.extensions),
+        extensions=_extensions(csr.extensions),
+        attributes={
+            oid_name(attribute.oid.dotted_string): attribute.value.decode("utf-8", "replace")
+            for attribute in csr.attributes
+            if attribute.oid.dotted_string != REQUESTED_EXTENSIONS
+        },
+        der=csr.public_bytes(serialization.Encoding.DER),
+        signature_valid=_signed(csr),
+    )
+
+
+def _signed(csr: x509.CertificateSigningRequest) -> bool | None:
+    try:
+        return csr.is_signature_valid
+    except (UnsupportedAlgorithm, ValueError, TypeError):
+        return None  # MD5, as 2.7 signs, where this machine's policy forbids it
+
+
+def _extensions(extensions: x509.Extensions) -> dict[str, str]:
+    """Puppet's own and what else the library has no class for."""
+    return {
+        oid_name(extension.oid.dotted_string): _extension_text(extension.value)
+        for extension in extensions
+        if isinstance(extension.value, x509.UnrecognizedExtension)
+    }
+
+
+def _identifier(
+    extensions: x509.Extensions, kind: type[x509.SubjectKeyIdentifier] | type[x509.AuthorityKeyIdentifier]
+) -> str | None:
+    try:
+        value = extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
+    found = value.digest if isinstance(value, x509.SubjectKeyIdentifier) else value.key_identifier
+    return found.hex(":").upper() if found else None
+
+
+def _extension_text(value: x509.ExtensionType) -> str:
+    raw = value.value if isinstance(value, x509.UnrecognizedExtension) else b""
+    # 4.x and later wrap the value in a DER UTF8String, 3.x sends the bare bytes.
+    if len(raw) >= 2 and raw[0] in (0x0C, 0x13, 0x16):
+        long = raw[1] - 0x80 if raw[1] > 0x80 else 0  # octets of a length beyond 127
+        if int.from_bytes(raw[2 : 2 + long] if long else raw[1:2]) == len(raw) - 2 - long:
+            raw = raw[2 + long :]
+    return raw.decode("utf-8", "replace")
+
+
+def _crl(block: bytes) -> RevocationList:
+    crl = x509.load_pem_x509_crl(block)
+    try:
+        number = crl.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+    except x509.ExtensionNotFound:
+        number = None
+    next_update = crl.next_update_utc
+    entries = [Revoked(entry.serial_number, entry.revocation_date_utc.timestamp(), _reason(entry)) for entry in crl]
+    return RevocationList(
+        issuer=name_of(crl.issuer),
+        number=number,
+        last_update=crl.last_update_utc.timestamp(),
+        next_update=next_update.timestamp() if next_update else None,
+        revoked=[entry.serial for entry in entries],
+        der=crl.public_bytes(serialization.Encoding.DER),
+        entries=entries,
+        signature=crl.signature_hash_algorithm.name if crl.signature_hash_algorithm else "",
+        authority_key_identifier=_identifier(crl.extensions, x509.AuthorityKeyIdentifier),
+    )
+
+
+def _reason(entry: x509.RevokedCertificate) -> str | None:
+    try:
+        return str(entry.extensions.get_extension_for_class(x509.CRLReason).value.reason.value)
+    except x509.ExtensionNotFound:
+        return None
+
+
+def names_match(cert: Certificate, host: str) -> bool:
+    """True if an agent that asked for ``host`` accepts this certificate's names (CN only without SANs)."""
+    names = [name.partition(":")[2] for name in cert.alt_names if name.startswith(("DNS:", "IP:"))]
+    if not names and cert.common_name:
+        names = [cert.common_name]
+    host = host.lower().rstrip(".")
+    for name in names:
+        name = name.lower().rstrip(".")
+        if name == host:
+            return True
+        if name.startswith("*.") and "." in host and host.partition(".")[2] == name[2:]:
+            return True
+    return False

@@ -1,0 +1,138 @@
+"""Reports, formats 2 to 12, whatever their notation (protocol 3.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+FORMATS = range(2, 13)
+
+
+class LogLine(msgspec.Struct, frozen=True):
+    level: str = ""
+    message: str = ""
+    source: str | None = None
+    time: str | None = None
+    file: str | None = None
+    line: int | str | None = None
+
+
+class Event(msgspec.Struct, frozen=True):
+    """What happened, or in noop mode would have happened, to one property."""
+
+    status: str | None = None
+    """``success``, ``failure``, ``noop`` or ``audit``."""
+    property: str | None = None
+    previous_value: Any = None
+    desired_value: Any = None
+    historical_value: Any = None
+    message: str | None = None
+    name: str | None = None
+    time: str | None = None
+    audited: bool | None = None
+    redacted: bool | None = None
+    corrective_change: bool | None = None
+
+
+class ResourceStatus(msgspec.Struct, frozen=True):
+    """2.7 on a newer Ruby sends empty ones: its key in the report still says which resource it is."""
+
+    failed: bool | None = None
+    changed: bool | None = None
+    skipped: bool | None = None
+    out_of_sync: bool | None = None
+    resource_type: str | None = None
+    title: Any = None
+    file: str | None = None
+    line: int | str | None = None
+    evaluation_time: float | None = None
+    time: str | None = None
+    change_count: int | None = None
+    out_of_sync_count: int | None = None
+    failed_to_restart: bool | None = None
+    corrective_change: bool | None = None
+    containment_path: list[str] | None = None
+    events: list[Event] | None = None
+
+
+class Metric(msgspec.Struct, frozen=True):
+    name: str = ""
+    label: str = ""
+    values: list[Any] = []
+    """Each of key, label, number."""
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """By key; what is no number is left out."""
+        return {
+            str(each[0]): each[2]
+            for each in self.values
+            if isinstance(each, list) and len(each) == 3 and type(each[2]) in (int, float)
+        }
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Protocol 3.5, formats 2 to 12."""
+
+    host: str = ""
+    status: str | None = None
+    time: str | None = None
+    environment: str | None = None
+    transaction_uuid: str | None = None
+    catalog_uuid: str | None = None
+    configuration_version: int | str | float | None = None
+    report_format: int | None = None
+    puppet_version: str | None = None
+    noop: bool | None = None
+    corrective_change: bool | None = None
+    cached_catalog_status: str | None = None
+    logs: list[LogLine] = []
+    resource_statuses: dict[str, ResourceStatus] = {}
+    metrics: dict[str, Metric] = {}
+    noop_pending: bool | None = None
+    transaction_completed: bool | None = None
+    code_id: str | None = None
+    job_id: str | None = None
+    server_used: str | None = None
+    """The server that the agent chose from its server_list, 6.24 and later."""
+    master_used: str | None = None
+    """The same, 4.6 to 6."""
+
+    @property
+    def times(self) -> dict[str, float]:
+        """Seconds by phase and by resource type, ``total`` among them."""
+        return self._numbers("time")
+
+    @property
+    def counts(self) -> dict[str, float]:
+        """Resources by what became of them; from the statuses where there is no metric (format 2)."""
+        return self._numbers("resources") or {
+            word: sum(bool(getattr(each, word)) for each in self.resource_statuses.values())
+            for word in ("failed", "changed", "skipped", "out_of_sync")
+            if self.resource_statuses
+        }
+
+    def _numbers(self, name: str) -> dict[str, float]:
+        metric = self.metrics.get(name)
+        return metric.numbers if metric else {}
+
+    @property
+    def failed(self) -> list[str]:
+        """The resources that failed."""
+        return [ref for ref, each in self.resource_statuses.items() if each.failed]
+
+    @property
+    def changed(self) -> list[str]:
+        return [ref for ref, each in self.resource_statuses.items() if each.changed]
+
+    @property
+    def outcome(self) -> str | None:
+        """``status``, or for format 2, which has none, what the resources' statuses amount to."""
+        if self.status is not None or not self.resource_statuses:
+            return self.status
+        return "failed" if self.failed else "changed" if self.changed else "unchanged"
+
+    @property
+    def known_format(self) -> bool:
+        return self.report_format is None or self.report_format in FORMATS

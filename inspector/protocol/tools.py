@@ -1,0 +1,79 @@
+"""What tools and monitoring are told (protocol 1.3 to 1.5): typed as far as somebody reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Environment(msgspec.Struct, frozen=True):
+    settings: dict[str, Any] = {}
+
+    @property
+    def modulepath(self) -> list[str]:
+        found = self.settings.get("modulepath")
+        return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+class Environments(msgspec.Struct, frozen=True):
+    environments: dict[str, Environment]
+    search_paths: list[str] = []
+
+
+class ClassParameter(msgspec.Struct, frozen=True):
+    name: str
+    type: str | None = None
+    default_literal: Any = None
+    default_source: str | None = None
+
+
+class PuppetClass(msgspec.Struct, frozen=True):
+    name: str
+    params: list[ClassParameter] = []
+
+
+class ClassFile(msgspec.Struct, frozen=True):
+    path: str
+    classes: list[PuppetClass] = []
+    error: str | None = None
+    """Instead of classes: why the file could not be parsed."""
+
+
+class EnvironmentClasses(msgspec.Struct, frozen=True):
+    name: str
+    files: list[ClassFile] = []
+
+
+class MasterStatus(msgspec.Struct, frozen=True):
+    """``status/any``: of a Ruby master."""
+
+    is_alive: bool
+    version: str | None = None
+
+
+class CertificateStatus(msgspec.Struct, frozen=True):
+    """A certificate or a signing request, as the CA sees it."""
+
+    name: str
+    state: str | None = None
+    """``requested``, ``signed`` or ``revoked``."""
+    fingerprint: str | None = None
+    fingerprints: dict[str, str] = {}
+    dns_alt_names: list[str] | None = None
+    subject_alt_names: list[str] | None = None
+    authorization_extensions: dict[str, Any] | None = None
+    serial_number: int | str | None = None
+    not_before: str | None = None
+    not_after: str | None = None
+
+
+class CertificateStatuses(msgspec.Struct, frozen=True):
+    certificates: list[CertificateStatus]
+
+
+class DesiredState(msgspec.Struct, frozen=True):
+    """What a tool asks the CA to do with a certificate."""
+
+    desired_state: str
+    cert_ttl: int | str | None = None

@@ -1,0 +1,282 @@
+"""What a rule or a view reads of a document: facts, catalogs, reports, tools' answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from inspector.protocol import decode
+from inspector.protocol import documents as d
+from inspector.protocol.facts import FactLimits
+from inspector.protocol.rich import Rich, read
+from tests.protocol.test_decode import JSON, PACK, PSON, YAML, answered, asked
+
+
+def test_facts_are_counted_and_measured_as_an_agent_does() -> None:
+    facts = d.Facts("a", {"os": {"name": "x", "release": {"major": 1}}, "list": [1, 2], "osfamily": "x", "none": None})
+    assert facts.count == 6
+    assert (facts.structured, facts.legacy) == (["os", "list"], ["osfamily"])
+    assert facts.size == len(json.dumps(facts.values, separators=(",", ":")))
+    assert facts.exceeded() == []
+
+
+@pytest.mark.parametrize(
+    ("values", "limits", "told"),
+    [
+        ({str(n): n for n in range(513)}, FactLimits(), "513 top-level facts, more than 512"),
+        ({"a": list(range(10241))}, FactLimits(), "10241 values, more than 10240"),
+        ({"a": list(range(2049))}, FactLimits(values=2048), "2049 values, more than 2048"),
+        ({"a": {"n" * 2600: 1}}, FactLimits(), "a name below 'a' is longer than 2560 bytes"),
+        ({"a": {"b": ["v" * 4097]}}, FactLimits(), "the value of 'a.b.0' is longer than 4096 bytes"),
+        ({"a": ["v" * 4000] * 4300}, FactLimits(), "17212907 bytes, more than 16777216"),
+    ],
+)
+def test_each_limit_of_facts_is_told(values: dict[str, Any], limits: FactLimits, told: str) -> None:
+    assert d.Facts("a", values).exceeded(limits) == [told]
+
+
+META = {"path": "/etc/x", "type": "file", "owner": 0, "group": "root", "mode": 420, "source": "puppet:///m/x",
+        "checksum": {"type": "md5", "value": "{md5}ab"}, "content_uri": "puppet:///modules/m/files/x"}  # fmt: skip
+CATALOG = {
+    "name": "a.b", "version": 7, "code_id": "v1", "catalog_uuid": "u-1", "catalog_format": 2, "environment": "x",
+    "classes": ["settings", "m"], "tags": ["m"],
+    "edges": [{"source": "Class[M]", "target": "File[/x]"}],
+    "metadata": {"/x": META},
+    "recursive_metadata": {"/d": {"puppet:///m/d": [META, META]}},
+    "resources": [
+        {"type": "File", "title": "/x", "tags": ["file"], "file": "/init.pp", "line": 3, "exported": False,
+         "kind": "compilable_type", "parameters": {"source": "puppet:///m/x", "content": "hush",
+                                                   "mode": {"__ptype": "Sensitive", "__pvalue": "0600"}},
+         "sensitive_parameters": ["content"]},
+        {"type": "File", "title": "/d", "parameters": {"source": ["a", "b"], "path": "/d/", "recurse": True}},
+        {"type": "File", "title": "/plain", "parameters": {"source": None}},
+        {"type": "My::Thing", "title": "t[1]", "parameters": {"source": "no file"}},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("media", "body"),
+    [
+        (JSON, json.dumps(CATALOG).encode()),
+        ("application/vnd.puppet.rich+json", json.dumps(CATALOG).encode()),
+        (PSON, json.dumps({"document_type": "Catalog", "data": CATALOG}).encode()),
+        (PACK, msgspec.msgpack.encode(CATALOG)),
+        ("application/vnd.puppet.rich+msgpack", msgspec.msgpack.encode(CATALOG)),
+        (YAML, b"--- " + json.dumps(CATALOG).encode()),
+    ],
+)
+def test_a_catalog_is_the_same_in_every_notation(media: str, body: bytes) -> None:
+    catalog = decode.catalog(answered(media, body))
+    assert isinstance(catalog, d.Catalog)
+    assert (catalog.code_id, catalog.catalog_uuid, catalog.catalog_format, catalog.version) == ("v1", "u-1", 2, 7)
+    assert (catalog.classes, catalog.edges) == (["settings", "m"], [d.Edge("Class[M]", "File[/x]")])
+    assert catalog.static
+    assert not d.Catalog("a").static
+    found = catalog.find("file[/x]")
+    assert found is not None
+    assert (found.ref, found.line, found.kind, found.tags) == ("File[/x]", 3, "compilable_type", ["file"])
+    assert found.sensitive == ["content", "mode"]
+    assert catalog.sensitive == {"File[/x]": ["content", "mode"]}
+    assert found.values == {"source": "puppet:///m/x", "content": Rich("Sensitive", "hush"),
+                            "mode": Rich("Sensitive", "0600")}  # fmt: skip
+    assert catalog.find("My::Thing[t[1]]") is catalog.resources[3]
+    assert [catalog.find(ref) for ref in ("File[/y]", "File", "", "File[/x")] == [None] * 4
+    file, tree = catalog.files
+    assert (file.ref, file.path, file.sources) == ("File[/x]", "/x", ["puppet:///m/x"])
+    assert [each.content_uri for each in file.metadata] == ["puppet:///modules/m/files/x"]
+    assert (file.metadata[0].owner, file.metadata[0].group) == (0, "root")
+    assert (tree.path, tree.sources, len(tree.metadata)) == ("/d/", ["a", "b"], 2)
+
+
+def test_a_catalog_in_dot_is_text() -> None:
+    assert decode.catalog(answered("text/dot", b"digraph x {}")) == d.Text("digraph x {}")
+
+
+RICH: list[tuple[Any, Any, str]] = [
+    ({"__ptype": "Sensitive", "__pvalue": {"a": [1]}}, Rich("Sensitive", {"a": [1]}), "Sensitive [value redacted]"),
+    ({"__ptype": "Binary", "__pvalue": "AAH/"}, Rich("Binary", b"\x00\x01\xff"), "Binary(3 bytes)"),
+    ({"__ptype": "Binary", "__pvalue": "no base64"}, Rich("Binary", "no base64"), "Binary(no base64)"),
+    ({"__ptype": "Timestamp", "__pvalue": "2026-11-21T08:00:00.000000000 UTC"},
+     Rich("Timestamp", "2026-11-21T08:00:00.000000000 UTC"), "Timestamp(2026-11-21T08:00:00.000000000 UTC)"),
+    ({"__ptype": "Timespan", "__pvalue": "0-01:00:00.0"}, Rich("Timespan", "0-01:00:00.0"), "Timespan(0-01:00:00.0)"),
+    ({"__ptype": "SemVer", "__pvalue": "1.2.3"}, Rich("SemVer", "1.2.3"), "SemVer(1.2.3)"),
+    ({"__ptype": "Regexp", "__pvalue": "^a"}, Rich("Regexp", "^a"), "Regexp(^a)"),
+    ({"__ptype": "URI", "__pvalue": "http://x"}, Rich("URI", "http://x"), "URI(http://x)"),
+    ({"__ptype": "Symbol", "__pvalue": "undef"}, Rich("Symbol", "undef"), "Symbol(undef)"),
+    ({"__ptype": "LocalRef", "__pvalue": "$[0]"}, Rich("LocalRef", "$[0]"), "LocalRef($[0])"),
+    ({"__ptype": "Default"}, Rich("Default"), "default"),
+    ({"__ptype": "Deferred", "name": "upcase", "arguments": ["abc", {"__ptype": "Default"}]},
+     Rich("Deferred", {"name": "upcase", "arguments": ["abc", Rich("Default")]}), "Deferred(upcase(abc, default))"),
+    ({"__ptype": "Hash", "__pvalue": [1, "a", {"__ptype": "Default"}, 2]},
+     Rich("Hash", [[1, "a"], [Rich("Default"), 2]]), "Hash([[1, 'a'], [Rich(type='Default', value=None), 2]])"),
+    ({"__ptype": "Hash", "__pvalue": [[1, "a"]]}, Rich("Hash", [[1, "a"]]), "Hash([[1, 'a']])"),
+    ({"__ptype": "Hash", "__pvalue": [1]}, Rich("Hash", [[1]]), "Hash([[1]])"),
+    ({"__ptype": "Pcore::IntegerType", "from": 1}, Rich("Pcore::IntegerType", {"from": 1}),
+     "Pcore::IntegerType({'from': 1})"),
+    ({"__ptype": {"__ptype": "Pcore::ObjectType", "name": "My::Type"}, "x": 1}, Rich("My::Type", {"x": 1}),
+     "My::Type({'x': 1})"),
+    ({"__ptype": 7, "__pvalue": 1}, Rich("7", 1), "7(1)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sent", "found", "shown"), RICH, ids=[str(row[1].type) for row in RICH])
+def test_rich_data_becomes_something_to_show(sent: Any, found: Rich, shown: str) -> None:
+    packed = decode.anything(answered("application/vnd.puppet.rich+msgpack", msgspec.msgpack.encode({"p": [sent]})))
+    plain = decode.anything(answered("application/vnd.puppet.rich+json", json.dumps({"p": [sent]}).encode()))
+    assert isinstance(plain, d.Data)
+    assert packed == plain
+    assert read(plain.value) == {"p": [found]}
+    assert str(found) == shown
+    assert found.sensitive is (found.type == "Sensitive")
+
+
+REPORT = {
+    "host": "a.b", "status": "changed", "report_format": 12, "noop": False, "noop_pending": True,
+    "corrective_change": True, "cached_catalog_status": "on_failure", "transaction_completed": True,
+    "server_used": "m:8140", "job_id": "7", "code_id": "v1", "catalog_uuid": "u", "puppet_version": "8.10.0",
+    "logs": [{"level": "err", "message": "boom", "source": "Puppet", "time": "t", "file": "/x.pp", "line": 3,
+              "tags": ["err"]}],
+    "metrics": {
+        "time": {"name": "time", "label": "Time", "values": [["file", "File", 0.5], ["total", "Total", 2],
+                                                             ["bad", "Bad", None], ["short"]]},
+        "resources": {"name": "resources", "label": "Resources", "values": [["failed", "Failed", 1]]},
+    },
+    "resource_statuses": {
+        "File[/x]": {"title": "/x", "resource_type": "File", "failed": False, "changed": True, "evaluation_time": 0.25,
+                     "change_count": 1, "corrective_change": True, "containment_path": ["Stage[main]"],
+                     "events": [{"property": "content", "previous_value": "{md5}a", "desired_value": ["b"],
+                                 "status": "success", "message": "m", "name": "content_changed", "time": "t",
+                                 "redacted": False, "corrective_change": True, "audited": False}]},
+        "Exec[e]": {"title": "e", "failed": True, "failed_to_restart": True, "skipped": False},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("media", "body"),
+    [
+        (JSON, json.dumps(REPORT).encode()),
+        (PSON, json.dumps(REPORT).encode()),
+        (PSON, json.dumps({"document_type": "Report", "data": REPORT}).encode()),
+        (PACK, msgspec.msgpack.encode(REPORT)),
+        (YAML, b"--- !ruby/object:Puppet::Transaction::Report " + json.dumps(REPORT).encode()),
+    ],
+)
+def test_a_report_is_the_same_in_every_notation(media: str, body: bytes) -> None:
+    report = decode.report(asked(media, body))
+    assert isinstance(report, d.Report)
+    assert (report.outcome, report.noop, report.noop_pending, report.corrective_change) == (
+        "changed",
+        False,
+        True,
+        True,
+    )
+    assert (report.cached_catalog_status, report.transaction_completed) == ("on_failure", True)
+    assert (report.server_used, report.job_id, report.code_id, report.catalog_uuid) == ("m:8140", "7", "v1", "u")
+    assert report.logs == [d.LogLine("err", "boom", "Puppet", "t", "/x.pp", 3)]
+    assert report.times == {"file": 0.5, "total": 2}
+    assert report.counts == {"failed": 1}
+    assert (report.failed, report.changed) == (["Exec[e]"], ["File[/x]"])
+    status = report.resource_statuses["File[/x]"]
+    assert (status.resource_type, status.evaluation_time, status.change_count) == ("File", 0.25, 1)
+    assert status.events is not None
+    (event,) = status.events
+    assert (event.property, event.status, event.name) == ("content", "success", "content_changed")
+    assert (event.previous_value, event.desired_value, event.corrective_change) == ("{md5}a", ["b"], True)
+
+
+@pytest.mark.parametrize("number", range(2, 13))
+def test_every_format_of_report_is_known(number: int) -> None:
+    report = decode.report(asked(JSON, json.dumps({"host": "a", "report_format": number}).encode()))
+    assert isinstance(report, d.Report)
+    assert report.known_format
+    assert not d.Report(report_format=13).known_format
+
+
+def test_a_report_of_format_2_has_no_status_of_its_own() -> None:
+    body = (
+        b"--- !ruby/object:Puppet::Transaction::Report\nhost: a\nreport_format: 2\nresource_statuses:\n"
+        b"  File[/x]: !ruby/object:Puppet::Resource::Status {changed: true, skipped: false}\n"
+        b"  File[/y]: !ruby/object:Puppet::Resource::Status {failed: %s}\n"
+    )
+    for failed, outcome in ((b"true", "failed"), (b"false", "changed")):
+        report = decode.report(asked(YAML, body % failed))
+        assert isinstance(report, d.Report)
+        assert (report.status, report.outcome) == (None, outcome)
+        assert report.counts == {"failed": failed == b"true", "changed": 1, "skipped": 0, "out_of_sync": 0}
+    assert d.Report().outcome is None
+
+
+def test_yaml_of_ruby_becomes_plain_values() -> None:
+    body = b"""--- !ruby/object:Puppet::Transaction::Report
+host: !ruby/string:Puppet::Parser::Name
+  str: a.b
+status: :changed
+environment: !binary eMO8
+puppet_version: "3.8.7"
+logs:
+  - !ruby/object:Puppet::Util::Log
+    level: :warning
+    message: !binary |
+      Y2Fm6Q==
+    tags: !ruby/object:Puppet::Util::TagSet
+      hash:
+        notice: true
+    ? !ruby/sym time
+    : 2026-11-21 08:25:37.123456789 +00:00
+resource_statuses:
+  a: &base {failed: false, evaluation_time: 1.5e-05}
+  b:
+    <<: *base
+    changed: yes
+  c: {<<: [{failed: true}, {failed: false, skipped: true}], line: ~}
+"""
+    assert decode.report(asked(YAML, body)) == d.Report(
+        "a.b", "changed", environment="x\xfc", puppet_version="3.8.7",
+        logs=[d.LogLine("warning", "caf\xe9", time="2026-11-21 08:25:37.123456789 +00:00")],
+        resource_statuses={
+            "a": d.ResourceStatus(failed=False, evaluation_time=1.5e-05),
+            "b": d.ResourceStatus(failed=False, evaluation_time=1.5e-05, changed=True),
+            "c": d.ResourceStatus(failed=True, skipped=True),
+        },
+    )  # fmt: skip
+    found = decode.anything(answered(YAML, b"--- {t: !ruby/set {hash: {a: true}}, n: [0x1F, 010, 1:30, .inf, no]}"))
+    assert found == d.Data({"t": ["a"], "n": [31, 8, 90, float("inf"), False]})
+
+
+def test_ignore_parameters_of_2_7_are_yaml() -> None:
+    assert decode.parameter('---\n  - ".svn"\n  - CVS\n') == [".svn", "CVS"]
+    assert decode.parameter(".svn") == ".svn"
+    assert decode.parameter("--- [") == "--- ["
+
+
+def test_what_tools_are_told_is_typed() -> None:
+    def told(decoder: decode.Decoder, value: Any) -> d.Document:
+        return decoder(answered(JSON, json.dumps(value).encode()))
+
+    settings = {"modulepath": ["/m"], "manifest": "/x"}
+    found = told(decode.environments, {"search_paths": ["/e"], "environments": {"x": {"settings": settings}}})
+    assert isinstance(found, d.Environments)
+    assert (found.search_paths, found.environments["x"].modulepath) == (["/e"], ["/m"])
+    classes = {"name": "x", "files": [{"path": "/i.pp", "classes": [{"name": "c", "params": [
+        {"name": "p", "type": "String", "default_literal": "d", "default_source": "'d'"}]}]},
+        {"path": "/j.pp", "error": "Syntax error"}]}  # fmt: skip
+    found = told(decode.environment_classes, classes)
+    assert isinstance(found, d.EnvironmentClasses)
+    assert (found.files[0].classes[0].params[0].type, found.files[1].error) == ("String", "Syntax error")
+    assert told(decode.master_status, {"is_alive": True, "version": "6.0"}) == d.MasterStatus(True, "6.0")
+    status = {"name": "a", "state": "signed", "fingerprint": "AA", "fingerprints": {"SHA256": "AA"},
+              "dns_alt_names": [], "serial_number": 7, "authorization_extensions": {"pp_cli_auth": "true"}}  # fmt: skip
+    found = told(decode.certificate_status, status)
+    assert isinstance(found, d.CertificateStatus)
+    assert (found.name, found.state, found.authorization_extensions) == ("a", "signed", {"pp_cli_auth": "true"})
+    assert told(decode.certificate_statuses, [status]) == d.CertificateStatuses([found])
+    assert told(decode.desired_state, {"desired_state": "signed"}) == d.DesiredState("signed")
+    assert decode.certificate_status(answered("", b"", status=204)) == d.Nothing()
+    assert decode.certificate_status(answered("text/plain", b"done")) == d.Text("done")
+    for document in (found, d.MasterStatus(True)):
+        assert msgspec.json.encode(d.plain(document))

@@ -1,0 +1,136 @@
+"""Bodies of real agents and masters, where the recordings are at hand: all are read but what is really broken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.model import Exchange
+from inspector.protocol import decode, endpoints
+from inspector.protocol import documents as d
+from inspector.protocol.bodies import content_type
+from inspector.protocol.files import Verdict, check
+from inspector.store import Capture
+from inspector.transfer import import_flows
+from tests.protocol.touching import touch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RECORDINGS = Path(__file__).parents[3] / "shared" / "recordings"
+
+pytestmark = pytest.mark.skipif(not RECORDINGS.is_dir(), reason=f"there are no recordings at {RECORDINGS}")
+
+BROKEN = Counter({"facts: Object missing required field `name`": 2, "no CERTIFICATE REQUEST in PEM form": 1})
+"""What curl sent on purpose in 19-curl-no-cert-and-foreign-node."""
+
+
+@pytest.fixture(scope="module")
+def exchanges(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Exchange, endpoints.Match]]:
+    return list(_read(tmp_path_factory.mktemp("recordings")))
+
+
+def _read(folder: Path) -> Iterator[tuple[str, Exchange, endpoints.Match]]:
+    for number, flows in enumerate(sorted(RECORDINGS.rglob("*.mitm"))):
+        path = folder / f"{number}.sqlite"
+        import_flows([flows], path)
+        with Capture.open(path) as capture:
+            for record in capture.records():
+                if isinstance(record, Exchange):
+                    match = endpoints.match(record.request.method, record.request.target)
+                    if match is not None:
+                        yield str(flows.parent.relative_to(RECORDINGS)), record, match
+
+
+type Exchanges = list[tuple[str, Exchange, endpoints.Match]]
+
+
+def test_nothing_real_is_undecodable(exchanges: Exchanges) -> None:
+    broken: Counter[str] = Counter()
+    for where, exchange, match in exchanges:
+        documents = [match.endpoint.request(exchange.request)]
+        if exchange.response is not None:
+            documents.append(decode.answer(match.endpoint.response, exchange.request, exchange.response))
+        for document in documents:
+            touch(document)
+            told = document.facts if isinstance(document, d.CatalogRequest) else document
+            if isinstance(told, d.Undecodable):
+                assert "19-curl" in where
+                broken[told.reason] += 1
+    assert broken == BROKEN
+
+
+def test_every_real_report_has_what_views_read(exchanges: Exchanges) -> None:
+    formats = set()
+    for _, exchange, match in exchanges:
+        if match.endpoint.name == "report" and exchange.response and exchange.response.status != 403:
+            report = match.endpoint.request(exchange.request)
+            assert isinstance(report, d.Report)
+            if "curl" in (exchange.request.header("user-agent") or ""):
+                continue
+            assert report.known_format
+            assert report.outcome in ("changed", "unchanged", "failed")
+            assert report.logs
+            assert all(line.time and line.level and line.level[0].isalpha() for line in report.logs)
+            if report.resource_statuses:
+                assert report.counts["total"] > 0
+                assert report.times["total"] > 0
+            formats.add((report.report_format, content_type(exchange.request)))
+    assert {number for number, _ in formats} >= {3, 4, 6, 10, 11, 12}
+    assert {media for _, media in formats} >= {"text/yaml", "text/pson", "application/json", "application/x-msgpack"}
+
+
+def test_every_real_catalog_is_whole(exchanges: Exchanges) -> None:
+    static = sensitive = files = 0
+    for _, exchange, match in exchanges:
+        if match.endpoint.name == "catalog" and exchange.response and exchange.response.status == 200:
+            catalog = match.endpoint.response(exchange.response)
+            assert isinstance(catalog, d.Catalog)
+            if catalog.resources:
+                assert catalog.classes
+                assert catalog.edges
+                assert all(edge.source and edge.target for edge in catalog.edges)
+            static += catalog.static
+            sensitive += len(catalog.sensitive)
+            files += len(list(catalog.files))
+    assert static > 0
+    assert sensitive > 0
+    assert files > 100
+
+
+def test_real_content_has_the_checksum_of_its_metadata(exchanges: Exchanges) -> None:
+    """Within one recording, of plugins and files that did not change meanwhile."""
+    verdicts: Counter[Verdict] = Counter()
+    known: dict[tuple[str, str], set[d.Checksum]] = {}
+    for where, exchange, match in exchanges:
+        response, key = exchange.response, match.key or ""
+        if response is None or response.status != 200:
+            continue
+        found = match.endpoint.response(response)
+        listed = found.files if isinstance(found, d.FileMetadatas) else [found]
+        for each in listed:
+            if isinstance(each, d.FileMetadata) and each.checksum is not None:
+                path = key if each.relative_path in (None, ".") else f"{key}/{each.relative_path}"
+                known.setdefault((where, path), set()).add(each.checksum)
+        if match.endpoint.name in ("plugin_file", "file_content") and (where, key) in known:
+            content = decode.content(response)
+            assert content is not None
+            checked = {check(content, each) for each in known[where, key]}
+            verdicts[Verdict.RIGHT if Verdict.RIGHT in checked else checked.pop()] += 1
+    assert verdicts[Verdict.RIGHT] > 400
+    assert verdicts[Verdict.WRONG] == 0
+
+
+def test_real_buckets_get_what_their_url_says(exchanges: Exchanges) -> None:
+    verdicts = Counter(
+        found.verdict
+        for _, exchange, match in exchanges
+        if match.endpoint.name == "file_bucket_file" and exchange.request.method == "PUT"
+        for found in [decode.bucket(exchange.request)]
+        if isinstance(found, d.BucketFile)
+    )
+    assert verdicts[Verdict.RIGHT] >= 15
+    assert set(verdicts) == {Verdict.RIGHT}

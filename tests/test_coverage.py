@@ -1,0 +1,54 @@
+"""docs/coverage.md says what the tests and the recordings show, and leaves no endpoint out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.protocol.documents import Undecodable
+from inspector.protocol.endpoints import ENDPOINTS
+from tests.coverage_table import KNOWN, PAGE, REAL, Real, Row, all_captures, dump, load, made, page, recorded
+from tests.recorded import ABSENT, RECORDINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
+def test_what_is_real_is_what_the_recordings_hold(golden: Callable[[Path, str], None]) -> None:
+    golden(REAL, dump(recorded(all_captures())))
+
+
+def test_the_page_is_current(golden: Callable[[Path, str], None]) -> None:
+    golden(PAGE, page(load(REAL.read_text())))
+
+
+def test_no_endpoint_is_missing() -> None:
+    written = PAGE.read_text()
+    assert [each.name for each in ENDPOINTS if f"\n| {each.name} |" not in written] == []
+
+
+def test_only_garbage_is_not_read() -> None:
+    """A real body that can't be read is a defect, unless it was sent to see what becomes of it."""
+    unread = {row for rows in load(REAL.read_text()).values() for row, real in rows.items() if real.undecodable}
+    # curl's, in 19-curl-no-cert-and-foreign-node
+    assert unread == {Row("certificate_request", "asked", "PEM")}
+
+
+def test_a_document_is_the_same_in_every_format() -> None:
+    documents: dict[str, list[object]] = {}
+    formats: dict[str, set[str]] = {}
+    for name, form, decoder, message in made():
+        documents.setdefault(name, []).append(decoder(message))
+        formats.setdefault(name, set()).add(form)
+    for name, each in documents.items():
+        assert not isinstance(each[0], Undecodable)
+        assert [other for other in each if other != each[0]] == [], name
+        assert formats[name] == set(KNOWN[name])
+
+
+def test_what_is_kept_comes_back() -> None:
+    real = {"7.23.0": {Row("node", "answered", "JSON"): Real(2, 1)}}
+    assert load(dump(real)) == real
