@@ -430,6 +430,8 @@ class Placed:
 def _brief(report: d.Report) -> d.Report:
     """A report without what is large and in the capture anyway: a run is kept for ever."""
     grave = [line for line in report.logs if line.level.lstrip(":") in ("err", "crit", "alert", "emerg")]
+    # What a resource says is why it failed; facts and the agent's own files grumble before it.
+    grave.sort(key=lambda line: not (line.source or "").startswith("/Stage["))
     return msgspec.structs.replace(report, logs=grave[:1], resource_statuses={}, metrics={})
 
 

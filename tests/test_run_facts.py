@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector import present
 from inspector.analyzer import Analyzer
 from inspector.model import Exchange, Handshake
 from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
@@ -136,3 +138,22 @@ def test_a_node_that_enrols_anew_is_no_error() -> None:
         analyzer.feed(record)
     told = {(each.rule, str(each.severity)) for run in analyzer.finish() for each in run.findings}
     assert told == {("B01", "warning"), ("B20", "notice")}
+
+
+def test_the_reason_is_what_a_resource_said() -> None:
+    asked, told = talk(catalog(), report(told="failed"))
+    assert isinstance(told, Exchange)
+    document = json.loads(told.request.body) | {
+        "logs": [
+            {"level": "err", "message": "Permission denied - /proc/1/environ", "source": "Facter"},
+            {
+                "level": "err",
+                "message": "Could not evaluate\n  backtrace",
+                "source": "/Stage[main]/Demo/File[/x]/ensure",
+            },
+        ]
+    }
+    request = dataclasses.replace(told.request, body=json.dumps(document).encode())
+    assert present.why(only([asked, dataclasses.replace(told, request=request)])) == (
+        "the report says failed: Could not evaluate"
+    )
