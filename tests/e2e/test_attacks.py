@@ -73,8 +73,10 @@ def test_a_console_that_nobody_reads_stops_nobody(lab: Lab, capture: Path, tmp_p
                 answer = b""
                 while b'"environment"' not in answer and b"\r\n0\r\n\r\n" not in answer:
                     answer += connection.recv(65536)
-        time.sleep(2)
         with Capture.open(capture) as opened:
+            until = time.monotonic() + 60
+            while opened.last < 800 and time.monotonic() < until:
+                time.sleep(0.2)
             assert opened.last == 800
         proxy.terminate()
         assert proxy.wait(20) == 0
