@@ -6,6 +6,7 @@ endpoint. Content-Encoding is taken off first, within bounds; then Content-Type 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Callable
@@ -158,6 +159,16 @@ def _typed(kind: type[Any], wrap: Callable[[Any], Document] | None = None) -> De
     return _decoder(read)
 
 
+def _read_submitted(_message: Message, body: bytes) -> Document:
+    """What a CA says to a signing request: nothing (4 and later), or what it made of it (2.7 and 3.x)."""
+    if not body:
+        return Nothing()
+    for read in (lambda: Certificates(x509.read_certificates(body)), lambda: x509.read_csr(body)):
+        with contextlib.suppress(x509.Malformed):
+            return read()
+    return Text(body.decode("utf-8", "replace"))
+
+
 def _or_nothing(kind: type[Any], wrap: Callable[[Any], Document] | None = None) -> Decoder:
     """A tool's endpoint: without a body where there is nothing to say; text where a master says text."""
 
@@ -242,6 +253,7 @@ opaque: Decoder = _decoder(_read_opaque)
 text: Decoder = _decoder(_read_text)
 anything: Decoder = _decoder(_read_anything)
 certificates: Decoder = _decoder(lambda _message, body: Certificates(x509.read_certificates(body)))
+submitted: Decoder = _decoder(_read_submitted)
 csr: Decoder = _decoder(lambda _message, body: x509.read_csr(body))
 crls: Decoder = _decoder(lambda _message, body: RevocationLists(x509.read_crls(body)))
 node: Decoder = _typed(Node)

@@ -86,7 +86,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              response=decode.certificates, needed=True),
     Endpoint("certificate_request", _CERT, "ca", _PUT, "certificate_request/(?P<name>[^/]+)",
              "submit a certificate signing request", "every agent without a certificate; 6.4 and later with each poll",
-             _ANY, "L4, C4", request=decode.csr, needed=True),
+             _ANY, "L4, C4", request=decode.csr, response=decode.submitted, needed=True),
     Endpoint("certificate_request_lookup", _CERT, "ca", _GET, "certificate_request/(?P<name>[^/]+)",
              "look for a signing request that waits already", "agents of 2.7 to 6.3", _ANY, "L3, C3",
              response=decode.csr),

@@ -221,3 +221,13 @@ def test_single_escaped_facts_may_hold_a_percent_sign() -> None:
     found = decode.catalog_request(asked(FORM, form(quote_plus('{"name":"a%20b"}'), "application/json")))
     assert isinstance(found, d.CatalogRequest)
     assert found.facts == d.Facts("a%20b")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [(b"", "Nothing"), (pki.pem(pki.make_ca("CA").certificate), "Certificates"), (b"--- \n...\n", "Text")],
+)
+def test_what_a_ca_says_to_a_signing_request(body: bytes, kind: str) -> None:
+    """4 and later say nothing; a 3.8 master that signs at once answers with the certificate."""
+    response = Response(headers=(("Content-Type", "text/plain"),), body=body, status=200)
+    assert type(decode.submitted(response)).__name__ == kind
