@@ -7,10 +7,11 @@ proxy's event loop nor the recorder. Lines that nobody took in time are dropped 
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
-import sys
 import threading
 
+STDOUT = 1
 WAITING = 10_000
 """Lines that wait for a slow reader before further ones are dropped."""
 
@@ -42,6 +43,9 @@ class Console:
 
     def _run(self) -> None:
         while (line := self._lines.get()) is not None:
-            with contextlib.suppress(OSError, ValueError):
-                sys.stdout.write(line + "\n")
-                sys.stdout.flush()
+            rest = f"{line}\n".encode(errors="replace")
+            with contextlib.suppress(OSError):
+                while rest:
+                    # Not through sys.stdout: a thread that is stuck in it holds its lock, for which Python
+                    # waits when it ends, and then aborts.
+                    rest = rest[os.write(STDOUT, rest) :]
