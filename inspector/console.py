@@ -7,8 +7,10 @@ proxy's event loop nor the recorder. Lines that nobody took in time are dropped 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import queue
+import sys
 import threading
 
 STDOUT = 1
@@ -22,6 +24,9 @@ class Console:
     def __init__(self) -> None:
         self._lines: queue.Queue[str | None] = queue.Queue(WAITING)
         self._dropped = 0
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # mitmproxy's own lines go through it; held back, they would come after ours, or never.
+            sys.stdout.reconfigure(line_buffering=True)
         self._thread = threading.Thread(target=self._run, name="console", daemon=True)
         self._thread.start()
 
@@ -40,6 +45,9 @@ class Console:
         with contextlib.suppress(queue.Full):
             self._lines.put_nowait(None)
         self._thread.join(timeout)
+        if self._thread.is_alive():
+            # Nobody reads: Python would wait for ever to write what it still holds.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
 
     def _run(self) -> None:
         while (line := self._lines.get()) is not None:

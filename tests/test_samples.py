@@ -19,11 +19,12 @@ import zstandard
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SAMPLES = Path(__file__).resolve().parent.parent / "captures/samples"
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "captures/samples"
 NAMES = ("first-run", "bootstrap-waiting", "out-of-sync", "compile-error", "mismatched-key", "revoked")
 LIMIT = 150_000
 
-PLACES = (b"/work", b"/tmp/", b"/root", b"/home/", b"pyenv", b"/usr/local", b"/sbin:", b"puppet-inspector-")
+PLACES = (str(ROOT).encode(), b"/tmp/", b"/root", b"/home/", b"pyenv", b"/usr/local", b"/sbin:", b"puppet-inspector-")
 ADDRESS = re.compile(rb"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|(?<![\w:])(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}")
 MAC = re.compile(rb"(?<![\w:])(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}(?![\w:])|(?<![\w:])fe80::")
 KERNEL = re.compile(rb"(?<![\d.])\d+\.\d+\.\d+-\d+-\w+")
@@ -108,7 +109,7 @@ def test_no_other_samples() -> None:
 
 
 PLANTED = (
-    "path: /work/x",
+    f"path: {ROOT}/x",
     "ran in /tmp/abc",
     '"ip":"10.1.2.3"',
     "/usr/bin:/sbin:/bin",
