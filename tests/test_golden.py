@@ -5,6 +5,7 @@ Every file was compared with what the recording's README says of it. ``pytest --
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,7 +67,9 @@ def _kind(document: Document | None) -> str:
 
 
 def text_of(path: Path) -> str:
-    return "".join(f"{line.rstrip()}\n" for line in told(records_of(path)))
+    text = "".join(f"{line.rstrip()}\n" for line in told(records_of(path)))
+    # Where the recording machine kept its files is nobody's business; the file's name stays.
+    return re.sub(r"/srv/[^\s|:`']*/|(?<=…)[^\s|/]*test/root/", "/…/", text)
 
 
 def golden_of(path: Path) -> Path:
