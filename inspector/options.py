@@ -27,7 +27,7 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ("puppet_master", "The master, HOST[:PORT]. Default: server and serverport (or server_list) of puppet.conf."),
     (
         "puppet_master_name",
-        "The name that the master's certificate must carry, also sent as SNI. Default: puppet_master's host.",
+        "The name that the master's certificate must carry, and the only SNI ever sent. Default: puppet_master's host.",
     ),
     (
         "puppet_listen",
