@@ -88,7 +88,6 @@ class Bundle[T]:
     """None if the body could not be read."""
     refresh: bool
     """Asked for with If-Modified-Since: the agent has one already."""
-    client_certificate: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,14 +319,13 @@ class Run:
             self.denied.append(brief)
         asked, answered = placed.request, placed.response
         refresh = exchange.request.header("if-modified-since") is not None
-        authenticated = bool(exchange.agent.peer_chain)
         match name:
             case "ca":
                 bundle = answered.certificates if isinstance(answered, d.Certificates) else None
-                self.cas.append(Bundle(exchange.seq, exchange.time, status, bundle, refresh, authenticated))
+                self.cas.append(Bundle(exchange.seq, exchange.time, status, bundle, refresh))
             case "crl":
                 lists = answered.crls if isinstance(answered, d.RevocationLists) else None
-                self.crls.append(Bundle(exchange.seq, exchange.time, status, lists, refresh, authenticated))
+                self.crls.append(Bundle(exchange.seq, exchange.time, status, lists, refresh))
             case "certificate_request":
                 key = asked.key if isinstance(asked, d.CertificateRequest) else None
                 text = answered.message if isinstance(answered, d.ErrorDocument) else ""

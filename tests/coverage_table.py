@@ -18,7 +18,7 @@ from inspector.analyzer import Analyzer
 from inspector.model import Exchange, Message, Request, Response
 from inspector.protocol import decode
 from inspector.protocol import documents as d
-from inspector.protocol.endpoints import ENDPOINTS, endpoint_named
+from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
 from tests.protocol.test_decode import TABLE
 from tests.recorded import HERE, RECORDINGS, SAMPLES, records_of
@@ -232,7 +232,7 @@ def _made() -> set[Row]:
         for talk in (*rule.good(), *rule.bad()):
             for _, (name, side, form), read in _seen(talk):
                 if read and side != "refused":
-                    row = endpoint_named(name)
+                    row = next(endpoint for endpoint in ENDPOINTS if endpoint.name == name)
                     bodies.add((row.request if side == "asked" else row.response, form))
     rows = set()
     for endpoint in ENDPOINTS:

@@ -260,11 +260,3 @@ def match(method: str, target: str) -> Match | None:
 
 def _first(parameters: tuple[tuple[str, str], ...], name: str) -> str | None:
     return next((value for key, value in parameters if key == name), None)
-
-
-def endpoint_named(name: str) -> Endpoint:
-    """The first row of that name. Raises KeyError."""
-    for endpoint in ENDPOINTS:
-        if endpoint.name == name:
-            return endpoint
-    raise KeyError(name)
