@@ -82,23 +82,29 @@ def test_an_existing_capture_is_continued(path: Path) -> None:
     assert sum(line.startswith("==") for line in lines) == 1
 
 
-def test_what_can_not_be_written_is_kept_and_the_gap_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flush, broken = Capture.flush, threading.Event()
-    broken.set()
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """While it is set, nothing can be written."""
+    flush, full = Capture.flush, threading.Event()
+    full.set()
 
     def failing(self: Capture) -> None:
-        if broken.is_set():
+        if full.is_set():
             raise sqlite3.OperationalError("database or disk is full")
         flush(self)
 
     monkeypatch.setattr(Capture, "flush", failing)
     monkeypatch.setattr(module, "RETRY", 0.05)
+    return full
+
+
+def test_what_can_not_be_written_is_kept_and_the_gap_told(path: Path, full_disk: threading.Event) -> None:
     lines: list[str] = []
     recorder = Recorder(path, lines.append)
     recorder.start()
     recorder.put(talk(catalog())[0])
     time.sleep(0.6)
-    broken.clear()
+    full_disk.clear()
     time.sleep(0.6)
     recorder.finish()
     exchange, gap = kept(path)
@@ -109,17 +115,9 @@ def test_what_can_not_be_written_is_kept_and_the_gap_told(path: Path, monkeypatc
     assert sum("can't be written" in line for line in lines) == 1
 
 
-def test_memory_is_bounded_and_what_is_lost_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flush, broken = Capture.flush, threading.Event()
-    broken.set()
-
-    def failing(self: Capture) -> None:
-        if broken.is_set():
-            raise sqlite3.OperationalError("database or disk is full")
-        flush(self)
-
-    monkeypatch.setattr(Capture, "flush", failing)
-    monkeypatch.setattr(module, "RETRY", 0.05)
+def test_memory_is_bounded_and_what_is_lost_is_counted(
+    path: Path, full_disk: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MEMORY", 3000)
     recorder = Recorder(path, lambda _line: None)
     recorder.start()
@@ -129,7 +127,7 @@ def test_memory_is_bounded_and_what_is_lost_is_counted(path: Path, monkeypatch: 
     for record in records[1:]:
         recorder.put(record)
     time.sleep(0.5)
-    broken.clear()
+    full_disk.clear()
     time.sleep(0.5)
     recorder.finish()
     written = kept(path)
