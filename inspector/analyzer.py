@@ -12,20 +12,27 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inspector.ledger import Ledger
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
-from inspector.rules import Case, Ledger, On, all_rules
+from inspector.rules import Case, On, all_rules
 from inspector.runs import Placed, Run
 from inspector.segmenter import Segmenter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from inspector.model import Message, Record
+    from inspector.model import Leg, Message, Record
     from inspector.protocol.endpoints import Match
-    from inspector.rules import Rule
+    from inspector.rules import Ignore, Rule
 
+PROOFS = 100
+"""Records that a finding names as its proof; of more, the first and the last."""
+UNREAD = 2**20
+"""Bytes from which on a body that the master refused (401, 403) is not read."""
+FINDINGS = 20
+"""Different findings of one rule that a run keeps."""
 KEPT = 4096
 """Agents whose certificates are kept decoded."""
 _USER_AGENT = re.compile(r"Puppet/([0-9]+(?:\.[0-9]+)+)")
@@ -41,8 +48,13 @@ class Step:
     request: d.Document | None = None
     response: d.Document | None = None
     certname: str | None = None
+    client: d.Certificate | None = None
+    """The certificate that the agent presented."""
     run: Run | None = None
+    over: list[Run] = field(default_factory=list)
+    """The runs that this record showed to be over."""
     findings: list[Finding] = field(default_factory=list)
+    """What this record showed; what only a whole run shows is with the run."""
     trouble: list[str] = field(default_factory=list)
     """Mistakes of our own while understanding it."""
 
@@ -54,24 +66,26 @@ class Step:
 class Analyzer:
     """Understands a sequence of records, one at a time."""
 
-    def __init__(self, rules: Iterable[Rule] | None = None) -> None:
+    def __init__(self, rules: Iterable[Rule] | None = None, ignores: Iterable[Ignore] = ()) -> None:
+        """Ask all rules, or these; drop the findings that ``ignores`` cover."""
         chosen = tuple(all_rules() if rules is None else rules)
+        self._ignores = tuple(ignores)
         self._rules = {on: tuple(rule for rule in chosen if rule.on is on) for on in On}
+        self._rules_at: dict[str, tuple[Rule, ...]] = {}
+        self._over: dict[int, Run] = {}
         self._segmenter = Segmenter()
         self._ledger = Ledger()
         self._chains: dict[bytes, d.Certificate | None] = {}
 
     @property
     def runs(self) -> list[Run]:
-        """The runs so far, in the order in which they began; a run's number is its place, from 1."""
-        return [run for run in self._segmenter.runs if run.real]
+        """The runs so far that nobody told it to forget, in the order in which they began."""
+        known = [*self._over.values(), *self._segmenter.open]
+        return sorted((run for run in known if run.number is not None), key=lambda run: run.number or 0)
 
-    def number(self, run: Run | None) -> int | None:
-        """A run's number as the command line and the JSON show it."""
-        for number, each in enumerate(self.runs, 1):
-            if run is not None and each.seqs is run.seqs:  # one that was absorbed shares its run's
-                return number
-        return None
+    def forget(self, run: Run) -> None:
+        """Drop a run that is over: a proxy that runs for months must not remember all of them."""
+        self._over.pop(run.place, None)
 
     def feed(self, record: Record) -> Step:
         """Understand the next record."""
@@ -81,27 +95,41 @@ class Analyzer:
         self._place(step)
         self._ask(On.EXCHANGE if isinstance(record, Exchange) else On.HANDSHAKE, step, step.run)
         if step.run is not None:
+            self._ledger.remember(step.run, step)
             while self._segmenter.over:
                 over = self._segmenter.over.pop(0)
-                found = self.judge(over, keep=True, trouble=step.trouble)
-                step.findings += found if over is step.run else []
-            self._ledger.remember(step.run, step)
+                self._end(over, step.trouble)
+                step.over.append(over)
         return step
 
     def finish(self) -> list[Run]:
         """Judge the runs that are still open; returns all runs."""
-        for run in self.runs:
-            if not run.closed:
-                run.closed = True
-                self.judge(run, keep=True)
+        for run in sorted(self._segmenter.open, key=lambda run: run.ended):
+            run.closed = True
+            self._end(run, [])
+        self._segmenter.open.clear()
         return self.runs
 
-    def judge(self, run: Run, *, keep: bool = False, trouble: list[str] | None = None) -> list[Finding]:
-        """What the rules that look at a whole run say of it as it is now. ``keep`` makes that final;
-        mistakes of our own are added to ``trouble``."""
-        step = Step(record=None, run=run, trouble=[] if trouble is None else trouble)  # type: ignore[arg-type]
+    def judge(self, run: Run) -> list[Finding]:
+        """What the rules that look at a whole run say of one that is still open, as it is now."""
+        return self._judge(run, [], keep=False)
+
+    def _end(self, run: Run, trouble: list[str]) -> None:
+        if run.number is not None:
+            self._over[run.place] = run
+            self._judge(run, trouble, keep=True)
+            if self._ignores:  # not before: an agent's first requests say no name
+                kept = [each for each in run.findings if not self._ignored(each, run)]
+                run.findings[:] = kept
+            self._ledger.fleet.remember(run)
+
+    def _judge(self, run: Run, trouble: list[str], *, keep: bool) -> list[Finding]:
+        step = Step(record=None, run=run, trouble=trouble)  # type: ignore[arg-type]
         self._ask(On.RUN_END, step, run, keep=keep)
         return step.findings
+
+    def _ignored(self, finding: Finding, run: Run) -> bool:
+        return any(each.covers(finding.rule, run) for each in self._ignores)
 
     # -- understanding --------------------------------------------------------------------------------
 
@@ -110,9 +138,15 @@ class Analyzer:
         if match is None:
             return
         step.phase = match.endpoint.phase
-        # What the master refused unread is not read here either: anybody can send it.
-        if exchange.response is None or exchange.response.status not in (401, 403):
+        # What the master refused unread anybody can send: only as much is read as costs nothing.
+        if (
+            exchange.response is None
+            or exchange.response.status not in (401, 403)
+            or len(exchange.request.body) < UNREAD
+        ):
             step.request = self._decode(step, match.endpoint.request, exchange.request)
+        else:
+            step.request = d.Undecodable("not read, for the master refused it unread")
         if exchange.response is not None:
             answered = functools.partial(decode.answer, match.endpoint.response, exchange.request)
             step.response = self._decode(step, answered, exchange.response)
@@ -127,13 +161,16 @@ class Analyzer:
     def _place(self, step: Step) -> None:
         record, match = step.record, step.match
         chain: tuple[bytes, ...] = ()
+        leg: Leg | None = None
         if isinstance(record, Exchange):
-            chain = record.agent.peer_chain
+            leg, chain = record.agent, record.agent.peer_chain
         elif isinstance(record, Handshake):
             # On the master's leg the agent is whoever's certificate the proxy showed.
-            chain = record.leg.peer_chain if record.leg.side == "agent" else record.leg.own_chain
+            leg = record.leg
+            chain = leg.peer_chain if leg.side == "agent" else leg.own_chain
             step.phase = Phase.CERTIFICATES
         peer = self._leaf(chain)
+        step.client = peer
         step.certname = (peer.common_name if peer else None) or (match.certname if match else None)
         placed = Placed(
             record,
@@ -143,6 +180,9 @@ class Analyzer:
             step.response,
             certname=step.certname,
             key=peer.key if peer else None,
+            leg_id=leg.id if leg else None,
+            address=leg.address if leg and leg.side == "agent" else None,
+            authenticated=bool(chain) and isinstance(record, Exchange),
         )
         if isinstance(step.request, d.CertificateRequest) and match and match.endpoint.name == "certificate_request":
             placed.key = placed.key or step.request.key
@@ -164,15 +204,25 @@ class Analyzer:
                 self._chains[chain[0]] = None
         return self._chains[chain[0]]
 
+    def _rules_for(self, endpoint: str) -> tuple[Rule, ...]:
+        rules = self._rules_at.get(endpoint)
+        if rules is None:
+            rules = tuple(rule for rule in self._rules[On.EXCHANGE] if not rule.at or endpoint in rule.at)
+            self._rules_at[endpoint] = rules
+        return rules
+
     # -- rules ----------------------------------------------------------------------------------------
 
     def _ask(self, on: On, step: Step, run: Run | None, *, keep: bool = True) -> None:
         if run is None:
             return
         case = Case(step, run, self._ledger)
-        for rule in self._rules[on]:
+        endpoint = step.match.endpoint.name if step.match else ""
+        for rule in self._rules_for(endpoint) if on is On.EXCHANGE else self._rules[on]:
             try:
                 for finding in rule.ask(case):
+                    if self._ignores and run.certname and self._ignored(finding, run):
+                        continue
                     step.findings.append(_keep(run, finding) if keep else finding)
             except Exception as error:  # noqa: BLE001 - a broken rule must not stop anything
                 step.trouble.append(f"rule {rule.id} failed: {error!r}")
@@ -180,12 +230,21 @@ class Analyzer:
 
 def _keep(run: Run, finding: Finding) -> Finding:
     """Add a finding to its run; the same said again only adds its proof."""
+    alike = 0
     for place, known in enumerate(run.findings):
-        if known.rule == finding.rule and known.message == finding.message:
+        if known.rule != finding.rule:
+            continue
+        alike += 1
+        if known.message == finding.message:
             seqs = tuple(sorted({*known.seqs, *finding.seqs}))
+            if len(seqs) > PROOFS:  # the first and the last prove it best
+                seqs = (*seqs[: PROOFS // 2], *seqs[-PROOFS // 2 :])
             run.findings[place] = dataclasses.replace(known, seqs=seqs)
             return run.findings[place]
-    run.findings.append(finding)
+    if alike >= FINDINGS:
+        run.beyond[finding.rule] = run.beyond.get(finding.rule, 0) + 1
+    else:
+        run.findings.append(finding)
     return finding
 
 

@@ -177,7 +177,7 @@ def _show(arguments: argparse.Namespace) -> int:
     """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents."""
     from inspector import present, public
 
-    analyzer, steps = _analyze(arguments.capture, only=arguments.seq)
+    _, steps = _analyze(arguments.capture, only=arguments.seq)
     if not steps:
         raise InspectorError(
             f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector runs` gives the numbers."
@@ -185,9 +185,9 @@ def _show(arguments: argparse.Namespace) -> int:
     step = steps[0]
     findings = [each for each in (step.run.findings if step.run else []) if arguments.seq in each.seqs]
     if arguments.json:
-        _print_json(public.show(step, analyzer.number(step.run), findings))
+        _print_json(public.show(step, findings))
     else:
-        for line in present.record(step, analyzer.number(step.run), findings):
+        for line in present.record(step, findings):
             print(line)
     return 0
 
@@ -199,21 +199,21 @@ def _check(arguments: argparse.Namespace) -> int:
     from inspector.rules import rule_of
 
     analyzers = [_analyze(capture)[0] for capture in arguments.capture]
-    found = [(number, run, each) for a in analyzers for number, run in enumerate(a.runs, 1) for each in run.findings]
+    found = [(run, each) for a in analyzers for run in a.runs for each in run.findings]
     if arguments.json:
         _print_json(public.check(analyzers))
     else:
-        for number, run, finding in sorted(found, key=lambda each: -each[2].severity.rank):
-            for line in present.finding(finding, rule_of(finding.rule), run, number):
+        for run, finding in sorted(found, key=lambda each: -each[1].severity.rank):
+            for line in present.finding(finding, rule_of(finding.rule), run):
                 print(line)
-        findings = [finding for _, _, finding in found]
+        findings = [finding for _, finding in found]
         for analyzer in analyzers:
             _print_reasons(analyzer)
         print(present.counts(findings) or "nothing deviates from the protocol")
     if arguments.fail_on == "never":
         return 0
     limit = Severity(arguments.fail_on).rank
-    return int(any(finding.severity.rank >= limit for _, _, finding in found))
+    return int(any(finding.severity.rank >= limit for _, finding in found))
 
 
 def _import(arguments: argparse.Namespace) -> int:
@@ -304,7 +304,7 @@ def _tell(capture: Path, *, as_json: bool) -> int:
     if as_json:
         _print_json(public.runs(analyzer))
         return 0
-    rows = [present.run_row(number, run) for number, run in enumerate(analyzer.runs, 1)]
+    rows = [present.run_row(run) for run in analyzer.runs]
     if not rows:
         print(f"There are no runs in {capture}.")
         return 0
@@ -318,9 +318,9 @@ def _tell(capture: Path, *, as_json: bool) -> int:
 def _print_reasons(analyzer: Analyzer) -> None:
     from inspector import present
 
-    for number, run in enumerate(analyzer.runs, 1):
+    for run in analyzer.runs:
         if (reason := present.why(run)) is not None:
-            print(f"run {number} {run.outcome}: {reason}")
+            print(f"run {run.number} {run.outcome}: {reason}")
 
 
 def _print_json(value: Any) -> None:

@@ -66,9 +66,9 @@ class Message:
 
     def header(self, name: str) -> str | None:
         """The first value of a header, its name compared without case; None if it is absent."""
-        name = name.lower()
+        name, length = name.lower(), len(name)
         for key, value in self.headers:
-            if key.lower() == name:
+            if len(key) == length and key.lower() == name:  # asked for ten times an exchange
                 return value
         return None
 

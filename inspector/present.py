@@ -159,23 +159,23 @@ def counts(findings: Sequence[Finding]) -> str:
     return ", ".join(parts)
 
 
-def summary(run: Run, number: int | None, findings: Sequence[Finding]) -> str:
+def summary(run: Run, findings: Sequence[Finding]) -> str:
     """A run in one line: who, how it ended, how long, through which phases, what was wrong."""
     name = clean(run.certname or run.address or "an unnamed agent")
     phases = " ".join(f"{span.phase} {span.exchanges}" for span in run.spans.values())
     ids = " ".join(f"{finding.rule}" for finding in sorted(findings, key=lambda each: -each.severity.rank))
     told = f"; {counts(findings)}: {ids}" if findings else ""
     version = f" ({clean(run.agent_version)})" if run.agent_version else ""
-    return f"== run {number or '?'} of {name}{version}: {run.outcome} in {seconds(run.duration)}; {phases}{told}"
+    return f"== run {run.number or '?'} of {name}{version}: {run.outcome} in {seconds(run.duration)}; {phases}{told}"
 
 
 RUN_COLUMNS = ("run", "began", "agent", "version", "environment", "outcome", "took", "phases", "findings")
 
 
-def run_row(number: int, run: Run) -> tuple[str, ...]:
+def run_row(run: Run) -> tuple[str, ...]:
     """A run's cells for ``RUN_COLUMNS``."""
     return (
-        str(number),
+        str(run.number),
         clock(run.started)[:8],
         clean(run.certname or run.address or "-") + (f" ({clean(run.tool)})" if run.tool else ""),
         clean(run.agent_version or "-"),
@@ -203,10 +203,11 @@ def _why(run: Run) -> str | None:
         case "refused":
             return f"the master refused {run.denied[-1].endpoint} with {run.denied[-1].status}"
         case "waiting":
-            return "its certificate request waits to be signed"
+            return _why_waiting(run)
         case "failed" if run.catalogs and not run.catalogs[-1].usable:
             last = run.catalogs[-1]
-            return f"no catalog: {last.status or 'no answer'} {clean(last.text.partition(chr(10))[0])}".rstrip()
+            said = clean(last.text.partition(chr(10))[0])
+            return f"no catalog: {last.status} {said}".rstrip() if last.status else f"no catalog, no answer: {said}"
         case "failed":
             logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
             first = next((each for each in logs if each.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
@@ -218,13 +219,24 @@ def _why(run: Run) -> str | None:
     return None
 
 
-def finding(found: Finding, rule: Rule, run: Run, number: int) -> list[str]:
+def _why_waiting(run: Run) -> str:
+    answered = next((each.certificate for each in reversed(run.certificates) if each.certificate), None)
+    if answered and run.csrs and run.csrs[-1].key != answered.key:
+        return "the CA gave it a certificate for another key than its own"
+    last = run.csrs[-1] if run.csrs else None
+    if last and (last.status is None or last.status >= 400) and "already has a requested" not in last.text:
+        said = clean(last.text.partition("\n")[0])
+        return f"the CA did not take its certificate request: {last.status or 'no answer'} {said}".rstrip()
+    return "its certificate request waits to be signed"
+
+
+def finding(found: Finding, rule: Rule, run: Run) -> list[str]:
     """A finding with its proof, explanation and remedy."""
     proof = ", ".join(str(seq) for seq in found.seqs)
     name = clean(run.certname or run.address or "an unnamed agent")
     return [
         f"{found.severity.upper()} {found.rule} {rule.title}: {clean(found.message)}",
-        f"  run {number} of {name}; proof: {proof or 'the whole run'} ({rule.visible})",
+        f"  run {run.number} of {name}; proof: {proof or 'the whole run'} ({rule.visible})",
         *_wrapped("  why:    ", rule.explanation),
         *_wrapped("  do:     ", clean(rule.remedy_for(run))),
         *_wrapped("  source: ", rule.source),
@@ -236,9 +248,12 @@ def _wrapped(label: str, text: str) -> list[str]:
     return textwrap.wrap(text, 100, initial_indent=label, subsequent_indent=" " * len(label)) or [label]
 
 
-def record(step: Step, number: int | None, findings: Sequence[Finding]) -> list[str]:
+def record(step: Step, findings: Sequence[Finding]) -> list[str]:
     """One record in full, as lines of text."""
-    lines = [f"{step.record.seq}  {line(step)}", f"run {number or '-'}, phase {step.phase}"]
+    lines = [
+        f"{step.record.seq}  {line(step)}",
+        f"run {step.run.number if step.run and step.run.number else '-'}, phase {step.phase}",
+    ]
     for each in findings:
         lines.append(f"{each.severity} {each.rule}: {clean(each.message)}")
     match step.record:

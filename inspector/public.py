@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 def runs(analyzer: Analyzer) -> list[dict[str, Any]]:
     """Every run of a finished analyzer (docs/json/runs.schema.json)."""
-    return [_run(number, run) for number, run in enumerate(analyzer.runs, 1)]
+    return [_run(run) for run in analyzer.runs]
 
 
-def _run(number: int, run: Run) -> dict[str, Any]:
+def _run(run: Run) -> dict[str, Any]:
     return {
-        "run": number,
+        "run": run.number,
         "certname": run.certname,
         "address": run.address,
         "dialect": run.dialect,
@@ -48,7 +48,7 @@ def _run(number: int, run: Run) -> dict[str, Any]:
         "agent_version_from": run.version_from,
         "compiler": run.compiler,
         "environment_asked": run.environment_asked,
-        "connections": len(run.legs),
+        "connections": run.connections,
         "bytes": {"sent": run.sent, "received": run.received},
         "waits": {what: round(pause, 3) for what, pause in run.waits.items()},
         "clock_skew": {side: _offset(run.clocks.get(side)) for side in ("agent", "master")},
@@ -56,7 +56,7 @@ def _run(number: int, run: Run) -> dict[str, Any]:
             {"phase": str(span.phase), "exchanges": span.exchanges, "duration_s": round(span.duration, 3)}
             for span in run.spans.values()
         ],
-        "seqs": run.seqs,
+        "seqs": list(run.seqs),
         "findings": [
             {"rule": each.rule, "severity": str(each.severity), "seq": each.seqs[0] if each.seqs else None}
             for each in run.findings
@@ -66,12 +66,7 @@ def _run(number: int, run: Run) -> dict[str, Any]:
 
 def check(captures: Iterable[Analyzer]) -> dict[str, Any]:
     """The findings of finished analyzers (docs/json/check.schema.json)."""
-    findings = [
-        _finding(finding, run, number)
-        for analyzer in captures
-        for number, run in enumerate(analyzer.runs, 1)
-        for finding in run.findings
-    ]
+    findings = [_finding(finding, run) for analyzer in captures for run in analyzer.runs for finding in run.findings]
     counts = {severity: sum(each["severity"] == severity for each in findings) for severity in SEVERITIES}
     return {"findings": findings, "counts": counts}
 
@@ -85,7 +80,7 @@ def _offset(offset: Offset | None) -> dict[str, float] | None:
 SEVERITIES = ("error", "warning", "notice")
 
 
-def _finding(finding: Finding, run: Run, number: int) -> dict[str, Any]:
+def _finding(finding: Finding, run: Run) -> dict[str, Any]:
     rule = rule_of(finding.rule)
     return {
         "rule": finding.rule,
@@ -93,7 +88,7 @@ def _finding(finding: Finding, run: Run, number: int) -> dict[str, Any]:
         "severity": str(finding.severity),
         "visible": str(rule.visible),
         "certname": run.certname,
-        "run": number,
+        "run": run.number,
         "seqs": list(finding.seqs),
         "message": finding.message,
         "remedy": rule.remedy_for(run),
@@ -101,14 +96,14 @@ def _finding(finding: Finding, run: Run, number: int) -> dict[str, Any]:
     }
 
 
-def show(step: Step, number: int | None, findings: Sequence[Finding]) -> dict[str, Any]:
+def show(step: Step, findings: Sequence[Finding]) -> dict[str, Any]:
     """One record in full (docs/json/show.schema.json)."""
     record = step.record
     head: dict[str, Any] = {
         "seq": record.seq,
         "kind": type(record).__name__.lower(),
         "time": present.utc(record.time),
-        "run": number,
+        "run": step.run.number if step.run else None,
         "certname": (step.run.certname if step.run else None) or step.certname,
         "phase": str(step.phase),
         "findings": [{"rule": each.rule, "severity": str(each.severity), "message": each.message} for each in findings],

@@ -54,7 +54,7 @@ class Recorder(threading.Thread):
         super().__init__(name="puppet-inspector", daemon=True)
         self._capture = Capture.create(path)
         self._analyzer = Analyzer()
-        self._told: dict[int, str] = {}
+        self._told: dict[Run, str] = {}
         self._say = say
         self._queue: deque[tuple[Record | Connection, Then | None] | None] = deque()
         self._wake = threading.Event()
@@ -63,7 +63,7 @@ class Recorder(threading.Thread):
         self._held = 0
         self._lost = 0
         self._trouble: str | None = None
-        self._active: dict[int, float] = {}
+        self._active: dict[Run, float] = {}
         self._tried = 0.0
 
     def put(self, item: Record | Connection, then: Then | None = None) -> None:
@@ -109,8 +109,9 @@ class Recorder(threading.Thread):
         """An existing capture is continued: what it holds tells runs apart, and is told already."""
         with Capture.open(self._capture.path) as before:
             for record in before.records():
-                self._analyzer.feed(record)
-        self._told = {id(run): _state(run) for run in self._analyzer.runs}
+                for run in self._analyzer.feed(record).over:
+                    self._analyzer.forget(run)
+        self._told = {run: _state(run) for run in self._analyzer.runs}
 
     def _guard[*Args](self, act: Callable[[*Args], None], *args: *Args) -> None:
         try:
@@ -140,15 +141,17 @@ class Recorder(threading.Thread):
         step = self._analyzer.feed(record)
         if step.run:
             # By the monotonic clock: records carry the wall clock, which may jump.
-            self._active[id(step.run)] = time.monotonic()
+            self._active[step.run] = time.monotonic()
         self._say(present.line(step))
         for trouble in step.trouble:
             self._capture.append(Gap(time.time(), trouble))
             self._say(f"-- puppet-inspector stumbled over {record.seq}: {trouble}")
         if then:
             then(step)
-        if step.run and step.run.closed:
-            self._tell(step.run)
+        for run in step.over:
+            if self._told.get(run) != _state(run):
+                self._tell(run)
+            self._forget(run)
 
     def _flush(self, ended: bool) -> None:
         now = time.monotonic()
@@ -193,21 +196,23 @@ class Recorder(threading.Thread):
     def _sum_up(self, ended: bool) -> None:
         """Tell the runs that fell silent without an end of their own."""
         now = time.monotonic()
-        due = {ident for ident, last in self._active.items() if ended or now - last >= QUIET}
-        if not due:
-            return
-        for run in self._analyzer.runs:
-            if id(run) in due and self._told.get(id(run)) != _state(run):
+        due = [run for run, last in self._active.items() if ended or now - last >= QUIET]
+        for run in sorted(due, key=lambda run: run.place):
+            if run.real and self._told.get(run) != _state(run):
                 self._tell(run)
-        for ident in due:
-            del self._active[ident]
+            del self._active[run]
+
+    def _forget(self, run: Run) -> None:
+        self._analyzer.forget(run)
+        self._told.pop(run, None)
+        self._active.pop(run, None)
 
     def _tell(self, run: Run) -> None:
         known = {(finding.rule, finding.message) for finding in run.findings}
         provisional = [] if run.closed else self._analyzer.judge(run)
         findings = run.findings + [each for each in provisional if (each.rule, each.message) not in known]
-        self._say(present.summary(run, self._analyzer.number(run), findings))
-        self._told[id(run)] = _state(run)
+        self._say(present.summary(run, findings))
+        self._told[run] = _state(run)
 
 
 def _state(run: Run) -> str:

@@ -52,6 +52,7 @@ def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
         "purpose": row.purpose,
         "phase": str(row.phase),
         "requests": "; ".join(dict.fromkeys(each for one in rows for each in _requests(one))),
+        "indirector": ", ".join(row.verbs) or "none",
         "asked by": row.caller,
         "allowed": f"{row.access} (by default)",
         "source": f"protocol reference {row.source}",
@@ -93,12 +94,21 @@ def endpoints_page() -> str:
         "What agents and tools ask a master for, in both dialects: v3 (Puppet 4 to 8, OpenVox) and legacy (2.7, 3.x).",
         "Made from `inspector/protocol/endpoints.py` with `make docs`; `puppet-inspector explain NAME` says the same.",
         "",
-        "| endpoint | phase | requests | for | asked by | allowed by default | source |",
-        "|---|---|---|---|---|---|---|",
+        "| endpoint | phase | requests | indirector | for | asked by | allowed by default | source |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row in ENDPOINTS:
         requests = "<br>".join(f"`{_escape(each)}`" for each in _requests(row))
-        cells = (row.name, str(row.phase), requests, row.purpose, row.caller, str(row.access), row.source)
+        cells = (
+            row.name,
+            str(row.phase),
+            requests,
+            ", ".join(row.verbs) or "-",
+            row.purpose,
+            row.caller,
+            str(row.access),
+            row.source,
+        )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 

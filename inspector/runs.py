@@ -5,7 +5,9 @@ Which step belongs to which run is decided in ``segmenter``.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -13,6 +15,20 @@ import msgspec
 from inspector import clocks
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import documents as d
+from inspector.seen import (
+    FILES,
+    KEPT,
+    Bundle,
+    CatalogAnswer,
+    CertificateAnswer,
+    CsrSent,
+    FilesSeen,
+    Kept,
+    LegUse,
+    PhaseSpan,
+    ReportSent,
+    Request,
+)
 
 if TYPE_CHECKING:
     from inspector.clocks import Offset
@@ -23,80 +39,10 @@ type Wait = Literal["certificate", "facts", "applying", "other"]
 """What an agent does while nothing is on the wire: waits to be signed, gathers facts, applies the catalog."""
 type Outcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
 
+WORD = 255
+"""Characters of a name that is remembered of every run: headers are anybody's."""
 PAUSE = 0.05
 """Seconds of silence that count as a wait; shorter ones are the agent's own pace."""
-
-
-@dataclass(slots=True)
-class PhaseSpan:
-    """How much of a run one phase took."""
-
-    phase: Phase
-    exchanges: int = 0
-    duration: float = 0.0
-    """Seconds from the first byte of each stretch of this phase to its last byte."""
-
-
-@dataclass(frozen=True, slots=True)
-class CsrSent:
-    seq: int
-    time: float
-    key: str | None
-    """The public key's digest; None if the request could not be read."""
-    status: int | None
-    text: str
-    """The master's answer, where it gave a reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateAnswer:
-    seq: int
-    time: float
-    status: int | None
-    certificate: d.Certificate | None
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogAnswer:
-    seq: int
-    time: float
-    status: int | None
-    usable: bool
-    asked: str | None
-    """The environment that was asked for."""
-    environment: str | None
-    """The environment that the catalog is for."""
-    text: str
-    """Why there is none, in the master's words (or in the decoder's)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReportSent:
-    seq: int
-    status: int | None
-    report: d.Report | None
-
-
-@dataclass(frozen=True, slots=True)
-class Bundle[T]:
-    """A download of certificates or CRLs."""
-
-    seq: int
-    time: float
-    status: int | None
-    items: list[T] | None
-    """None if the body could not be read."""
-    refresh: bool
-    """Asked for with If-Modified-Since: the agent has one already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request without a client certificate, or one that was refused."""
-
-    seq: int
-    endpoint: str
-    status: int | None
 
 
 @dataclass(slots=True, eq=False)
@@ -111,9 +57,10 @@ class Run:
     """What told the agent's version: ``header``, ``user agent``, ``facts`` or ``report``."""
     tool: str | None = None
     """Who it is, if it is no agent (``curl/7.88.1``): a tool's calls on an agent's endpoints."""
-    master_version: str | None = None
-    compiler: str | None = None
-    """X-Puppet-Compiler-Name of the catalog (7 and later)."""
+    master_versions: dict[str, int] = field(default_factory=dict)
+    """X-Puppet-Version of the answers, each with the first record that said so."""
+    compilers: dict[str, int] = field(default_factory=dict)
+    """X-Puppet-Compiler-Name of the catalogs (7 and later), likewise."""
     environment_asked: str | None = None
     """The first environment that the agent asked for."""
     environment: str | None = None
@@ -124,35 +71,48 @@ class Run:
     started: float = 0.0
     ended: float = 0.0
     spans: dict[Phase, PhaseSpan] = field(default_factory=dict)
-    seqs: list[int] = field(default_factory=list)
-    cas: list[Bundle[d.Certificate]] = field(default_factory=list)
-    crls: list[Bundle[d.RevocationList]] = field(default_factory=list)
-    csrs: list[CsrSent] = field(default_factory=list)
-    certificates: list[CertificateAnswer] = field(default_factory=list)
-    catalogs: list[CatalogAnswer] = field(default_factory=list)
-    reports: list[ReportSent] = field(default_factory=list)
-    handshakes: list[tuple[int, Handshake]] = field(default_factory=list)
-    anonymous: list[Request] = field(default_factory=list)
+    seqs: array[int] = field(default_factory=lambda: array("Q"))
+    """The numbers of its records, in order."""
+    cas: Kept[Bundle[d.Certificate]] = field(default_factory=Kept)
+    crls: Kept[Bundle[d.RevocationList]] = field(default_factory=Kept)
+    csrs: Kept[CsrSent] = field(default_factory=Kept)
+    certificates: Kept[CertificateAnswer] = field(default_factory=Kept)
+    catalogs: Kept[CatalogAnswer] = field(default_factory=Kept)
+    reports: Kept[ReportSent] = field(default_factory=Kept)
+    handshakes: Kept[tuple[int, Handshake]] = field(default_factory=Kept)
+    anonymous: Kept[Request] = field(default_factory=Kept)
     """Requests on connections without a client certificate."""
-    denied: list[Request] = field(default_factory=list)
+    denied: Kept[Request] = field(default_factory=Kept)
     """Requests that a run needs, answered 401 or 403."""
-    authenticated: list[int] = field(default_factory=list)
-    """Sequence numbers of requests made with a client certificate."""
+    authenticated: int | None = None
+    """The first request that was made with a client certificate."""
+    delayed: Kept[Request] = field(default_factory=Kept)
+    """Requests that were answered 503."""
+    files: FilesSeen = field(default_factory=FilesSeen)
+    changed: frozenset[str] = frozenset()
+    """Resources that the report calls changed."""
+    file_environments: dict[str, int] = field(default_factory=dict)
+    """The environments that the latest catalog's files were asked in, each with the first request."""
     findings: list[Finding] = field(default_factory=list)
+    beyond: dict[str, int] = field(default_factory=dict)
+    """How many findings of a rule came after the first ``analyzer.FINDINGS`` of it, which alone are kept."""
     closed: bool = False
     phase: Phase = Phase.OTHER
     """Where the run is now."""
     listings: dict[str, int | None] = field(default_factory=dict)
     """Plugin listings of this round (target without query -> status)."""
     place: int = 0
-    """Where it stands among all runs of its capture, in the order of their first records."""
+    """Where it stands among all that began in its capture, tools' calls included."""
+    number: int | None = None
+    """Its number as people see it; None as long as nothing in it is part of a run."""
     waits: dict[Wait, float] = field(default_factory=dict)
     """Seconds in which nothing was on the wire, by what the agent did meanwhile."""
     sent: int = 0
     received: int = 0
     """Bytes of bodies as on the wire, from the agent and to it."""
-    legs: set[str] = field(default_factory=set)
-    """The agent's connections. Each cost a TLS handshake: none is ever resumed here."""
+    legs: dict[str, LegUse] = field(default_factory=dict)
+    """The agent's connections: the latest ones, ``connections`` counts them all."""
+    connections: int = 0
     clocks: dict[Side, Offset] = field(default_factory=dict)
     """How far the clocks of the two ends are ahead of the proxy's."""
 
@@ -176,9 +136,24 @@ class Run:
         return next((name for bound, name in bounds if self.major < bound), "9")
 
     @property
+    def master_version(self) -> str | None:
+        """The one that showed itself last."""
+        return next(reversed(self.master_versions), None)
+
+    @property
+    def compiler(self) -> str | None:
+        """The compiler of the last catalog."""
+        return next(reversed(self.compilers), None)
+
+    @property
     def real(self) -> bool:
         """False for a lone probe or tool call: no phase of a run, no handshake."""
         return bool(self.handshakes) or any(phase is not Phase.OTHER for phase in self.spans)
+
+    @property
+    def bootstrapping(self) -> bool:
+        """True as long as the agent did nothing that needs its certificate."""
+        return self.authenticated is None and all(phase in (Phase.CERTIFICATES, Phase.OTHER) for phase in self.spans)
 
     @property
     def duration(self) -> float:
@@ -246,7 +221,7 @@ class Run:
         span.exchanges += 1
         self._add_wait(record, phase)
         if placed.leg_id:
-            self.legs.add(placed.leg_id)
+            self._use(placed.leg_id, record, phase)
         self.tool = placed.tool
         began = self.ended if phase is self.phase and span.exchanges > 1 else record.time
         span.duration += max(0.0, record.ended - began)
@@ -261,6 +236,18 @@ class Run:
         elif isinstance(record, Exchange) and placed.match:
             self._add_exchange(record, placed.match, placed)
             self._read_clocks(record, placed, before if len(self.seqs) > 1 else None)
+
+    def _use(self, leg_id: str, record: Record, phase: Phase) -> None:
+        use = self.legs.get(leg_id)
+        if use is None:
+            use = self.legs[leg_id] = LegUse(record.seq, record.time, record.time, phase)
+            self.connections += 1
+            if len(self.legs) > KEPT:
+                del self.legs[next(iter(self.legs))]
+        if isinstance(record, Exchange):
+            use.used += 1
+            use.idle, use.ended = max(0.0, record.time - use.ended), max(use.ended, record.ended)
+            use.after, use.status = use.status, record.response.status if record.response else None
 
     def _add_wait(self, record: Record, phase: Phase) -> None:
         pause = record.time - self.ended
@@ -304,19 +291,26 @@ class Run:
         self.sent += len(exchange.request.body)
         if response:
             self.received += len(response.body)
-            self.master_version = response.header("x-puppet-version") or self.master_version
-            self.compiler = response.header("x-puppet-compiler-name") or self.compiler
+            if version := response.header("x-puppet-version"):
+                self.master_versions.setdefault(version[:WORD], exchange.seq)
+            if compiler := response.header("x-puppet-compiler-name"):
+                self.compilers.setdefault(compiler[:WORD], exchange.seq)
         self.transaction_uuid = self.transaction_uuid or placed.transaction_uuid
         if match.environment and match.endpoint.area != "ca":
             self.environment = match.environment
             self.environment_asked = self.environment_asked or match.environment
-        brief = Request(exchange.seq, name, status)
+        retry_after = response.header("retry-after") if response else None
+        brief = Request(exchange.seq, name, status, exchange.time, retry_after)
         if exchange.agent.peer_chain:
-            self.authenticated.append(exchange.seq)
+            self.authenticated = self.authenticated or exchange.seq
         elif match.endpoint.phase is not Phase.OTHER:
             self.anonymous.append(brief)
         if match.endpoint.needed and status in (401, 403):
             self.denied.append(brief)
+        if status == 503:
+            self.delayed.append(brief)
+        if match.environment and self.catalogs and match.endpoint.phase is Phase.FILES:
+            self.file_environments.setdefault(match.environment[:WORD], exchange.seq)
         asked, answered = placed.request, placed.response
         refresh = exchange.request.header("if-modified-since") is not None
         match name:
@@ -335,6 +329,9 @@ class Run:
                 self.certificates.append(CertificateAnswer(exchange.seq, exchange.time, status, issued))
             case "environment_check" | "plugin_list":
                 self.listings[listing(match)] = status
+                self.files.add(exchange, match, answered)
+            case "plugin_file" | "file_metadata" | "file_metadatas" | "file_content" | "static_file_content":
+                self.files.add(exchange, match, answered)
             case "catalog":
                 got = answered if isinstance(answered, d.Catalog) else None
                 environment = got.environment if got else None
@@ -342,20 +339,29 @@ class Run:
                 wanted = asked.environment if isinstance(asked, d.CatalogRequest) else None
                 wanted = wanted or match.environment
                 text = _reason(exchange, answered)
-                self.catalogs.append(
-                    CatalogAnswer(exchange.seq, exchange.time, status, usable, wanted, environment, text)
+                uuid = placed.transaction_uuid
+                waited = (
+                    max(0.0, (response.started or 0.0) - (exchange.request.ended or exchange.time)) if response else 0.0
                 )
+                self.catalogs.append(
+                    CatalogAnswer(exchange.seq, exchange.time, status, usable, wanted, environment, text, uuid, waited)
+                )
+                self.file_environments = {}
                 self.environment = environment or self.environment
                 self.listings = {}
             case "report":
                 told = _brief(asked) if isinstance(asked, d.Report) else None
-                self.reports.append(ReportSent(exchange.seq, status, told))
+                if isinstance(asked, d.Report):
+                    self.changed = frozenset(
+                        islice((r for r, s in asked.resource_statuses.items() if s.changed), FILES)
+                    )
+                self.reports.append(ReportSent(exchange.seq, status, told, len(exchange.request.body)))
             case _:
                 pass
 
     def absorb(self, other: Run) -> None:
         """Take in an earlier stretch that turned out to be this run's own (it had no name yet)."""
-        self.seqs[:] = sorted(self.seqs + other.seqs)
+        self.seqs[:] = array("Q", sorted(self.seqs + other.seqs))
         for phase, span in other.spans.items():
             mine = self.spans.setdefault(phase, PhaseSpan(phase))
             mine.exchanges += span.exchanges
@@ -368,22 +374,29 @@ class Run:
             "handshakes",
             "anonymous",
             "denied",
-            "authenticated",
-            "findings",
+            "delayed",
         ):
-            getattr(self, kept).extend(getattr(other, kept))
+            mine = getattr(self, kept)
+            mine.extend(getattr(other, kept))
+            mine.sort(key=lambda each: each[0] if isinstance(each, tuple) else each.seq)
+        self.findings.extend(other.findings)
+        if other.authenticated is not None:
+            self.authenticated = min(self.authenticated or other.authenticated, other.authenticated)
         self.started = min(self.started, other.started)
         self.ended = max(self.ended, other.ended)
         self.sent, self.received = self.sent + other.sent, self.received + other.received
-        self.legs |= other.legs
+        self.legs = other.legs | self.legs
+        self.connections += other.connections
         for what, pause in other.waits.items():
             self.waits[what] = self.waits.get(what, 0.0) + pause
         if self.agent_version is None:
             self.agent_version, self.version_from = other.agent_version, other.version_from
-        self.master_version = self.master_version or other.master_version
+        self.master_versions = other.master_versions | self.master_versions
+        self.compilers = other.compilers | self.compilers
         self.dialect = self.dialect or other.dialect
         # Whoever still holds the other one (a step) sees the whole.
         other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
+        other.number = self.number
 
 
 @dataclass(slots=True)
@@ -402,27 +415,11 @@ class Placed:
     version_from: str | None = None
     tool: str | None = None
 
-    @property
-    def leg_id(self) -> str | None:
-        match self.record:
-            case Exchange():
-                return self.record.agent.id
-            case Handshake():
-                return self.record.leg.id
-        return None
-
-    @property
-    def address(self) -> str | None:
-        match self.record:
-            case Exchange():
-                return self.record.agent.address
-            case Handshake() if self.record.leg.side == "agent":
-                return self.record.leg.address
-        return None
-
-    @property
-    def authenticated(self) -> bool:
-        return isinstance(self.record, Exchange) and bool(self.record.agent.peer_chain)
+    leg_id: str | None = None
+    address: str | None = None
+    """The agent's; None if only the master's leg is known."""
+    authenticated: bool = False
+    """The request was made with a client certificate."""
 
 
 def _brief(report: d.Report) -> d.Report:

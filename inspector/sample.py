@@ -8,34 +8,43 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlencode
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector import pki
-from inspector.model import Exchange, Leg, Record, Request, Response
+from inspector.model import Exchange, Handshake, Headers, Leg, Record, Request, Response
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate, CertificateSigningRequest
 
 NAME = "node1.example"
 MASTER = "puppet.example"
 
-type Part = Callable[[_Scene], Exchange]
+type Part = Callable[[Scene], Record | None]
 type Shown = Literal["own", "foreign"]
 
 
 @dataclass(slots=True)
-class _Scene:
+class Scene:
     """Who talks, and when."""
 
     version: str
     certificate: bool
     shown: Shown
     time: float
-    connection: int = 0
+    certname: str = NAME
+    address: str = "192.0.2.7"
+    connection: str = ""
+    """Tells one talk's connections from another's."""
+    seq: int = 0
+    master_version: str = "7.23.0"
 
     @property
     def legacy(self) -> bool:
@@ -43,7 +52,8 @@ class _Scene:
 
 
 @cache
-def _authorities() -> tuple[pki.Authority, pki.Authority]:
+def authorities() -> tuple[pki.Authority, pki.Authority]:
+    """The root CA of everything here, and the CA below it that issues."""
     root = pki.make_ca("Sample Root CA")
     return root, pki.make_ca("Sample CA", root)
 
@@ -54,20 +64,26 @@ def _foreign() -> pki.Authority:
 
 
 @cache
-def _key(_name: str) -> pki.PrivateKey:
+def private_key(_name: str) -> pki.PrivateKey:
+    """Somebody's key, by a name."""
     return pki.new_key()
 
 
 @cache
 def _chain(certname: str, key: str, issuer: str = "own") -> tuple[bytes, ...]:
-    authority = _authorities()[1] if issuer == "own" else _foreign()
-    leaf = pki.sign(authority, _key(key).public_key(), certname)
+    # "renewed" is by the own CA too, but another certificate.
+    authority = _foreign() if issuer == "foreign" else authorities()[1]
+    leaf = pki.sign(authority, private_key(key).public_key(), certname)
     return (leaf.public_bytes(Encoding.DER),)
 
 
 def _time() -> float:
     """Within the validity of everything made here, without looking at a clock."""
-    return _authorities()[0].certificate.not_valid_before_utc.timestamp() + 86_500
+    return authorities()[0].certificate.not_valid_before_utc.timestamp() + 86_500
+
+
+def _start() -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(_time(), datetime.UTC)
 
 
 def talk(
@@ -76,32 +92,112 @@ def talk(
     certificate: bool = True,
     shown: Shown = "own",
     certname: str = NAME,
+    address: str = "192.0.2.7",
+    after: float = 0.0,
+    master_version: str = "7.23.0",
 ) -> list[Record]:
     """A conversation of one agent: a record a part, numbered from 1, one second apart.
 
     ``version`` is the agent's, ``certificate`` whether its run requests carry one, ``shown`` which CA made
-    the certificate that the agent is shown for the master's.
+    the certificate that the agent is shown for the master's; it begins ``after`` seconds later than others.
     """
-    scene = _Scene(version, certificate, shown, _time() + 3600)
+    scene = Scene(version, certificate, shown, _time() + 3600 + after, certname, address, f"{certname}+{after:g}",
+                  master_version=master_version)  # fmt: skip
     records: list[Record] = []
-    for seq, part in enumerate(parts, 1):
+    for part in parts:
         scene.time += 1
-        scene.connection = seq
-        exchange = part(scene)
-        exchange = dataclasses.replace(exchange, seq=seq)
-        records.append(_renamed(exchange, certname))
+        scene.seq = len(records) + 1
+        record = part(scene)
+        if record is not None:
+            records.append(dataclasses.replace(record, seq=scene.seq))
     return records
 
 
-def _renamed(exchange: Exchange, certname: str) -> Exchange:
-    if certname == NAME:
-        return exchange
-    request = dataclasses.replace(exchange.request, target=exchange.request.target.replace(NAME, certname))
-    return dataclasses.replace(exchange, request=request)
+def together(*talks: Sequence[Record]) -> list[Record]:
+    """Several conversations on one wire: in the order of time, numbered anew."""
+    records = sorted((record for one in talks for record in one), key=lambda record: record.time)
+    return [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
+
+
+def wait(seconds: float) -> Part:
+    """Nothing is said for so long."""
+
+    def part(scene: Scene) -> None:
+        scene.time += seconds - 1
+
+    return part
+
+
+def altered(
+    part: Part,
+    *,
+    leg: Mapping[str, Any] | None = None,
+    request: Mapping[str, Any] | None = None,
+    response: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str | None] | None = None,
+    answers: Mapping[str, str | None] | None = None,
+    **changes: Any,
+) -> Part:
+    """A part with some fields of its records set to other values.
+
+    ``leg``, ``request`` and ``response`` set fields of the agent's leg and of the messages; ``headers`` and
+    ``answers`` set headers of request and response (None takes one away); ``changes`` set fields of the exchange.
+    """
+
+    def other(scene: Scene) -> Record | None:
+        exchange = part(scene)
+        if not isinstance(exchange, Exchange):
+            return exchange
+        asked = dataclasses.replace(exchange.request, **(request or {}))
+        asked = dataclasses.replace(asked, headers=_with(asked.headers, headers or {}))
+        answer = exchange.response
+        if answer is not None:
+            answer = dataclasses.replace(answer, **(response or {}))
+            answer = dataclasses.replace(answer, headers=_with(answer.headers, answers or {}))
+        exchange = dataclasses.replace(
+            exchange, agent=dataclasses.replace(exchange.agent, **(leg or {})), request=asked, response=answer
+        )
+        return dataclasses.replace(exchange, **changes)
+
+    return other
+
+
+def _with(headers: Headers, wanted: Mapping[str, str | None]) -> Headers:
+    kept = tuple((name, value) for name, value in headers if name not in wanted)
+    return kept + tuple((name, value) for name, value in wanted.items() if value is not None)
+
+
+def unanswered(part: Part, error: str = "the master closed the connection") -> Part:
+    """A part that got no answer."""
+
+    def other(scene: Scene) -> Record | None:
+        exchange = part(scene)
+        assert isinstance(exchange, Exchange)  # noqa: S101 - a mistake in an example
+        return dataclasses.replace(exchange, response=None, error=error, failed=scene.time + 0.2)
+
+    return other
+
+
+def refused(
+    alert: str | None = "certificate_expired",
+    *,
+    by: Literal["agent", "proxy", "master"] | None = "agent",
+    reason: str = "the agent refused the certificate it was shown",
+    culprits: tuple[str, ...] = (),
+    certificate: bool = False,
+    leg: Mapping[str, Any] | None = None,
+) -> Part:
+    """A TLS handshake that failed; ``certificate``: the agent had shown its own."""
+
+    def part(scene: Scene) -> Handshake:
+        made = _leg(scene, run=certificate, fresh=True)
+        return Handshake(dataclasses.replace(made, **(leg or {})), scene.time, reason, alert, by, culprits)
+
+    return part
 
 
 def _exchange(
-    scene: _Scene,
+    scene: Scene,
     method: str,
     path: str,
     *,
@@ -113,19 +209,7 @@ def _exchange(
     run: bool = False,
     headers: tuple[tuple[str, str], ...] = (),
 ) -> Exchange:
-    authenticated = run and scene.certificate
-    leg = Leg(
-        id=f"agent-{'run' if run else scene.connection}",
-        side="agent",
-        address="192.0.2.7",
-        port=40_000 + (0 if run else scene.connection),
-        connected=scene.time - 0.1,
-        secured=scene.time - 0.05,
-        tls_version="TLSv1.3",
-        sni=MASTER,
-        peer_chain=_chain(NAME, "agent") if authenticated else (),
-        own_chain=_chain(MASTER, "master", scene.shown),
-    )
+    leg = _leg(scene, run=run)
     agent = (("X-Puppet-Version", scene.version),) if not scene.legacy else ()
     content = (("Content-Type", sends),) if sends else ()
     request = Request(
@@ -137,7 +221,7 @@ def _exchange(
         ended=scene.time + 0.01,
     )
     response = Response(
-        headers=(("Content-Type", media), ("X-Puppet-Version", "7.23.0")),
+        headers=(("Content-Type", media), ("X-Puppet-Version", scene.master_version)),
         body=body,
         status=status,
         started=scene.time + 0.1,
@@ -146,88 +230,268 @@ def _exchange(
     return Exchange(leg, request, response)
 
 
-def _ca_path(scene: _Scene, rest: str) -> str:
+def _leg(scene: Scene, *, run: bool, fresh: bool = False) -> Leg:
+    number = scene.seq if fresh or not run else 0
+    return Leg(
+        id=f"{scene.connection}-{number or 'run'}",
+        side="agent",
+        address=scene.address,
+        port=40_000 + number,
+        connected=scene.time - 0.1,
+        secured=None if fresh else scene.time - 0.05,
+        tls_version="TLSv1.3",
+        cipher="TLS_AES_256_GCM_SHA384",
+        sni=MASTER,
+        peer_chain=_chain(scene.certname, scene.certname) if run and scene.certificate else (),
+        own_chain=_chain(MASTER, "master", scene.shown),
+    )
+
+
+def _ca_path(scene: Scene, rest: str) -> str:
     return f"/production/{rest}?" if scene.legacy else f"/puppet-ca/v1/{rest}"
 
 
-def _master_path(scene: _Scene, rest: str) -> str:
-    return f"/production/{rest}" if scene.legacy else f"/puppet/v3/{rest}?environment=production"
+def _master_path(scene: Scene, rest: str, environment: str = "production") -> str:
+    return f"/{environment}/{rest}?" if scene.legacy else f"/puppet/v3/{rest}?environment={environment}"
 
 
-def ca(*, refresh: bool = False) -> Part:
+def ca(*, refresh: bool = False, status: int = 200) -> Part:
     """The download of the CA bundle: intermediate and root."""
-    root, own = _authorities()
+    root, own = authorities()
 
-    def part(scene: _Scene) -> Exchange:
+    def part(scene: Scene) -> Exchange:
         headers = (("If-Modified-Since", "Thu, 01 Jan 2026 00:00:00 GMT"),) if refresh else ()
-        body = pki.pem(own.certificate, root.certificate)
-        return _exchange(scene, "GET", _ca_path(scene, "certificate/ca"), body=body, headers=headers)
+        body = pki.pem(own.certificate, root.certificate) if status == 200 else b""
+        path = _ca_path(scene, "certificate/ca")
+        return _exchange(scene, "GET", path, body=body, status=status, headers=headers)
 
     return part
 
 
-def crl(*, status: int = 200, expired: bool = False, complete: bool = True) -> Part:
-    """The download of the CRL bundle; ``complete=False`` leaves the root's CRL out."""
-    root, own = _authorities()
+def bundle(*certificates: Certificate, status: int = 200, body: bytes | None = None) -> Part:
+    """The download of another CA bundle than ``ca`` gives: of these certificates, or of these bytes."""
+    return lambda scene: _exchange(
+        scene, "GET", _ca_path(scene, "certificate/ca"), status=status,
+        body=pki.pem(*certificates) if body is None else body,
+    )  # fmt: skip
 
-    def part(scene: _Scene) -> Exchange:
-        start = datetime.datetime.fromtimestamp(_time(), datetime.UTC)
+
+def crl(
+    *,
+    status: int = 200,
+    expired: bool = False,
+    complete: bool = True,
+    number: int = 0,
+    revoked: Sequence[int] = (),
+    starts: float = 0.0,
+    ends: float | None = None,
+    body: bytes | None = None,
+    refresh: bool = False,
+) -> Part:
+    """The download of the CRL bundle; ``complete=False`` leaves the root's CRL out.
+
+    ``starts`` and ``ends`` are seconds from the moment of the download (by default a day before, and years
+    after); ``number`` and ``revoked`` are those of the issuing CA's list.
+    """
+    root, own = authorities()
+
+    def part(scene: Scene) -> Exchange:
+        start = datetime.datetime.fromtimestamp(scene.time + starts, datetime.UTC) if starts else _start()
         until = start + datetime.timedelta(seconds=60) if expired else None
-        lists = [pki.make_crl(own, last_update=start, next_update=until)]
+        if ends is not None:
+            until = datetime.datetime.fromtimestamp(scene.time + ends, datetime.UTC)
+        lists = [pki.make_crl(own, revoked, number, last_update=start, next_update=until)]
         if complete:
-            lists.append(pki.make_crl(root, last_update=start))
-        body = pki.pem(*lists) if status == 200 else b"Could not find certificate_revocation_list ca"
-        return _exchange(scene, "GET", _ca_path(scene, "certificate_revocation_list/ca"), status=status, body=body)
+            lists.append(pki.make_crl(root, last_update=_start()))
+        served = body if body is not None else pki.pem(*lists)
+        served = served if status == 200 else b"Could not find certificate_revocation_list ca"
+        headers = (("If-Modified-Since", "Thu, 01 Jan 2026 00:00:00 GMT"),) if refresh else ()
+        path = _ca_path(scene, "certificate_revocation_list/ca")
+        return _exchange(scene, "GET", path, status=status, body=served, headers=headers)
 
     return part
 
 
-def csr(*, key: str = "agent", status: int = 200, text: str = "") -> Part:
-    """A signing request; ``text`` is what the CA says after the name when it refuses."""
+def csr(
+    *,
+    key: str = "",
+    status: int = 200,
+    text: str = "",
+    body: bytes | None = None,
+    path: str = "",
+    made: CertificateSigningRequest | None = None,
+    alt_names: Sequence[str] = (),
+    attributes: Mapping[str, str] | None = None,
+) -> Part:
+    """A signing request; ``text`` is what the CA says after the name when it refuses, ``body`` all it says.
 
-    def part(scene: _Scene) -> Exchange:
+    ``key`` names whose key it is for (by default the agent's own), ``path`` another name than the certname in
+    the URL, ``made`` another request.
+    """
+
+    def part(scene: Scene) -> Exchange:
+        asked = made or pki.make_csr(scene.certname, private_key(key or scene.certname), alt_names, attributes)
+        said = f"{scene.certname} {text}; ignoring certificate request".encode() if text else b""
         return _exchange(
             scene,
             "PUT",
-            _ca_path(scene, f"certificate_request/{NAME}").rstrip("?"),
-            sent=pki.pem(pki.make_csr(NAME, _key(key))),
+            _ca_path(scene, f"certificate_request/{path or scene.certname}").rstrip("?"),
+            sent=pki.pem(asked),
             sends="text/plain",
             status=status,
-            body=f"{NAME} {text}; ignoring certificate request".encode() if text else b"",
+            body=said if body is None else body,
         )
 
     return part
 
 
-def issued(*, key: str = "agent") -> Part:
-    """The signed certificate, made for the agent's key or for another."""
-    # A certificate for "other" is one that the agent whose key is "agent" can't use, and vice versa.
-    return lambda scene: _exchange(scene, "GET", _ca_path(scene, f"certificate/{NAME}"), body=_pem(_chain(NAME, key)))
+def issued(*, key: str = "", made: Certificate | None = None) -> Part:
+    """The signed certificate, made for the agent's key or for another; or another certificate."""
+
+    def part(scene: Scene) -> Exchange:
+        body = pki.pem(made) if made else _pem(_chain(scene.certname, key or scene.certname))
+        return _exchange(scene, "GET", _ca_path(scene, f"certificate/{scene.certname}"), body=body)
+
+    return part
 
 
 def not_issued() -> Part:
     """A poll before anybody signed."""
     return lambda scene: _exchange(
-        scene,
-        "GET",
-        _ca_path(scene, f"certificate/{NAME}"),
-        status=404,
-        body=f"Could not find certificate {NAME}".encode(),
-    )
+        scene, "GET", _ca_path(scene, f"certificate/{scene.certname}"), status=404,
+        body=f"Could not find certificate {scene.certname}".encode(),
+    )  # fmt: skip
 
 
-def catalog(*, uuid: str | None = "a-1", status: int = 200, environment: str = "production") -> Part:
-    """The catalog: facts there, resources back."""
+def renewal(*, status: int = 200, key: str = "") -> Part:
+    """The renewal of the agent's certificate (8.2 and later), for its own key or another."""
 
-    def part(scene: _Scene) -> Exchange:
-        facts = quote(json.dumps({"name": NAME, "values": {"puppetversion": scene.version}}))
-        form = f"environment=production&facts_format=application%2Fjson&facts={quote(facts)}"
-        form += f"&transaction_uuid={uuid}" if uuid else ""
-        body: object = {"name": NAME, "environment": environment, "resources": []}
-        if status >= 400:
-            body = {"message": "Server Error: no catalog", "issue_kind": "RUNTIME_ERROR"}
+    def part(scene: Scene) -> Exchange:
+        body = _pem(_chain(scene.certname, key or scene.certname, "renewed")) if status == 200 else b"Not found"
+        return _exchange(scene, "POST", "/puppet-ca/v1/certificate_renewal", status=status, body=body, run=True)
+
+    return part
+
+
+def node(*, environment: str = "production", status: int = 200) -> Part:
+    """The node request."""
+
+    def part(scene: Scene) -> Exchange:
+        body = json.dumps({"name": scene.certname, "environment": environment}).encode()
+        path = _master_path(scene, f"node/{scene.certname}")
+        return _exchange(scene, "GET", path, status=status, media="application/json", body=body, run=True)
+
+    return part
+
+
+def plugins(*, environment: str = "production", status: int = 200, text: str = "") -> Part:
+    """The listing of the plugins: there are none."""
+    return asked(
+        "file_metadatas/plugins", [_metadata("/plugins", ".", None)] if status == 200 else None, status=status,
+        text=text, environment=environment, query="&recurse=true",
+    )  # fmt: skip
+
+
+def metadata(
+    name: str, content: bytes | None = b"content", *, algorithm: str = "sha256", status: int = 200,
+    environment: str = "production",
+) -> Part:  # fmt: skip
+    """What the master says of one file, e.g. ``modules/demo/app.conf``; or 404."""
+    text = "" if status == 200 else f"Not Found: Could not find file_metadata {name}"
+    body = _metadata(f"/srv/{name}", None, content, algorithm) if status == 200 else None
+    return asked(f"file_metadata/{name}", body, status=status, text=text, environment=environment)
+
+
+def listing(name: str, files: Mapping[str, bytes], *, environment: str = "production") -> Part:
+    """What the master says of a directory: names below it, and their content."""
+    body = [_metadata(f"/srv/{name}", each, content) for each, content in files.items()]
+    return asked(f"file_metadatas/{name}", body, environment=environment, query="&recurse=true")
+
+
+def content(
+    name: str, body: bytes = b"content", *, status: int = 200, environment: str = "production",
+    endpoint: str = "file_content", code_id: str = "",
+) -> Part:  # fmt: skip
+    """A file's content; ``endpoint`` may be ``static_file_content``, with its ``code_id``."""
+
+    def part(scene: Scene) -> Exchange:
+        path = _master_path(scene, f"{endpoint}/{name}", environment) + (f"&code_id={code_id}" if code_id else "")
         return _exchange(
-            scene, "POST", _master_path(scene, f"catalog/{NAME}"), sent=form.encode(), status=status,
+            scene, "GET", path, status=status, media="application/octet-stream", body=body, run=True
+        )  # fmt: skip
+
+    return part
+
+
+def bucket(body: bytes = b"content", *, told: bytes | None = None, method: str = "PUT", status: int = 200) -> Part:
+    """A file on its way to the filebucket, under the digest of ``told``."""
+    digest = hashlib.md5(body if told is None else told, usedforsecurity=False).hexdigest()
+
+    def part(scene: Scene) -> Exchange:
+        path = _master_path(scene, f"file_bucket_file/md5/{digest}/etc/app.conf")
+        sent = body if method == "PUT" else b""
+        answer = body if method == "GET" else b""
+        media = "application/octet-stream"
+        return _exchange(
+            scene, method, path, status=status, sent=sent, sends=media, media=media, body=answer, run=True
+        )  # fmt: skip
+
+    return part
+
+
+def asked(
+    path: str, body: object = None, *, method: str = "GET", status: int = 200, text: str = "", kind: str = "",
+    environment: str = "production", query: str = "", run: bool = True, media: str = "application/json",
+    sent: object = None,
+) -> Part:  # fmt: skip
+    """Any request below the master's prefix, with JSON both ways; ``text`` is the message of a refusal.
+
+    A path that begins with a slash is taken as it is. ``run=False``: without a certificate, on a connection of its own.
+    """
+
+    def part(scene: Scene) -> Exchange:
+        answer = body
+        if text or (status >= 400 and body is None):
+            answer = {"message": text, "issue_kind": kind or "RESOURCE_NOT_FOUND"}
+        target = path if path.startswith("/") else _master_path(scene, path, environment) + query
+        given = b"" if sent is None else json.dumps(sent).encode()
+        return _exchange(
+            scene, method, target, status=status, media=media, sent=given, sends=media if given else "",
+            body=answer if isinstance(answer, bytes) else json.dumps(answer).encode(), run=run,
+        )  # fmt: skip
+
+    return part
+
+
+def catalog(
+    *,
+    uuid: str | None = "a-1",
+    status: int = 200,
+    environment: str = "production",
+    asks: str = "production",
+    facts: Mapping[str, Any] | None = None,
+    form: Mapping[str, str] | None = None,
+    resources: Sequence[Mapping[str, Any]] = (),
+    text: str = "Server Error: no catalog",
+    **fields: Any,
+) -> Part:
+    """The catalog: facts there, resources back.
+
+    ``asks`` is the environment asked for, ``environment`` the one that the catalog is for; ``facts`` are added
+    to the agent's version, ``form`` to the form's fields, ``fields`` to the catalog's.
+    """
+
+    def part(scene: Scene) -> Exchange:
+        values = {"puppetversion": scene.version} | dict(facts or {})
+        told = {"name": values.pop("name", scene.certname), "values": values}
+        given = {"environment": asks, "facts_format": "application/json"} | dict(form or {})
+        sent = urlencode(given) + f"&facts={quote(quote(json.dumps(told)))}"
+        sent += f"&transaction_uuid={uuid}" if uuid else ""
+        body: object = {"name": scene.certname, "environment": environment, "resources": resources} | fields
+        if status >= 400:
+            body = {"message": text, "issue_kind": "RUNTIME_ERROR"}
+        return _exchange(
+            scene, "POST", _master_path(scene, f"catalog/{scene.certname}", asks), sent=sent.encode(), status=status,
             sends="application/x-www-form-urlencoded", media="application/json",
             body=json.dumps(body).encode(), run=True,
         )  # fmt: skip
@@ -235,20 +499,34 @@ def catalog(*, uuid: str | None = "a-1", status: int = 200, environment: str = "
     return part
 
 
-def report(*, uuid: str | None = "a-1", status: int = 200, told: str = "unchanged") -> Part:
-    """The report; ``told`` is the run's status in it."""
+def report(*, uuid: str | None = "a-1", status: int = 200, told: str = "unchanged", **fields: Any) -> Part:
+    """The report; ``told`` is the run's status in it, ``fields`` are set in it besides."""
 
-    def part(scene: _Scene) -> Exchange:
+    def part(scene: Scene) -> Exchange:
+        environment = fields.get("environment", "production")
         document = {
-            "host": NAME, "status": told, "environment": "production", "report_format": 12,
+            "host": scene.certname, "status": told, "environment": environment, "report_format": 12,
             "transaction_uuid": uuid, "puppet_version": scene.version,
-        }  # fmt: skip
+        } | fields  # fmt: skip
         return _exchange(
-            scene, "PUT", _master_path(scene, f"report/{NAME}"), sent=json.dumps(document).encode(),
-            sends="application/json", media="application/json", status=status, body=b'["store"]', run=True,
+            scene, "PUT", _master_path(scene, f"report/{scene.certname}", environment),
+            sent=json.dumps(document).encode(), sends="application/json", media="application/json", status=status,
+            body=b'["store"]', run=True,
         )  # fmt: skip
 
     return part
+
+
+def _metadata(path: str, relative: str | None, content: bytes | None, algorithm: str = "sha256") -> dict[str, Any]:
+    kind = "directory" if content is None else "file"
+    digest = "{ctime}2026-01-01 00:00:00 +0000"
+    if content is not None:
+        digest = f"{{{algorithm}}}{hashlib.new(algorithm, content, usedforsecurity=False).hexdigest()}"
+    named = "ctime" if content is None else algorithm
+    return {
+        "path": path, "relative_path": relative, "links": "follow", "owner": 0, "group": 0, "mode": 420,
+        "checksum": {"type": named, "value": digest}, "type": kind, "destination": None,
+    }  # fmt: skip
 
 
 def _pem(chain: tuple[bytes, ...]) -> bytes:

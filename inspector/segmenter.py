@@ -32,6 +32,8 @@ PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
 
 BURST = 10.0
 """Seconds within which an unnamed request of an address belongs to what that address is doing."""
+SILENT = 86_400.0
+"""Seconds of silence after which an open run is over."""
 RETRY = 120.0
 """Seconds within which failed handshakes of one agent are one try (an agent repeats them per request)."""
 
@@ -65,10 +67,11 @@ class Segmenter:
     """Keeps the open runs and finds the one to which a step belongs."""
 
     def __init__(self) -> None:
-        self.runs: list[Run] = []
-        """Every run in the order of its first step; also those that turn out to be a tool's calls."""
+        self.open: dict[Run, None] = {}
+        """The open runs, the one that was silent for longest first; also those that turn out to be a tool's calls."""
         self.over: list[Run] = []
         """Runs that were closed since somebody last emptied this list."""
+        self._numbered = 0
         self._by_leg: dict[str, Run] = {}
         self._named: dict[str | None, list[Run]] = {}
         """The open runs of each certname (None: the unnamed ones), in the order of ``runs``."""
@@ -85,11 +88,16 @@ class Segmenter:
         if run is None:
             self._begun += 1
             run = Run(address=step.address, place=self._begun)
-            self.runs.append(run)
+            self._end_silent(step.record.time)
             self._named.setdefault(None, []).append(run)
             self._at.setdefault(run.address, []).append(run)
         before = run.certname
         run.add(step)
+        self.open.pop(run, None)
+        self.open[run] = None
+        if run.number is None and run.real:
+            self._numbered += 1
+            run.number = self._numbered
         if run.certname != before:
             self._named[before].remove(run)
             insort(self._named.setdefault(run.certname, []), run, key=lambda each: each.place)
@@ -98,6 +106,11 @@ class Segmenter:
         if step.match and step.match.endpoint.name == "report":
             self._close(run)
         return run
+
+    def _end_silent(self, now: float) -> None:
+        """Whoever said nothing for a day says no more: killed agents must not be remembered for ever."""
+        while self.open and (run := next(iter(self.open))).ended < now - SILENT:
+            self._end(run)
 
     def _close(self, run: Run) -> None:
         self._end(run)
@@ -116,6 +129,7 @@ class Segmenter:
 
     def _forget(self, run: Run) -> None:
         """Nothing can belong to this run any more."""
+        self.open.pop(run, None)
         for index, value in ((self._named, run.certname), (self._at, run.address)):
             index[value].remove(run)
             if not index[value]:
@@ -135,13 +149,18 @@ class Segmenter:
             return self._find_unnamed(step)
         named = next((run for run in self._open(step.certname) if self._continues(run, step, mine)), None)
         unnamed = self._unnamed_beginning(step)
+        if named and unnamed and not (named.bootstrapping and unnamed.bootstrapping):
+            return named  # whoever downloads a CA after this one got on is another agent
+        if named and unnamed and unnamed.cas and any(answer.certificate for answer in named.certificates):
+            return unnamed  # up to its certificate nothing was lacking: it discarded that, and begins anew
         if named and unnamed and unnamed.cas and unnamed.started < named.ended:
             return named  # it had gone on before that began: another agent's beginning
         if named and unnamed:
             # The agent began anew (its files were gone), but name and key are the same: one bootstrap.
             self._forget(unnamed)
+            if unnamed.number == self._numbered and named.number is not None:
+                self._numbered -= 1
             named.absorb(unnamed)
-            self.runs.remove(unnamed)
             self._by_leg = {leg: named if run is unnamed else run for leg, run in self._by_leg.items()}
         return named or unnamed
 
@@ -166,8 +185,14 @@ class Segmenter:
                 another = _repeats(run, step, answered=recent) if fresh or not recent else False
                 if _may_follow(run, step) and not another:
                     return run
-            elif recent and run.old_engine and not run.authenticated and step.phase is Phase.CERTIFICATES:
-                # Up to 6.3 an agent downloads the CA twice in the first burst (protocol 2.2).
+            elif (
+                recent
+                and run.old_engine
+                and run.bootstrapping
+                and step.phase is Phase.CERTIFICATES
+                # Up to 6.3 an agent downloads the CA twice in the first burst (protocol 2.2), before it is signed.
+                and not any(answer.certificate for answer in run.certificates)
+            ):
                 return run
         return None
 

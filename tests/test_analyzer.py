@@ -30,7 +30,7 @@ def broken(on: On) -> Analyzer:
         yield "said before"
         raise ZeroDivisionError("ours")
 
-    bad = dataclasses.replace(rule_of("B01"), id="X00", on=on, look=look)
+    bad = dataclasses.replace(rule_of("B01"), id="X00", on=on, look=look, at=())
     return Analyzer([bad, *all_rules()])
 
 
@@ -72,7 +72,7 @@ def test_a_decoder_that_raises_is_told_and_the_record_is_placed(monkeypatch: pyt
     assert taken[0].trouble == ["decoding failed: ZeroDivisionError('ours')"]
     assert isinstance(taken[0].response, d.Undecodable)
     assert [step.trouble for step in taken[1:]] == [[]] * 5
-    assert [(run.outcome, run.seqs) for run in analyzer.finish()] == [("complete", [1, 2, 3, 4, 5, 6])]
+    assert [(run.outcome, list(run.seqs)) for run in analyzer.finish()] == [("complete", [1, 2, 3, 4, 5, 6])]
 
 
 def test_a_step_says_what_a_record_is() -> None:

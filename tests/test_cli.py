@@ -95,7 +95,7 @@ def test_runs_is_a_plain_table_in_a_pipe(run: Run, healthy: Path) -> None:
 
 def test_runs_says_why_and_points_to_check(run: Run, mixed: Path) -> None:
     _, out, _ = run("runs", mixed)
-    assert "run 2 waiting: B20 a.example asks with another key than before" in out
+    assert "run 2 waiting: B20 two keys ask for a.example" in out
     assert out.splitlines()[-1].endswith(f": puppet-inspector check {mixed}")
 
 
@@ -146,6 +146,7 @@ def test_show_gives_headers_lengths_documents_and_findings(run: Run, mixed: Path
         "kind": "ErrorDocument",
         "message": f"a.example {WAITS}; ignoring certificate request",
         "issue_kind": None,
+        "stacktrace": False,
     }
     assert [each["rule"] for each in shown["findings"]] == ["B17"]
 

@@ -33,16 +33,16 @@ def told(records: Iterable[Record]) -> Iterator[str]:
     """A capture in words that do not depend on when it was recorded, nor on where this runs."""
     analyzer = Analyzer()
     taken = list(steps(analyzer, records))
-    for number, run in enumerate(analyzer.finish(), 1):
-        _, _, agent, version, environment, outcome, _, _, ids = present.run_row(number, run)
+    for run in analyzer.finish():
+        _, _, agent, version, environment, outcome, _, _, ids = present.run_row(run)
         phases = ", ".join(f"{span.phase} {span.exchanges}" for span in run.spans.values())
-        yield f"run {number}: {agent} {version} to {run.master_version} in {environment}: {outcome}"
+        yield f"run {run.number}: {agent} {version} to {run.master_version} in {environment}: {outcome}"
         yield f"  {phases}; {ids or 'nothing deviates'}; {present.why(run) or 'all is well'}"
         for finding in run.findings:
-            yield from ("  " + line for line in present.finding(finding, rule_of(finding.rule), run, number)[:2])
+            yield from ("  " + line for line in present.finding(finding, rule_of(finding.rule), run)[:2])
     yield "records"
     for step in taken:
-        yield "  " + " | ".join(_cells(step, analyzer.number(step.run)))
+        yield "  " + " | ".join(_cells(step, step.run.number if step.run else None))
 
 
 def _cells(step: Step, number: int | None) -> Iterator[str]:

@@ -114,7 +114,7 @@ def test_a_broken_rule_is_a_gap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         raise RuntimeError("oh")
         yield ""
 
-    rules = [dataclasses.replace(rule, look=broken) if rule.id == "B01" else rule for rule in all_rules()]
+    rules = [dataclasses.replace(rule, look=broken, at=()) if rule.id == "B01" else rule for rule in all_rules()]
     monkeypatch.setattr("inspector.analyzer.all_rules", lambda: rules)
     addon = live.PuppetInspector()
     lines: list[str] = []

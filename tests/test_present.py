@@ -99,11 +99,11 @@ def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
     finding = Finding("B01", Severity.ERROR, HOSTILE, (1,))
     texts = [present.line(step) for step in taken]
     texts += [cell for step in taken for cell in present.row(step)]
-    texts += [text for step in taken for text in present.record(step, 1, [finding])]
+    texts += [text for step in taken for text in present.record(step, [finding])]
     for run in runs:
         run.findings.append(finding)
-        texts += [present.summary(run, 1, run.findings), *present.run_row(1, run), present.why(run) or ""]
-        texts += present.finding(finding, rule_of("B01"), run, 1)
+        texts += [present.summary(run, run.findings), *present.run_row(run), present.why(run) or ""]
+        texts += present.finding(finding, rule_of("B01"), run)
         run.findings.clear()
         texts += [present.why(run) or ""]
     assert [text for text in texts if not harmless(text)] == []
@@ -146,12 +146,12 @@ def test_a_failed_handshake_and_a_gap_are_lines_too() -> None:
 
 def test_a_runs_summary() -> None:
     (run,) = analyzed(Agent().bootstrap(1).run()).runs
-    assert present.summary(run, 3, run.findings) == (
-        "== run 3 of a.example (7.23.0): complete in 1.1 s; certificates 6 plugins 3 catalog 1 files 1 report 1; "
+    assert present.summary(run, run.findings) == (
+        "== run 1 of a.example (7.23.0): complete in 1.1 s; certificates 6 plugins 3 catalog 1 files 1 report 1; "
         "1 warning, 1 notice: B01 B17"
     )
-    assert present.summary(Run(None), None, []) == "== run ? of an unnamed agent: unfinished in 0 ms; "
-    assert present.run_row(3, run)[2:6] == ("a.example", "7.23.0", "production", "complete")
+    assert present.summary(Run(None), []) == "== run ? of an unnamed agent: unfinished in 0 ms; "
+    assert present.run_row(run)[2:6] == ("a.example", "7.23.0", "production", "complete")
 
 
 WHYS = [
@@ -159,7 +159,7 @@ WHYS = [
     (Agent(leg="1").plugins().catalog(status=403), "the master refused catalog with 403"),
     (Agent().csr().poll(), "its certificate request waits to be signed"),
     (Agent(leg="1").catalog(status=500), "no catalog: 500 Server Error: nothing"),
-    (Agent(leg="1").catalog(status=None), "no catalog: no answer the master closed the connection"),
+    (Agent(leg="1").catalog(status=None), "no catalog, no answer: the master closed the connection"),
     (Agent(leg="1").catalog().report("failed"), "the report says failed"),
     (Agent(leg="1").catalog().report(status=415), "the master did not take the report (415)"),
     (Agent(leg="1").catalog(), "it ended without a report"),
@@ -209,7 +209,7 @@ def test_numbers_for_people() -> None:
 def test_a_record_in_full_shows_both_legs_headers_and_the_document() -> None:
     analyzer = Analyzer()
     taken: list[Step] = list(steps(analyzer, together(Agent(leg="1").catalog())))
-    text = "\n".join(present.record(taken[0], 1, []))
+    text = "\n".join(present.record(taken[0], []))
     assert "run 1, phase catalog" in text
     assert "catalog: send the facts, get the catalog" in text
     assert "it showed: CN=a.example by CN=Test CA, until " in text

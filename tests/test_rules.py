@@ -79,8 +79,8 @@ def test_a_findings_proof_is_in_the_conversation(rule: Rule, conversation: Seque
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_a_remedy_names_the_command_of_the_generation(rule: Rule) -> None:
     legacy = Run("192.0.2.1", "a.example", "legacy", agent_version="3.8.7")
-    five = Run("192.0.2.1", "a.example", "v3", agent_version="5.5.22", master_version="5.5.22")
-    seven = Run("192.0.2.1", "a.example", "v3", agent_version="7.23.0", master_version="7.23.0")
+    five = Run("192.0.2.1", "a.example", "v3", agent_version="5.5.22", master_versions={"5.5.22": 1})
+    seven = Run("192.0.2.1", "a.example", "v3", agent_version="7.23.0", master_versions={"7.23.0": 1})
     texts = [rule.remedy_for(run) for run in (legacy, five, seven, None)]
     for text in texts:
         assert "{" not in text

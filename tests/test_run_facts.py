@@ -79,7 +79,7 @@ def test_connections_and_bytes() -> None:
     records = talk(ca(), crl(), csr(), issued(), catalog(), report())
     run = only(records)
     exchanges = [record for record in records if isinstance(record, Exchange)]
-    assert len(run.legs) == 5
+    assert run.connections == 5
     assert run.sent == sum(len(each.request.body) for each in exchanges)
     assert run.received == sum(len(each.response.body) for each in exchanges if each.response)
 

@@ -31,7 +31,7 @@ def test_a_bootstrap_with_its_polls_and_the_run_after_it_are_one_run() -> None:
     agent = Agent().bootstrap(polls=3).run()
     (run,) = analyzed(agent).runs
     assert (run.certname, run.outcome, run.dialect, run.agent_version) == ("a.example", "complete", "v3", "7.23.0")
-    assert run.seqs == list(range(1, len(agent.records) + 1))
+    assert list(run.seqs) == list(range(1, len(agent.records) + 1))
     assert list(run.spans) == [Phase.CERTIFICATES, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT]
     assert run.spans[Phase.CERTIFICATES].exchanges == 10
     assert run.transaction_uuid == "u-1"
@@ -51,8 +51,8 @@ def test_an_agent_whose_files_went_but_whose_key_stayed_goes_on_with_its_bootstr
     analyzer = Analyzer()
     taken = list(steps(analyzer, together(agent)))
     (run,) = analyzer.finish()
-    assert run.seqs == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert [analyzer.number(step.run) for step in taken] == [1] * 8
+    assert list(run.seqs) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [step.run.number for step in taken if step.run] == [1] * 8
     assert {step.run.certname for step in taken if step.run} == {"a.example"}
 
 
@@ -105,13 +105,13 @@ def test_two_agents_behind_one_address_stay_apart() -> None:
     records = together(first, second)
     assert len(records) == 12
     assert shape(first, second) == [("a.example", "complete", 6), ("b.example", "complete", 6)]
-    assert analyzed(first, second).runs[0].seqs == [1, 3, 5, 7, 9, 11]
+    assert analyzed(first, second).runs[0].seqs.tolist() == [1, 3, 5, 7, 9, 11]
 
 
 def test_the_old_engines_double_download_of_the_ca_is_part_of_its_bootstrap() -> None:
     agent = Agent(version="3.8.7").old_bootstrap(polls=4).ca(own=True).run()
     (run,) = analyzed(agent).runs
-    assert run.seqs == list(range(1, len(agent.records) + 1))
+    assert list(run.seqs) == list(range(1, len(agent.records) + 1))
     assert (run.dialect, run.outcome, run.agent_version, len(run.cas)) == ("legacy", "complete", "3.8.7", 3)
 
 
@@ -141,7 +141,7 @@ def test_what_a_tool_asks_is_no_run_and_is_not_lost() -> None:
     analyzer = Analyzer()
     taken = list(steps(analyzer, together(agent)))
     assert analyzer.finish() == []
-    assert [(step.phase, analyzer.number(step.run)) for step in taken] == [(Phase.OTHER, None)] * 3
+    assert [(step.phase, step.run.number if step.run else 0) for step in taken] == [(Phase.OTHER, None)] * 3
     assert all(step.run is not None for step in taken)
 
 
@@ -253,7 +253,60 @@ def found(crowd: list[tuple[int, Record]]) -> list[list[int]]:
     analyzer = Analyzer()
     for _ in steps(analyzer, [record for _, record in crowd]):
         pass
-    return sorted(run.seqs for run in analyzer.finish())
+    return sorted(list(run.seqs) for run in analyzer.finish())
+
+
+def test_a_neighbours_download_is_not_the_run_of_an_agent_that_is_applying() -> None:
+    first = Agent("a.example", leg="1").plugins().catalog().wait(1)
+    second = Agent("b.example", owner="b", time=first.time).ca().crl().wait(1)
+    first.leg, first.time = "2", second.time
+    first.report()
+    second.time = first.time
+    second.csr().issued()
+    runs = analyzed(first, second).runs
+    assert [(run.certname, run.cas.total, len(run.seqs)) for run in runs] == [("a.example", 0, 5), ("b.example", 1, 4)]
+
+
+def test_up_to_6_3_a_download_after_the_certificate_came_is_another_run() -> None:
+    agent = Agent(version="3.8.7").ca().issued("other").wait(3)
+    agent.ca().issued("other")
+    assert shape(agent) == [("a.example", "unfinished", 2)] * 2
+
+
+def test_who_said_nothing_for_a_day_is_over() -> None:
+    killed = Agent("a.example", leg="1").plugins().catalog()
+    other = Agent("b.example", "192.0.2.2", time=killed.time + 86_500, leg="1").plugins()
+    analyzer = Analyzer()
+    over = [run.certname for step in steps(analyzer, together(killed, other)) for run in step.over]
+    assert over == ["a.example"]
+
+
+def test_a_proxy_that_forgets_what_it_told_keeps_nothing_of_it() -> None:
+    analyzer = Analyzer()
+    numbers = []
+    agent = Agent()
+    for number in range(50):
+        agent.wait(1800).run(f"u-{number}")
+    for step in steps(analyzer, together(agent)):
+        for run in step.over:
+            numbers.append(run.number)
+            analyzer.forget(run)
+    assert numbers == list(range(1, 51))
+    assert analyzer.finish() == []
+
+
+def test_an_agent_that_nobody_signs_does_not_fill_the_memory() -> None:
+    agent = Agent().ca().crl().csr()
+    for _ in range(400):
+        agent.wait(119).csr(status=400, text=WAITS).poll()
+    (run,) = analyzed(agent).runs
+    assert (run.csrs.total, run.certificates.total, run.anonymous.total) == (401, 400, 803)
+    assert len(run.csrs) == len(run.certificates) == len(run.anonymous) == 200
+    assert run.csrs[0].seq == 3
+    assert run.csrs[-1].seq == run.certificates[-1].seq - 1
+    (found,) = [each for each in run.findings if each.rule == "B17"]
+    assert len(found.seqs) == 100
+    assert (found.seqs[0], found.seqs[-1]) == (4, run.csrs[-1].seq)
 
 
 LONG = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,7 +12,6 @@ import zlib
 from array import array
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -35,6 +34,10 @@ MAX_CONTAINERS = 1_000_000
 """The same of lists and mappings in msgpack."""
 MAX_FIELDS = 10_000
 """Fields of a form."""
+MAX_FIELD = 2**16
+"""Bytes of a form's field that is not the facts."""
+MAX_STRAYS = 10_000
+"""Percent signs in a form that escape nothing: a client escapes them."""
 
 WRONG = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError, ruby_yaml.Refused)
 HTML = "an HTML page, nothing of Puppet's: something in between answered, or the bare web server"
@@ -235,17 +238,26 @@ def form(body: bytes) -> dict[bytes, bytes]:
     return {unescape(name): unescape(value) for name, _, value in pairs}
 
 
+_SPACES = bytes.maketrans(b"+", b" ")
+_STRAY = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+
 def unescape(value: bytes) -> bytes:
-    """One layer of form escapes off; piece by piece, as the library needs 50 times a piece's size."""
-    if b"+" in value:
-        value = value.replace(b"+", b" ")
-    pieces, at = [], 0
+    """One layer of form escapes off, at most a second for the largest body. Raises Unreadable."""
+    if b"%" not in value:
+        return value.translate(_SPACES)
+    pieces, at, strays = [], 0, 0
     while at < len(value):
         end = at + 2**20
         # An escape is not cut in two.
         cut = value.rfind(b"%", end - 2, end)
         end = cut if cut > at and end < len(value) else end
-        pieces.append(unquote_to_bytes(value[at:end]))
+        piece, found = _STRAY.subn(b"%25", value[at:end].translate(_SPACES), MAX_STRAYS + 1)
+        strays += found
+        if strays > MAX_STRAYS:
+            raise Unreadable(f"more than {MAX_STRAYS} percent signs that escape nothing")
+        # Quoted-printable is the same with another sign; the library reads it 20 times as fast.
+        pieces.append(binascii.a2b_qp(piece.replace(b"=", b"=3D").replace(b"%", b"=")))
         at = end
     return b"".join(pieces)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,7 +32,7 @@ class Resource(msgspec.Struct, frozen=True):
 
     def value(self, name: str) -> Any:
         """A parameter as a view shows it: rich data as ``Rich``, also what is only listed as sensitive."""
-        value = rich.read(self.parameters.get(name))
+        value = rich.read(self.parameters.get(name), self.parameters)
         if name in self.sensitive_parameters and not (isinstance(value, rich.Rich) and value.sensitive):
             return rich.Rich("Sensitive", value)
         return value
@@ -42,9 +43,15 @@ class Resource(msgspec.Struct, frozen=True):
 
     @property
     def sensitive(self) -> list[str]:
-        """The parameters that hold a secret, by either way of saying so. They are sent in clear text."""
+        """The parameters that hold a secret, by either way of saying so."""
         names = set(self.sensitive_parameters)
         return [name for name, value in self.parameters.items() if name in names or rich.secrets(value)]
+
+    @property
+    def in_clear(self) -> list[str]:
+        """Those of ``sensitive`` whose value can be read by whoever sees the catalog: not what is empty, and not what
+        the agent finds out itself (Deferred)."""
+        return [name for name in self.sensitive if rich.readable(self.parameters[name])]
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -61,6 +68,15 @@ class FileResource(msgspec.Struct, frozen=True):
     """In the order in which the agent tries them."""
     metadata: list[FileMetadata]
     """What a static catalog says of it: one for a file, the tree for a directory; else none."""
+    checksum: str | None = None
+    """How the agent compares, where the manifest says so: ``md5``, ``sha256lite``, ``mtime``, ..."""
+    checksum_value: str | None = None
+    """The digest that the content must have (4.6 and later)."""
+
+    @property
+    def contents(self) -> dict[str, FileMetadata]:
+        """``metadata`` by the key of the static_file_content request that fetches it."""
+        return {path: each for each in self.metadata if (path := each.content_path)}
 
 
 class Catalog(msgspec.Struct, frozen=True):
@@ -98,15 +114,35 @@ class Catalog(msgspec.Struct, frozen=True):
         return {each.ref: names for each in self.resources if (names := each.sensitive)}
 
     @property
+    def in_clear(self) -> dict[str, list[str]]:
+        """Those of ``sensitive`` whose values can be read, by resource."""
+        return {each.ref: names for each in self.resources if (names := each.in_clear)}
+
+    @property
+    def contents(self) -> dict[str, list[FileMetadata]]:
+        """What a static catalog says of each file, by the key of the static_file_content request that fetches it.
+
+        Several resources may copy one file, and their checksums may have different types.
+        """
+        trees = (tree for by_source in self.recursive_metadata.values() for tree in by_source.values())
+        found: dict[str, list[FileMetadata]] = {}
+        for each in chain(self.metadata.values(), *trees):
+            if path := each.content_path:
+                found.setdefault(path, []).append(each)
+        return found
+
+    @property
     def files(self) -> Iterator[FileResource]:
         """File resources with a source."""
         for each in self.resources:
             source = each.parameters.get("source") if each.type == "File" else None
             sources = [item for item in source if isinstance(item, str)] if isinstance(source, list) else [source]
             if source and (named := [item for item in sources if isinstance(item, str)]):
-                path = each.parameters.get("path")
-                path = path if isinstance(path, str) else each.title
-                yield FileResource(each.ref, path, named, self._metadata(each.title))
+                path, checksum, value = (
+                    found if isinstance(found := each.parameters.get(name), str) else None
+                    for name in ("path", "checksum", "checksum_value")
+                )
+                yield FileResource(each.ref, path or each.title, named, self._metadata(each.title), checksum, value)
 
     def _metadata(self, title: str) -> list[FileMetadata]:
         if title in self.metadata:

@@ -18,9 +18,7 @@ import msgspec
 from inspector.model import Message, Request, Response
 from inspector.protocol import ruby_yaml, x509
 from inspector.protocol.bodies import (
-    MAX_PLAIN as MAX_PLAIN,
-)
-from inspector.protocol.bodies import (
+    MAX_FIELD,
     WRONG,
     Unreadable,
     content_type,
@@ -31,6 +29,9 @@ from inspector.protocol.bodies import (
     shallow,
     structure,
     utf8,
+)
+from inspector.protocol.bodies import (
+    MAX_PLAIN as MAX_PLAIN,
 )
 from inspector.protocol.documents import (
     HTML,
@@ -74,8 +75,11 @@ def content(message: Message) -> bytes | None:
 
 
 def answer(decoder: Decoder, request: Request, response: Response) -> Document:
-    """A response by its endpoint's decoder: what answers HEAD has no body, whatever its headers say."""
-    return Nothing() if request.method == "HEAD" and not response.body else decoder(response)
+    """A response by its endpoint's decoder. Without a body, what answers GET is an empty file, if it is a file; what
+    answers HEAD, PUT or DELETE is nothing, whatever its headers say."""
+    if request.method in ("HEAD", "PUT", "DELETE") and not response.body:
+        return Nothing()
+    return decoder(response)
 
 
 def parameter(value: str) -> Any:
@@ -114,6 +118,7 @@ class _Error(msgspec.Struct):
     msg: str | None = None
     kind: str | None = None
     error: Any = None
+    stacktrace: Any = None
 
 
 def _error(message: Response, body: bytes) -> Document:
@@ -131,12 +136,13 @@ def _error(message: Response, body: bytes) -> Document:
             return Undecodable(str(error))
         if isinstance(found, str):
             return ErrorDocument(found[:MAX_TEXT])
+        issue, traced = found.issue_kind or found.kind, bool(found.stacktrace)
         texts = (found.message, found.msg, found.error if isinstance(found.error, str) else None)
         if text := next((each for each in texts if each is not None), None):
-            return ErrorDocument(text[:MAX_TEXT], found.issue_kind or found.kind)
-        if found.kind is None and found.issue_kind is None:
+            return ErrorDocument(text[:MAX_TEXT], issue, traced)
+        if issue is None:
             return Undecodable("an error document without a message")
-        return ErrorDocument("", found.issue_kind or found.kind)
+        return ErrorDocument("", issue, traced)
     return ErrorDocument(body[: MAX_TEXT * 4].decode("utf-8", "replace")[:MAX_TEXT].strip())
 
 
@@ -195,8 +201,10 @@ def _read_anything(message: Message, body: bytes) -> Document:
     return Data(structure(body, content_type(message), Any))
 
 
-def _read_opaque(_message: Message, body: bytes) -> Document:
-    return Opaque(len(body), hashlib.sha256(body).hexdigest()) if body else Nothing()
+def _read_opaque(message: Message, body: bytes) -> Document:
+    if not message.body and (message.header("content-length") or "0").strip() != "0":
+        return Nothing()  # broken off before it began: that is no empty file
+    return Opaque(len(body), hashlib.sha256(body).hexdigest())
 
 
 def _read_catalog(message: Message, body: bytes) -> Document:
@@ -227,6 +235,8 @@ def _read_catalog_request(message: Message, body: bytes) -> Document:
         raise Unreadable(f"a catalog is asked for with a form, not with {content_type(message)[:100]}")
     raw = form(query) | form(body)
     sent = raw.pop(b"facts", None)
+    if long := [name[:40] for name, value in raw.items() if len(name) + len(value) > MAX_FIELD]:
+        raise Unreadable(f"the field {long[0]!r} is longer than {MAX_FIELD} bytes")
     # Facts may hold bytes that are no UTF-8; nothing else may, it would break whoever prints it.
     fields = {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in raw.items()}
     facts: Facts | Undecodable | None = None

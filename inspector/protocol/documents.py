@@ -52,7 +52,7 @@ class Nothing(msgspec.Struct, frozen=True):
 
 
 class Opaque(msgspec.Struct, frozen=True):
-    """Content of a file: bytes that mean nothing to the protocol."""
+    """Content of a file, which may be empty: bytes that mean nothing to the protocol."""
 
     size: int
     """Bytes after content-decoding."""
@@ -74,6 +74,8 @@ class ErrorDocument(msgspec.Struct, frozen=True):
 
     message: str
     issue_kind: str | None = None
+    stacktrace: bool = False
+    """Whether frames of the master's code came along; only up to 4.x."""
 
     @property
     def html(self) -> bool:
@@ -132,9 +134,15 @@ class CatalogRequest(msgspec.Struct, frozen=True):
     transaction_uuid: str | None = None
     static_catalog: bool = False
     checksum_type: str | None = None
+    """As sent: several, the preferred one first, with dots between them."""
     facts_format: str | None = None
     facts: Facts | Undecodable | None = None
     job_uuid: str | None = None
+
+    @property
+    def checksum_types(self) -> list[str]:
+        """What the agent can check a static catalog's files with, the preferred one first."""
+        return [each for each in (self.checksum_type or "").split(".") if each]
 
 
 class Node(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote
 
 from inspector.model import Phase
 from inspector.protocol import decode
+from inspector.protocol.indirector import Verb, verb, verbs
 
 if TYPE_CHECKING:
     from inspector.protocol.decode import Decoder
@@ -65,6 +66,11 @@ class Endpoint(NamedTuple):
     dialects: tuple[Dialect, ...] = ("legacy", "v3")
     needed: bool = False
     """A run can't go on when this is refused (HTTP 401, 403)."""
+
+    @property
+    def verbs(self) -> tuple[Verb, ...]:
+        """What its requests are to the indirector: each once, in the order of ``methods``."""
+        return verbs(self.methods, self.path) if self.area != "root" else ()
 
 
 _CERT, _PLUG, _CAT, _FILE, _OTHER = Phase.CERTIFICATES, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.OTHER
@@ -133,7 +139,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              "L13, V9", request=decode.bucket),
     # -- facts, report ---------------------------------------------------------------------------
     Endpoint("facts", Phase.REPORT, "master", _PUT, "facts/(?P<name>[^/]+)", "send the facts again",
-             "resubmit_facts at the end of a run; `puppet facts upload`", _OWN, "L14, V7", request=decode.facts),
+             "resubmit_facts at the end of a run; `puppet facts upload`", _OWN, "L14, V7", request=decode.facts,
+             response=decode.anything),
     Endpoint("report", Phase.REPORT, "master", _PUT, "report/(?P<name>[^/]+)", "send the run's report",
              "every run with report=true, also a failed one", _OWN, "L12, V8", request=decode.report,
              response=decode.processors),
@@ -150,7 +157,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              "list all certificates", "`puppetserver ca list`", _CLI, "L15, C10",
              response=decode.certificate_statuses),
     Endpoint("certificate_request_delete", _OTHER, "ca", ("DELETE",), "certificate_request/(?P<key>[^/]+)",
-             "throw a signing request away", _TOOL, _CLI, "C5"),
+             "throw a signing request away", _TOOL, _CLI, "C5", response=decode.nothing),
     Endpoint("crl_update", _OTHER, "ca", _PUT, "certificate_revocation_list", "replace the CRLs",
              "`puppetserver ca import`", _CLI, "C7", request=decode.crls, response=decode.text, dialects=_V3),
     Endpoint("clean", _OTHER, "ca", _PUT, "clean", "revoke and delete certificates", "`puppetserver ca clean`",
@@ -214,6 +221,8 @@ class Match:
     key: str | None
     """The rest of the URL that names a thing (a file, a mount), percent-decoded once as a master does."""
     parameters: tuple[tuple[str, str], ...]
+    verb: Verb | None = None
+    """None where there is no indirection, and for a method that a master has no support for."""
 
 
 def _compile(endpoint: Endpoint) -> tuple[Endpoint, re.Pattern[str] | None, re.Pattern[str] | None]:
@@ -254,6 +263,7 @@ def match(method: str, target: str) -> Match | None:
             unquote(groups["name"]) if groups.get("name") else None,
             unquote(groups["key"]) if groups.get("key") else None,
             parameters,
+            None if endpoint.area == "root" else verb(method, path.split("/", 3 if dialect == "v3" else 2)[-1]),
         )
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from enum import StrEnum
+from urllib.parse import unquote
 
 import msgspec
 
@@ -47,6 +48,15 @@ class FileMetadata(msgspec.Struct, frozen=True):
     source: str | None = None
     content_uri: str | None = None
     """Static catalogs: where this very version is to be had (through static_file_content)."""
+
+    @property
+    def content_path(self) -> str | None:
+        """``content_uri`` as the key of the static_file_content request for it: ``modules/m/files/f``."""
+        found = _PUPPET_URI.fullmatch(self.content_uri or "")
+        return unquote(found[1]) if found else None
+
+
+_PUPPET_URI = re.compile(r"puppet://[^/]*/+(.+)", re.DOTALL)
 
 
 class FileMetadatas(msgspec.Struct, frozen=True):

@@ -22,8 +22,8 @@ AUTHORIZATION_OIDS = {
 }
 AUTHORIZATION = "1.3.6.1.4.1.34380.1.3."
 """Extensions that give rights: a CA signs them only if it is told to."""
-REQUESTED_EXTENSIONS = "1.2.840.113549.1.9.14"
-"""The attribute of a signing request that holds its extensions."""
+REQUESTED_EXTENSIONS = frozenset({"1.2.840.113549.1.9.14", "1.3.6.1.4.1.311.2.1.14"})
+"""The attributes of a signing request that hold its extensions: of PKCS#9, and Microsoft's (protocol 4.1)."""
 
 
 def oid_name(dotted: str) -> str:

@@ -181,7 +181,7 @@ def _request(block: bytes) -> CertificateRequest:
         attributes={
             oid_name(attribute.oid.dotted_string): attribute.value.decode("utf-8", "replace")
             for attribute in csr.attributes
-            if attribute.oid.dotted_string != REQUESTED_EXTENSIONS
+            if attribute.oid.dotted_string not in REQUESTED_EXTENSIONS
         },
         der=csr.public_bytes(serialization.Encoding.DER),
         signature_valid=_signed(csr),

@@ -113,6 +113,10 @@ class Report(msgspec.Struct, frozen=True):
             if self.resource_statuses
         }
 
+    def metric(self, group: str, name: str) -> float | None:
+        """One number, e.g. ``metric("resources", "failed_to_restart")``; None if it was not sent."""
+        return self._numbers(group).get(name)
+
     def _numbers(self, name: str) -> dict[str, float]:
         metric = self.metrics.get(name)
         return metric.numbers if metric else {}

@@ -7,11 +7,30 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 MARK, VALUE = "__ptype", "__pvalue"
+REDACTED = "Sensitive [value redacted]"
+MAX_DEPTH = 200
+"""Levels below which a value stays as it was sent."""
+MAX_REFERRED = 10_000
+"""Values that all the LocalRefs of a value stand for, together: a few of them can double and double again."""
+MAX_PATH = 1000
+"""Characters of a LocalRef."""
+
+_STEP = re.compile(
+    r"""\[(?: (-?\d{1,9}) | (null|true|false) | '((?:[^'\\]|\\.)*)' | "((?:[^"\\]|\\.)*)" )\] | \.([A-Za-z_]\w*)""",
+    re.VERBOSE,
+)
+_KEYS = {"null": None, "true": True, "false": False}
+_NOWHERE: Any = object()
 
 
 class Rich(msgspec.Struct, frozen=True):
@@ -29,7 +48,7 @@ class Rich(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         match self.value:
             case _ if self.sensitive:
-                return "Sensitive [value redacted]"
+                return REDACTED
             case None:
                 return self.type.lower()
             case bytes() as data:
@@ -40,19 +59,87 @@ class Rich(msgspec.Struct, frozen=True):
                 return f"{self.type}({value})"
 
 
-def read(value: Any) -> Any:
-    """A decoded value with every ``__ptype`` in it as ``Rich``. What is malformed stays as it was sent."""
-    if isinstance(value, list):
-        return [read(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if MARK not in value:
-        return {key: read(item) for key, item in value.items()}
-    kind = value[MARK]
-    if VALUE in value:
-        return _valued(kind, value[VALUE])
-    attributes = {key: read(item) for key, item in value.items() if key != MARK}
-    return Rich(_name(kind), attributes or None)
+def read(value: Any, root: Any = None) -> Any:
+    """A decoded value with every ``__ptype`` in it as ``Rich``. What is malformed stays as it was sent.
+
+    A LocalRef is replaced by what it refers to, seen from ``root`` (the parameters of a resource; by default the value
+    itself), unless that is nowhere, or holds the LocalRef itself, or is too much.
+    """
+    return _Reader(value if root is None else root).read(value, 0)
+
+
+class _Reader:
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self.left = MAX_REFERRED
+        self.open: list[Any] = []
+        """Collections that are being read: none may be read within itself."""
+
+    def read(self, value: Any, depth: int) -> Any:
+        if not isinstance(value, list | dict) or depth > MAX_DEPTH:
+            return value
+        self.open.append(value)
+        try:
+            return self._collection(value, depth + 1)
+        finally:
+            self.open.pop()
+
+    def _collection(self, value: list[Any] | dict[str, Any], depth: int) -> Any:
+        if isinstance(value, list):
+            return [self.read(item, depth) for item in value]
+        if MARK not in value:
+            return {key: self.read(item, depth) for key, item in value.items()}
+        kind = value[MARK]
+        if VALUE in value:
+            return self._valued(kind, value[VALUE], depth)
+        attributes = {key: self.read(item, depth) for key, item in value.items() if key != MARK}
+        return Rich(_name(kind), attributes or None)
+
+    def _valued(self, kind: Any, value: Any, depth: int) -> Any:
+        if kind == "Binary" and isinstance(value, str):
+            try:
+                return Rich("Binary", base64.b64decode(value, validate=True))
+            except (binascii.Error, ValueError):
+                return Rich("Binary", value)
+        if kind == "Hash" and isinstance(value, list):
+            return Rich("Hash", _pairs(self.read(value, depth)))
+        if kind == "LocalRef" and isinstance(value, str):
+            found = self._referred(value)
+            return Rich("LocalRef", value) if found is _NOWHERE else self.read(found, depth)
+        return Rich(_name(kind), self.read(value, depth))
+
+    def _referred(self, path: str) -> Any:
+        """What ``$['a'][0]`` is; ``_NOWHERE`` if it is not to be had."""
+        if not path.startswith("$") or len(path) > MAX_PATH or self.left <= 0:
+            return _NOWHERE
+        found, at = self.root, 1
+        while at < len(path):
+            step = _STEP.match(path, at)
+            found = self._step(found, step) if step else _NOWHERE
+            if step is None or found is _NOWHERE:
+                return _NOWHERE
+            at = step.end()
+        if self.left <= 0 or any(each is found for each in self.open):
+            return _NOWHERE
+        self.left -= _size(found, self.left)
+        return found if self.left >= 0 else _NOWHERE
+
+    def _step(self, value: Any, step: re.Match[str]) -> Any:
+        number, word, *quoted, name = step.groups()
+        text = next((re.sub(r"\\(.)", r"\1", each) for each in quoted if each is not None), name)
+        key = int(number) if number else _KEYS[word] if word else text
+        # The way leads through what is marked: an agent counts in its own values, not in what was sent.
+        while isinstance(value, dict) and value.get(MARK) == "Sensitive":
+            value = value.get(VALUE)
+        if isinstance(value, dict) and value.get(MARK) == "Hash" and isinstance(value.get(VALUE), list):
+            self.left -= len(value[VALUE])
+            pairs = _pairs(value[VALUE])
+            return next((pair[1] for pair in pairs if len(pair) == 2 and pair[0] == key), _NOWHERE)
+        if isinstance(value, dict) and isinstance(key, str) and key in value:
+            return value[key]
+        if isinstance(value, list) and type(key) is int and 0 <= key < len(value):
+            return value[key]
+        return _NOWHERE
 
 
 def _name(kind: Any) -> str:
@@ -60,24 +147,42 @@ def _name(kind: Any) -> str:
     return kind if isinstance(kind, str) else str(kind.get("name", "Object")) if isinstance(kind, dict) else str(kind)
 
 
-def _valued(kind: Any, value: Any) -> Rich:
-    if kind == "Binary" and isinstance(value, str):
-        try:
-            return Rich("Binary", base64.b64decode(value, validate=True))
-        except (binascii.Error, ValueError):
-            return Rich("Binary", value)
-    if kind == "Hash" and isinstance(value, list):
-        flat = read(value)
-        if all(isinstance(item, list) and len(item) == 2 for item in flat):
-            return Rich("Hash", flat)
-        return Rich("Hash", [flat[at : at + 2] for at in range(0, len(flat), 2)])
-    return Rich(_name(kind), read(value))
+def _pairs(items: list[Any]) -> list[list[Any]]:
+    if all(isinstance(item, list) and len(item) == 2 for item in items):
+        return items
+    return [items[at : at + 2] for at in range(0, len(items), 2)]
+
+
+def _within(value: Any) -> Iterator[Any]:
+    """A decoded value and everything in it."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        if isinstance(each, list | dict):
+            waiting += each if isinstance(each, list) else each.values()
+
+
+def _size(value: Any, most: int) -> int:
+    """Values in a value, counted up to one more than ``most``."""
+    return sum(1 for _ in islice(_within(value), most + 1))
 
 
 def secrets(value: Any) -> bool:
     """True if a Sensitive is anywhere in a decoded value."""
-    if isinstance(value, list):
-        return any(secrets(item) for item in value)
-    if isinstance(value, dict):
-        return value.get(MARK) == "Sensitive" or any(secrets(item) for item in value.values())
+    return any(isinstance(each, dict) and each.get(MARK) == "Sensitive" for each in _within(value))
+
+
+def readable(secret: Any) -> bool:
+    """True if something of a secret value can be read: not of an empty one, nor of what an agent finds out itself."""
+    waiting = [(secret, True)]
+    while waiting:
+        each, sent = waiting.pop()
+        if isinstance(each, dict):
+            sent = {"Deferred": False, "Sensitive": True}.get(str(each.get(MARK)), sent)
+            waiting += [(item, sent) for key, item in each.items() if key != MARK]
+        elif isinstance(each, list):
+            waiting += [(item, sent) for item in each]
+        elif sent and each not in (None, "", REDACTED):
+            return True
     return False

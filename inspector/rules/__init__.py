@@ -7,26 +7,37 @@ need of the past is in the ``Run``, and in the ``Ledger`` for deviations that sp
 
 from __future__ import annotations
 
+import fnmatch
 import importlib
+import inspect
 import pkgutil
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from inspector.model import Exchange, Finding, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules.remedies import fill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from inspector.ledger import Ledger, Understood
     from inspector.model import Record
-    from inspector.protocol.endpoints import Match
     from inspector.runs import Run
 
+    type Look = Callable[..., Iterator[str | Said]]
     type Talk = Sequence[Record]
     type Examples = Callable[[], Sequence[Talk]]
+
+
+OLD = ("2.7", "3", "4-5", "6.0-6.3")
+"""Generations whose bootstrap verifies nothing."""
+SINCE_6_4 = ("6.4-7", "8", "OpenVox 8", "9")
+SINCE_6 = ("6.0-6.3", *SINCE_6_4)
+SINCE_4 = ("4-5", *SINCE_6)
+SINCE_8 = ("8", "OpenVox 8", "9")
 
 
 class On(Enum):
@@ -38,16 +49,6 @@ class On(Enum):
     """After each failed handshake, with ``case.step``."""
     RUN_END = "run end"
     """When a run is over (and, for show only, when it has fallen silent)."""
-
-
-class Understood(Protocol):
-    """The part of an analyzer's step that rules read."""
-
-    record: Record
-    match: Match | None
-    request: d.Document | None
-    response: d.Document | None
-    certname: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,40 +63,18 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class CsrSeen:
-    seq: int
-    key: str
-    status: int | None
-
-
-@dataclass(slots=True)
-class Ledger:
-    """What a capture has shown so far, by certname: for deviations that span runs."""
-
-    csrs: dict[str, list[CsrSeen]] = field(default_factory=dict)
-    issued: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """The last certificate served for a name: sequence number and public key."""
-
-    def remember(self, run: Run, step: Understood) -> None:
-        """Take in a step, after the rules were asked about it."""
-        name = step.match.certname if step.match else None
-        if name is None or not isinstance(step.record, Exchange) or step.match is None:
-            return
-        response = step.record.response
-        if isinstance(step.request, d.CertificateRequest) and run.csrs:
-            status = response.status if response else None
-            self.csrs.setdefault(name, []).append(CsrSeen(step.record.seq, step.request.key, status))
-        if step.match.endpoint.name == "certificate" and isinstance(step.response, d.Certificates):
-            self.issued[name] = (step.record.seq, step.response.certificates[0].key)
-
-
-@dataclass(frozen=True, slots=True)
 class Case:
     """What a rule looks at."""
 
     step: Understood
     run: Run
     ledger: Ledger
+
+    @property
+    def name(self) -> str:
+        """The certname it is about: the one in the URL, else the agent's own; empty if there is none."""
+        match = self.step.match if self.step else None
+        return (match.certname if match else None) or self.run.certname or ""
 
     @property
     def exchange(self) -> Exchange:
@@ -110,6 +89,12 @@ class Case:
     @property
     def status(self) -> int | None:
         return self.exchange.response.status if self.exchange.response else None
+
+    @property
+    def answer(self) -> str:
+        """Why the master refused, in its own words; empty if it did not, or did not say."""
+        said = self.step.response
+        return said.message if isinstance(said, d.ErrorDocument) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +114,53 @@ class Rule:
     bad: Examples
     also: tuple[str, ...]
     """Ids that the bad examples raise besides."""
-    look: Callable[[Case], Iterator[str | Said]]
+    look: Callable[..., Iterator[str | Said]]
+    at: tuple[str, ...] = ()
+    """The endpoints it is about; empty: all requests, also those that are none of Puppet's."""
+    generations: tuple[str, ...] = ()
+    """The generations of agents it is about; empty: all. Agents of unknown version are asked about as well."""
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    """The function's keyword-only parameters with their values."""
+    chosen: Severity | None = None
+    """What a site's rules.yaml wants it to be, whatever the rule itself says."""
+
+    def applies(self, run: Run) -> bool:
+        """Whether the rule is about this agent's generation."""
+        return not self.generations or run.generation in self.generations or (not run.generation and not run.tool)
 
     def ask(self, case: Case) -> Iterator[Finding]:
         """The findings of one case."""
-        for said in self.look(case):
+        if self.generations and not self.applies(case.run):
+            return
+        for said in self.look(case, **self.thresholds):
             if isinstance(said, str):
                 said = Said(said)
-            seqs = said.seqs or ((case.step.record.seq,) if self.on is not On.RUN_END else ())
-            yield Finding(self.id, said.severity or self.severity, said.message, seqs)
+            seqs = said.seqs or ((case.step.record.seq,) if self.on is not On.RUN_END else tuple(case.run.seqs[-1:]))
+            yield Finding(self.id, self.chosen or said.severity or self.severity, said.message, seqs)
 
     def remedy_for(self, run: Run | None) -> str:
         """The remedy with the exact commands for a run's agent and master."""
         return fill(self.remedy, run)
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """Findings that a site does not want to see."""
+
+    rules: frozenset[str] = frozenset()
+    """Ids; empty: every rule."""
+    certnames: tuple[str, ...] = ()
+    """Shell patterns; empty: every agent."""
+    until: float | None = None
+    """Runs that begin from this moment on are not covered."""
+
+    def covers(self, rule: str, run: Run) -> bool:
+        """Whether a rule's finding in a run is ignored."""
+        if self.rules and rule not in self.rules:
+            return False
+        if self.until is not None and run.started >= self.until:
+            return False
+        return not self.certnames or any(fnmatch.fnmatchcase(run.certname or "", each) for each in self.certnames)
 
 
 _RULES: dict[str, Rule] = {}
@@ -159,16 +178,24 @@ def rule(
     good: Examples,
     bad: Examples,
     also: Iterable[str] = (),
-) -> Callable[[Callable[[Case], Iterator[str | Said]]], Callable[[Case], Iterator[str | Said]]]:
-    """Make a generator function a rule; its docstring is the explanation."""
+    at: Iterable[str] = (),
+    generations: Iterable[str] = (),
+) -> Callable[[Look], Look]:
+    """Make a generator function a rule; its docstring is the explanation.
 
-    def register(look: Callable[[Case], Iterator[str | Said]]) -> Callable[[Case], Iterator[str | Said]]:
+    Its keyword-only parameters, numbers with defaults, are thresholds that a site can set in rules.yaml.
+    """
+
+    def register(look: Look) -> Look:
         if ident in _RULES:
             raise ValueError(f"two rules with the id {ident}")
         explanation = " ".join((look.__doc__ or "").split())
+        parameters = inspect.signature(look).parameters.values()
+        thresholds = {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
         _RULES[ident] = Rule(
-            ident, severity, on, visible, title, explanation, remedy, source, good, bad, tuple(also), look
-        )
+            ident, severity, on, visible, title, explanation, remedy, source, good, bad, tuple(also), look,
+            tuple(at), tuple(generations), thresholds,
+        )  # fmt: skip
         return look
 
     return register

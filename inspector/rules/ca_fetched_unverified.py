@@ -11,6 +11,7 @@ from inspector.sample import ca, catalog, report, talk
     "B01",
     Severity.WARNING,
     On.EXCHANGE,
+    at=("ca",),
     visible=Visible.WIRE,
     title="CA fetched over an unverified connection",
     remedy="Put the CA bundle on the node before its first run (ssldir/certs/ca.pem), or pin it: on 6 and later "

@@ -13,6 +13,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     "B10",
     Severity.ERROR,
     On.EXCHANGE,
+    at=("crl",),
     visible=Visible.WIRE,
     title="CRL expired",
     remedy="Have the CA make a new CRL: revoke any certificate that is no longer needed ({revoke}), or update it "

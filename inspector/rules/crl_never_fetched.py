@@ -33,5 +33,5 @@ def crl_never_fetched(case: Case) -> Iterator[Said]:
     if first and run.csrs and run.certificate:
         yield Said(
             "the agent bootstrapped and ran without ever asking for the CRL",
-            (first.seq, run.authenticated[0]),
+            (first.seq, run.authenticated),
         )

@@ -11,6 +11,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     "B08",
     Severity.ERROR,
     On.EXCHANGE,
+    at=("crl",),
     visible=Visible.WIRE,
     title="the master has no CRL",
     remedy="On the CA look for ca_crl.pem in the cadir (`puppet config print cacrl --section master`) and restart "

@@ -20,6 +20,7 @@ def refused(case: Case) -> bool:
     "B17",
     Severity.NOTICE,
     On.EXCHANGE,
+    at=("certificate_request",),
     visible=Visible.WIRE,
     title="the same signing request again",
     remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",
@@ -32,14 +33,15 @@ def csr_repeated(case: Case) -> Iterator[Said]:
     """The node's request waits to be signed and the node asks again. From 6.4 on that is what every poll does
     and no fault; up to 6.3 an agent looks first and does not repeat it, so there its local copy was lost."""
     asked = case.step.request
-    if case.endpoint != "certificate_request" or not isinstance(asked, d.CertificateRequest):
+    if not isinstance(asked, d.CertificateRequest):
         return
     answer = case.step.response
     if not isinstance(answer, d.ErrorDocument) or WAITS not in answer.message:
         return
-    name = case.step.match.certname if case.step.match else None
-    earlier = case.ledger.csrs.get(name or "", [])
-    if earlier and all(each.key != asked.key for each in earlier):
+    earlier = case.ledger.known(case.name).csrs
+    if any(each.taken and key != asked.key for key, each in earlier.items()) and not (
+        asked.key in earlier and earlier[asked.key].taken
+    ):  # another key's request waits: B20
         return
     if case.run.old_engine:
         yield Said("the agent submitted its request again though it waits already: its own copy was lost",

@@ -13,6 +13,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, 
     "B20",
     Severity.ERROR,
     On.EXCHANGE,
+    at=("certificate_request",),
     visible=Visible.WIRE,
     title="signing request with another key for the same name",
     remedy="Find out whose key waits on the CA: {fingerprint} on each host, {list} on the CA. If the node was "
@@ -39,14 +40,15 @@ def csr_with_another_key(case: Case) -> Iterator[Said]:
     """Two requests for one certname carry different public keys. The node lost its key while its first request
     waited, two hosts use one name, or somebody tries to get a certificate in another's name."""
     asked, match = case.step.request, case.step.match
-    if case.endpoint != "certificate_request" or not isinstance(asked, d.CertificateRequest) or not match:
+    if not isinstance(asked, d.CertificateRequest) or not match:
         return
-    others = [each for each in case.ledger.csrs.get(match.certname or "", []) if each.key != asked.key]
-    if not others or (match.certname in case.ledger.issued and not refused(case)):
+    known = case.ledger.known(case.name)
+    others = [each for key, each in known.csrs.items() if key != asked.key]
+    if not others or (known.issued and not refused(case)):
         return
-    proof = (others[-1].seq, case.exchange.seq)
+    proof = (others[-1].last_seq, case.exchange.seq)
     if refused(case):
-        yield Said(f"{match.certname} asks with another key than before", proof)
+        yield Said(f"two keys ask for {match.certname}", proof)
     elif case.status is not None and case.status < 400:
         # The first request was cleaned from the CA, or the CA allows duplicates.
         yield Said(f"{match.certname} asks with another key than before, and the CA takes it", proof, Severity.NOTICE)

@@ -39,8 +39,7 @@ def unverified_request(case: Case) -> Iterator[Said]:
     if run.old_engine:
         if phase is Phase.CERTIFICATES and not exchange.agent.peer_chain:
             yield Said(
-                "the signing request and the certificate travelled without verifying the master, as agents up "
-                "to 6.3 do",
+                "the agent bootstraps without verifying whom it talks to, as agents up to 6.3 do",
                 severity=Severity.WARNING,
             )
         return

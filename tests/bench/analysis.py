@@ -170,7 +170,7 @@ class Cost:
 def cost(path: Path) -> Cost:
     """Read and analyse a capture in this process."""
     clock = time.process_time
-    before, began, feeding, number = _peak(), clock(), 0.0, 0
+    before, began, feeding, number, runs = _peak(), clock(), 0.0, 0, 0
     analyzer = Analyzer()
     with Capture.open(path) as capture:
         for record in capture.records():
@@ -178,10 +178,13 @@ def cost(path: Path) -> Cost:
             step = analyzer.feed(record)
             feeding += clock() - start
             number += 1
+            for run in step.over:  # as the proxy does: it tells a run that is over, and forgets it
+                analyzer.forget(run)
+                runs += run.real
             if step.trouble:
                 raise SystemExit(f"{record.seq}: {step.trouble}")
     total = clock() - began
-    return Cost(number, len(analyzer.finish()), total - feeding, feeding, before, _peak())
+    return Cost(number, runs + len(analyzer.finish()), total - feeding, feeding, before, _peak())
 
 
 def _peak() -> int:

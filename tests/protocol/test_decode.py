@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 import re
 import zlib
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote_to_bytes
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inspector import pki
 from inspector.model import Message, Request, Response
 from inspector.protocol import decode
 from inspector.protocol import documents as d
+from inspector.protocol.bodies import unescape
+from inspector.protocol.endpoints import match
 
 if TYPE_CHECKING:
     from inspector.protocol.decode import Decoder
@@ -146,6 +151,11 @@ TABLE: list[tuple[str, Decoder, Message, d.Document]] = [
      d.CatalogRequest("x")),
     ("json error", decode.catalog, answered(JSON, b'{"message":"Server Error: x","issue_kind":"R"}', status=500),
      d.ErrorDocument("Server Error: x", "R")),
+    ("json error of 4.x", decode.catalog,
+     answered(JSON, b'{"message":"Server Error: x","issue_kind":"R","stacktrace":["/a.rb:1"]}', status=500),
+     d.ErrorDocument("Server Error: x", "R", stacktrace=True)),
+    ("pson error without a trace", decode.catalog, answered(PSON, b'{"message":"x","stacktrace":[]}', status=400),
+     d.ErrorDocument("x")),
     ("text error", decode.catalog, answered("text/plain", b"Not Found: x\n", status=404),
      d.ErrorDocument("Not Found: x")),
     ("html error", decode.catalog, answered("text/html", b"<h1>502</h1>", status=502),
@@ -170,6 +180,8 @@ WRONG: list[tuple[str, Decoder, Message, str]] = [
     ("json cut off", decode.catalog, answered(JSON, b'{"name":'), "truncated"),
     ("no PEM", decode.certificates, answered("text/plain", b"<html>"), "no CERTIFICATE in PEM form"),
     ("another PEM", decode.crls, answered("text/plain", pki.pem(CA.certificate)), "no X509 CRL"),
+    ("a long field", decode.catalog_request, asked(FORM, b"environment=" + b"x" * 66_000), "'environment' is longer"),
+    ("stray percent signs", decode.catalog_request, asked(FORM, b"facts=" + b"%4g" * 10_001), "escape nothing"),
     ("no form", decode.catalog_request, asked(JSON, b"{}"), "with a form"),
     ("yaml that is none", decode.report, asked(YAML, b"--- {"), "no YAML"),
     ("bad json in an error", decode.catalog, answered(JSON, b"<h1>", status=500), "malformed"),
@@ -211,10 +223,49 @@ def test_pem_bundles_are_read() -> None:
 
 @pytest.mark.parametrize("before", range(-3, 4))
 def test_an_escape_is_not_cut_in_two_in_a_large_form(before: int) -> None:
-    value = "x" * (2**20 + before) + "%2B%C3%A9+" * 9
-    found = decode.catalog_request(asked(FORM, b"environment=" + value.encode()))
-    assert isinstance(found, d.CatalogRequest)
-    assert found.environment == "x" * (2**20 + before) + "+\xe9 " * 9
+    value = b"x" * (2**20 + before) + b"%2B%C3%a9+" * 9
+    assert unescape(value) == b"x" * (2**20 + before) + b"+\xc3\xa9 " * 9
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        (b"%41%42", b"AB"),
+        (b"=41_%3D=%0A=\n", b"=41_==\n=\n"),
+        (b"%", b"%"),
+        (b"%%41%4g%4", b"%A%4g%4"),
+        (b"%2541+%2B", b"%41 +"),
+        (b"a b\r\n \xff", b"a b\r\n \xff"),
+        (b"%41 \r\n\t", b"A \r\n\t"),
+    ],
+)
+def test_one_layer_of_escapes_is_taken_off(sent: bytes, meant: bytes) -> None:
+    assert unescape(sent) == meant == unquote_to_bytes(sent.replace(b"+", b" "))
+
+
+@given(
+    st.lists(st.sampled_from([b"%", b"%41", b"%0a", b"=", b"=\n", b"==", b"%3d", b"_", b" ", b"\r\n", b"4", b"\xff"]))
+)
+def test_escapes_are_taken_off_as_the_library_does(pieces: list[bytes]) -> None:
+    assert unescape(b"".join(pieces)) == unquote_to_bytes(b"".join(pieces))
+
+
+def test_an_empty_file_is_a_file() -> None:
+    empty = d.Opaque(0, hashlib.sha256(b"").hexdigest())
+    head = answered("application/octet-stream", b"")
+    for target in ("/p/file_content/modules/m/f", "/p/file_content/plugins/f", f"/p/file_bucket_file/md5/{'0' * 32}",
+                   "/puppet/v3/static_file_content/modules/m/files/f?code_id=1"):  # fmt: skip
+        found = match("GET", target)
+        assert found is not None
+        assert decode.answer(found.endpoint.response, Request(target=target), head) == empty
+    for method in ("HEAD", "PUT"):
+        bucket = match(method, target := f"/p/file_bucket_file/md5/{'0' * 32}")
+        assert bucket is not None
+        assert decode.answer(bucket.endpoint.response, Request(method=method, target=target), head) == d.Nothing()
+    assert decode.opaque(answered("", b"", "gzip")) == empty
+    assert decode.opaque(answered("", b"", status=304)) == d.Nothing()
+    assert decode.opaque(Response((("Content-Length", "0"),), status=200)) == empty
+    assert decode.opaque(Response((("Content-Length", "700"),), status=200)) == d.Nothing()
 
 
 def test_single_escaped_facts_may_hold_a_percent_sign() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from inspector.protocol import decode
 from inspector.protocol import documents as d
+from inspector.protocol.endpoints import match
 from inspector.protocol.facts import FactLimits
-from inspector.protocol.rich import Rich, read
+from inspector.protocol.rich import Rich, read, secrets
 from tests.protocol.test_decode import JSON, PACK, PSON, YAML, answered, asked
 
 
@@ -48,7 +49,8 @@ CATALOG = {
     "recursive_metadata": {"/d": {"puppet:///m/d": [META, META]}},
     "resources": [
         {"type": "File", "title": "/x", "tags": ["file"], "file": "/init.pp", "line": 3, "exported": False,
-         "kind": "compilable_type", "parameters": {"source": "puppet:///m/x", "content": "hush",
+         "kind": "compilable_type", "parameters": {"source": "puppet:///m/x", "content": "hush", "checksum": "md5",
+                                                   "checksum_value": "ab",
                                                    "mode": {"__ptype": "Sensitive", "__pvalue": "0600"}},
          "sensitive_parameters": ["content"]},
         {"type": "File", "title": "/d", "parameters": {"source": ["a", "b"], "path": "/d/", "recurse": True}},
@@ -81,19 +83,151 @@ def test_a_catalog_is_the_same_in_every_notation(media: str, body: bytes) -> Non
     assert (found.ref, found.line, found.kind, found.tags) == ("File[/x]", 3, "compilable_type", ["file"])
     assert found.sensitive == ["content", "mode"]
     assert catalog.sensitive == {"File[/x]": ["content", "mode"]}
-    assert found.values == {"source": "puppet:///m/x", "content": Rich("Sensitive", "hush"),
+    assert found.values == {"source": "puppet:///m/x", "checksum": "md5", "checksum_value": "ab",
+                            "content": Rich("Sensitive", "hush"),
                             "mode": Rich("Sensitive", "0600")}  # fmt: skip
     assert catalog.find("My::Thing[t[1]]") is catalog.resources[3]
     assert [catalog.find(ref) for ref in ("File[/y]", "File", "", "File[/x")] == [None] * 4
     file, tree = catalog.files
     assert (file.ref, file.path, file.sources) == ("File[/x]", "/x", ["puppet:///m/x"])
     assert [each.content_uri for each in file.metadata] == ["puppet:///modules/m/files/x"]
+    assert (file.checksum, file.checksum_value, file.contents) == ("md5", "ab", {"modules/m/files/x": file.metadata[0]})
+    assert (tree.checksum, tree.checksum_value) == (None, None)
+    assert catalog.contents == {"modules/m/files/x": [file.metadata[0]] * 3}
+    assert catalog.in_clear == {"File[/x]": ["content", "mode"]}
     assert (file.metadata[0].owner, file.metadata[0].group) == (0, "root")
     assert (tree.path, tree.sources, len(tree.metadata)) == ("/d/", ["a", "b"], 2)
 
 
+def deferred(levels: int) -> Any:
+    """Secrets that an agent finds out with secrets that it finds out with ..."""
+    value: Any = ""
+    for _ in range(levels):
+        value = {"__ptype": "Sensitive", "__pvalue": {"__ptype": "Deferred", "name": "f", "arguments": [value]}}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "clear"),
+    [
+        ("hush", True),
+        (["", "x"], True),
+        (0, True),
+        (None, False),
+        ("", False),
+        ("Sensitive [value redacted]", False),
+        ({"__ptype": "Sensitive", "__pvalue": "hush"}, True),
+        ({"__ptype": "Sensitive", "__pvalue": "Sensitive [value redacted]"}, False),
+        ({"__ptype": "Sensitive", "__pvalue": {"__ptype": "Binary", "__pvalue": "AAH/"}}, True),
+        ({"__ptype": "Deferred", "name": "vault", "arguments": ["secret/x"]}, False),
+        ({"__ptype": "Deferred", "name": "f", "arguments": [{"__ptype": "Sensitive", "__pvalue": "x"}]}, True),
+        ({"__ptype": "Sensitive", "__pvalue": {"__ptype": "Deferred", "name": "vault"}}, False),
+        ({"a": {"b": [None]}}, False),
+        (deferred(100), False),
+    ],
+)
+def test_a_secret_is_in_clear_or_not(value: Any, clear: bool) -> None:
+    resource = d.Resource("File", "/x", {"content": value, "mode": "0600"}, sensitive_parameters=["content", "absent"])
+    assert resource.sensitive == ["content"]
+    assert resource.in_clear == (["content"] if clear else [])
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("puppet:///modules/m/files/a%20b/%C3%A4", "modules/m/files/a b/ä"),
+        ("puppet://puppet.example:8140/modules/m/f", "modules/m/f"),
+        ("puppet:///", None),
+        ("http://x/modules/m/f", None),
+        ("/modules/m/f", None),
+        (None, None),
+    ],
+)
+def test_a_content_uri_is_the_key_of_a_request(uri: str | None, path: str | None) -> None:
+    assert d.FileMetadata(content_uri=uri).content_path == path
+    if path and uri and uri.startswith("puppet:///"):
+        found = match("GET", f"/puppet/v3/static_file_content/{uri.removeprefix('puppet:///')}?code_id=v1")
+        assert found is not None
+        assert found.key == path
+
+
+def test_metadata_of_a_file_has_all_that_is_sent() -> None:
+    sent = {"path": "/m/files", "relative_path": "l", "links": "manage", "type": "link", "destination": "/to",
+            "owner": 0, "group": 0, "mode": 493, "source": None, "content_uri": None,
+            "checksum": {"type": "sha256lite", "value": "{sha256lite}0"}}  # fmt: skip
+    assert decode.metadata(answered(JSON, json.dumps(sent).encode())) == d.FileMetadata(
+        "/m/files", "l", "link", d.Checksum("sha256lite", "{sha256lite}0"), "manage", "/to", 493, 0, 0
+    )
+
+
+def test_checksum_types_are_a_list() -> None:
+    assert d.CatalogRequest(checksum_type="sha256.sha384.md5").checksum_types == ["sha256", "sha384", "md5"]
+    assert d.CatalogRequest().checksum_types == []
+
+
 def test_a_catalog_in_dot_is_text() -> None:
     assert decode.catalog(answered("text/dot", b"digraph x {}")) == d.Text("digraph x {}")
+
+
+REFERRED = {
+    "a": {"x": [1, {"__ptype": "Sensitive", "__pvalue": ["hush"]}]},
+    "it's": "odd",
+    "hash": {"__ptype": "Hash", "__pvalue": [3, "three", None, "nil"]},
+    "object": {"__ptype": "My::Type", "attribute": "v"},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("$['a']['x'][0]", 1),
+        ("$.a.x[0]", 1),
+        ("$['a']", {"x": [1, Rich("Sensitive", ["hush"])]}),
+        ("$['a']['x'][1]", Rich("Sensitive", ["hush"])),
+        ("$['a']['x'][1][0]", "hush"),
+        (r"$['it\'s']", "odd"),
+        ('$["it\'s"]', "odd"),
+        ("$['hash'][3]", "three"),
+        ("$['hash'][null]", "nil"),
+        ("$['object']['attribute']", "v"),
+        *(
+            (nowhere, Rich("LocalRef", nowhere))
+            for nowhere in ("$['b']", "$['a'][0]", "$['a']['x'][-1]", "$['a']['x'][7]", "$['hash'][4]", "$[true]",
+                            "$['a'", "$['a']x", "a", "", "$", "$['ref']", "$" + "['a']" * 300)
+        ),
+    ],
+)  # fmt: skip
+def test_a_local_reference_is_what_it_refers_to(path: str, found: Any) -> None:
+    value = REFERRED | {"ref": {"__ptype": "LocalRef", "__pvalue": path}}
+    assert read(value)["ref"] == found
+    assert d.Resource("My::Thing", "x", value).values["ref"] == (found if path != "$" else read(value))
+
+
+def test_local_references_end() -> None:
+    def ref(path: str) -> dict[str, str]:
+        return {"__ptype": "LocalRef", "__pvalue": path}
+
+    assert read({"a": ref("$['b']"), "b": ref("$['a']")})["a"] == Rich("LocalRef", "$['a']")
+    assert read({"a": {"b": [ref("$['a']")]}}) == {"a": {"b": [Rich("LocalRef", "$['a']")]}}
+    # Ten to the power of nine values, each named by a reference to ten of the next.
+    doubling: dict[str, Any] = {"0": ["x"] * 10} | {str(n): [ref(f"$['{n - 1}']")] * 10 for n in range(1, 10)}
+    assert len(str(read(doubling))) < 2_000_000
+    many: dict[str, Any] = {"x": ["x"] * 9_999, "refs": [ref("$['x']")] * 1000}
+    found = read(many)["refs"]
+    assert (found[0], found[1]) == (["x"] * 9_999, Rich("LocalRef", "$['x']"))
+    large: dict[str, Any] = {"h": {"__ptype": "Hash", "__pvalue": [0] * 30_000}, "ref": ref("$['h'][0]")}
+    assert read(large)["ref"] == Rich("LocalRef", "$['h'][0]")
+
+
+def test_rich_values_may_be_nested_deeply() -> None:
+    for inner, marked in (({"__pvalue": 1}, "Sensitive"), ([1], "List")):
+        value: Any = inner
+        for _ in range(499):
+            value = {"__ptype": marked, "__pvalue": value}
+        assert isinstance(read(value), Rich)
+        assert secrets(value) is (marked == "Sensitive")
+        assert d.Resource("A", "b", {"c": value}, sensitive_parameters=["c"]).sensitive == ["c"]
+        assert d.Resource("A", "b", {"c": value}, sensitive_parameters=["c"]).in_clear == ["c"]
 
 
 RICH: list[tuple[Any, Any, str]] = [
@@ -180,6 +314,8 @@ def test_a_report_is_the_same_in_every_notation(media: str, body: bytes) -> None
     assert report.logs == [d.LogLine("err", "boom", "Puppet", "t", "/x.pp", 3)]
     assert report.times == {"file": 0.5, "total": 2}
     assert report.counts == {"failed": 1}
+    assert (report.metric("time", "total"), report.metric("resources", "failed")) == (2, 1)
+    assert [report.metric(*each) for each in (("time", "bad"), ("time", "short"), ("events", "total"))] == [None] * 3
     assert (report.failed, report.changed) == (["Exec[e]"], ["File[/x]"])
     status = report.resource_statuses["File[/x]"]
     assert (status.resource_type, status.evaluation_time, status.change_count) == ("File", 0.25, 1)
@@ -244,8 +380,10 @@ resource_statuses:
             "c": d.ResourceStatus(failed=True, skipped=True),
         },
     )  # fmt: skip
-    found = decode.anything(answered(YAML, b"--- {t: !ruby/set {hash: {a: true}}, n: [0x1F, 010, 1:30, .inf, no]}"))
-    assert found == d.Data({"t": ["a"], "n": [31, 8, 90, float("inf"), False]})
+    found = decode.anything(
+        answered(YAML, b"--- {t: !ruby/set {hash: {a: true}}, n: [0x1F, 010, 1:30, .inf, no, -1_0, 0b, 1.e, +.5]}")
+    )
+    assert found == d.Data({"t": ["a"], "n": [31, 8, "1:30", float("inf"), False, -10, "0b", "1.e", 0.5]})
 
 
 def test_ignore_parameters_of_2_7_are_yaml() -> None:

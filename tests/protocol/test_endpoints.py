@@ -148,6 +148,78 @@ def test_every_row_of_the_table_is_tried() -> None:
     assert {(endpoint, dialect) for endpoint in both for dialect in ("legacy", "v3")} <= tried
 
 
+VERBS = {
+    "find": ["ca", "certificate", "certificate_request_lookup", "crl", "node", "plugin_file", "catalog",
+             "file_metadata", "file_content", "status", "facts_lookup", "debug"],
+    "search": ["environment_check", "plugin_list", "file_metadatas", "certificate_statuses", "facts_lookup", "status",
+               "resource_type"],
+    "save": ["certificate_request", "file_bucket_file", "facts", "report", "run"],
+    "head": ["file_bucket_file"],
+    "destroy": ["certificate_status", "certificate_request_delete"],
+    None: ["renewal", "static_file_content", "status_simple", "status_services", "crl_update", "clean", "sign",
+           "expirations", "environments", "environment", "environment_classes", "environment_modules",
+           "environment_transports", "tasks", "compile", "catalog_v4", "admin_api", "metrics"],
+}  # fmt: skip
+"""The rows of ROWS above, each with what its request is to the indirector."""
+
+
+def test_every_request_line_has_its_verb() -> None:
+    seen: dict[str | None, list[str]] = {}
+    for method, target, *_ in ROWS:
+        found = match(method, target)
+        assert found is not None
+        assert found.verb in found.endpoint.verbs or found.verb is None is not found.endpoint.verbs
+        names = seen.setdefault(found.verb, [])
+        names += [found.endpoint.name] if found.endpoint.name not in names else []
+    # One row may be two indirections: plugin_list is file_metadata too.
+    seen["find"].remove("plugin_list")
+    seen["find"].remove("certificate_status")
+    assert {verb: sorted(names) for verb, names in seen.items()} == {
+        verb: sorted(names) for verb, names in VERBS.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "verb"),
+    [
+        ("GET", "/x/file_metadata/plugins", "find"),
+        ("GET", "/x/file_metadatas/plugins", "search"),
+        ("POST", "/puppet/v3/file_metadata/modules/m/f", "find"),
+        ("POST", "/puppet/v3/file_metadatas/modules/m/tree", None),
+        ("GET", f"/x/file_bucket_file/md5/{BUCKET}", "find"),
+        ("POST", f"/x/file_bucket_file/md5/{BUCKET}", "find"),
+        ("PUT", "/puppet-ca/v1/certificate_status/a.b", "save"),
+        ("GET", "/x/inventory/a.b", "search"),
+        ("GET", "/x/facts/a.b", "find"),
+        ("GET", "/x/status/any", "find"),
+        ("GET", "/x/resource_type/apache", "find"),
+        ("GET", "/x/resources/user", "search"),
+        ("GET", "/x/instrumentation_probes/a", "search"),
+        ("PUT", "/x/resources/user", None),
+        ("HEAD", "/x/resource/user/root", "head"),
+        ("DELETE", "/x/key/a.b", "destroy"),
+        ("GET", "/x/instrumentation_other/a", None),
+        ("GET", "/puppet/v3/environment/catalog", None),
+        ("POST", "/puppet/v4/catalog/", None),
+        ("GET", "/catalog/node/a.b", "find"),
+    ],
+)
+def test_a_request_is_what_the_indirector_takes_it_for(method: str, target: str, verb: str | None) -> None:
+    found = match(method, target)
+    assert found is not None
+    assert found.verb == verb
+
+
+def test_a_row_tells_all_its_verbs() -> None:
+    told = {endpoint.name: endpoint.verbs for endpoint in ENDPOINTS}
+    assert told["file_bucket_file"] == ("head", "find", "save")
+    assert told["plugin_list"] == ("find", "search")
+    assert told["file_metadatas"] == ("search",)
+    assert told["certificate_status"] == ("find", "save", "destroy")
+    assert told["static_file_content"] == told["catalog_v4"] == told["sign"] == told["status_simple"] == ()
+    assert [name for name, verbs in told.items() if not verbs] == VERBS[None]
+
+
 def test_the_query_is_kept_in_order_with_repetitions() -> None:
     found = match("GET", "/puppet/v3/file_metadatas/plugins?ignore=.svn&ignore=.git&links&environment=%C3%A4")
     assert found is not None

@@ -71,7 +71,9 @@ ODD: st.SearchStrategy[Any] = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.floats(), st.text(max_size=20),
     st.sampled_from(["", "{md5}", "--- !ruby/object:X", "\x00", "\ud7ff", "%7B", "é" * 50, "Type[title]"]),
     st.sampled_from([[], {}, [[]], {"": ""}, {"__ptype": "Hash", "__pvalue": [1, 2, 3]}, {"__ptype": {}},
-                     {"__ptype": "Sensitive"}, {"__ptype": "Binary", "__pvalue": "="}, {"document_type": "x"}])
+                     {"__ptype": "Sensitive"}, {"__ptype": "LocalRef", "__pvalue": "$"},
+                     {"__ptype": "LocalRef", "__pvalue": "$['parameters'][0]"}, {"__ptype": "Deferred"},
+                     {"__ptype": "Binary", "__pvalue": "="}, {"document_type": "x"}])
     .map(deepcopy),
 )  # fmt: skip
 

@@ -78,6 +78,22 @@ def test_every_real_report_has_what_views_read(exchanges: Exchanges) -> None:
             if report.resource_statuses:
                 assert report.counts["total"] > 0
                 assert report.times["total"] > 0
+                assert report.metric("resources", "total") == report.counts["total"]
+                assert report.metric("time", "total") == report.times["total"]
+            assert report.host
+            assert report.time
+            number = report.report_format or 0
+            if number >= 6:
+                assert None not in (report.noop, report.noop_pending, report.corrective_change)
+                assert report.cached_catalog_status in (None, "not_used", "explicitly_requested", "on_failure")
+            if number >= 10:
+                assert report.transaction_completed is not None
+                if report.resource_statuses:
+                    assert report.metric("resources", "failed_to_restart") is not None
+            for ref, status in report.resource_statuses.items():
+                if status.title is not None:  # 2.7 on a newer Ruby sends empty ones
+                    assert None not in (status.changed, status.failed, status.out_of_sync, status.skipped), ref
+                    assert (status.corrective_change is None) is (number < 6), ref
             formats.add((report.report_format, content_type(exchange.request)))
     assert {number for number, _ in formats} >= {3, 4, 6, 10, 11, 12}
     assert {media for _, media in formats} >= {"text/yaml", "text/pson", "application/json", "application/x-msgpack"}
@@ -122,6 +138,93 @@ def test_real_content_has_the_checksum_of_its_metadata(exchanges: Exchanges) -> 
             verdicts[Verdict.RIGHT if Verdict.RIGHT in checked else checked.pop()] += 1
     assert verdicts[Verdict.RIGHT] > 400
     assert verdicts[Verdict.WRONG] == 0
+
+
+def test_real_static_content_has_the_checksum_that_the_catalog_says(exchanges: Exchanges) -> None:
+    said: dict[str, dict[str, list[d.FileMetadata]]] = {}
+    verdicts: Counter[Verdict] = Counter()
+    for where, exchange, match in exchanges:
+        if exchange.response is None:
+            continue
+        answered = decode.answer(match.endpoint.response, exchange.request, exchange.response)
+        if isinstance(answered, d.Catalog) and answered.static:
+            assert (answered.code_id, answered.environment, answered.catalog_format) == (
+                "v1",
+                "static",
+                2,
+            )
+            said.setdefault(where, answered.contents)
+            own = [each.contents for each in answered.files if each.metadata]
+            assert len(own) == 4
+            assert {path for each in own for path in each} == set(answered.contents)
+        if match.endpoint.name == "static_file_content":
+            assert match.verb is None
+            assert isinstance(answered, d.Opaque)
+            content = decode.content(exchange.response)
+            assert content is not None
+            (metadata,) = said[where][match.key or ""]
+            assert (metadata.type, metadata.links, metadata.destination) == ("file", "manage", None)
+            assert metadata.checksum is not None
+            assert metadata.checksum.type in ("md5", "sha256")
+            verdicts[check(content, metadata.checksum)] += 1
+    assert verdicts[Verdict.RIGHT] > 20
+    assert set(verdicts) <= {Verdict.RIGHT, Verdict.WRONG}
+
+
+def test_real_empty_files_are_files(exchanges: Exchanges) -> None:
+    empty: Counter[tuple[str, str | None, str]] = Counter()
+    for _, exchange, match in exchanges:
+        response = exchange.response
+        if response and response.status == 200 and match.endpoint.response is decode.opaque and not response.body:
+            answered = decode.answer(match.endpoint.response, exchange.request, response)
+            assert answered == d.Nothing() or (isinstance(answered, d.Opaque) and answered.size == 0)
+            empty[match.endpoint.name, match.verb, type(answered).__name__] += 1
+    assert set(empty) == {
+        ("file_content", "find", "Opaque"),
+        ("file_bucket_file", "find", "Opaque"),
+        ("file_bucket_file", "head", "Nothing"),
+        ("file_bucket_file", "save", "Nothing"),
+    }
+
+
+def test_real_requests_are_what_the_protocol_says(exchanges: Exchanges) -> None:
+    verbs = {(match.endpoint.name, exchange.request.method, match.verb) for _, exchange, match in exchanges}
+    assert {row for row in verbs if row[2] in ("search", "head", "save", "destroy")} >= {
+        ("plugin_list", "GET", "search"),
+        ("file_bucket_file", "HEAD", "head"),
+        ("file_bucket_file", "PUT", "save"),
+        ("certificate_request", "PUT", "save"),
+        ("report", "PUT", "save"),
+    }
+    assert ("catalog", "POST", "find") in verbs
+    assert not any(verb == "search" for name, _, verb in verbs if name in ("catalog", "node", "file_content", "report"))
+
+
+def test_real_secrets_are_in_clear(exchanges: Exchanges) -> None:
+    found = 0
+    for _, exchange, match in exchanges:
+        if match.endpoint.name == "catalog" and exchange.response and exchange.response.status == 200:
+            catalog = match.endpoint.response(exchange.response)
+            assert isinstance(catalog, d.Catalog)
+            assert catalog.in_clear == catalog.sensitive
+            found += len(catalog.in_clear)
+    assert found > 0
+
+
+def test_real_requests_for_catalogs_say_what_the_agent_can(exchanges: Exchanges) -> None:
+    asked = {
+        (request.static_catalog, tuple(request.checksum_types), request.facts_format)
+        for where, exchange, match in exchanges
+        if match.endpoint.name == "catalog" and "19-curl" not in where
+        for request in [match.endpoint.request(exchange.request)]
+        if isinstance(request, d.CatalogRequest)
+    }
+    for static, types, notation in asked:
+        assert bool(types) is static
+        assert set(types) <= {"md5", "sha256", "sha384", "sha512", "sha224", "sha1", "md5lite", "sha256lite", "mtime",
+                              "ctime", "none"}  # fmt: skip
+        assert notation in ("pson", "b64_zlib_yaml", "application/json")
+    assert {static for static, *_ in asked} == {True, False}
 
 
 def test_real_buckets_get_what_their_url_says(exchanges: Exchanges) -> None:

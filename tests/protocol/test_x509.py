@@ -111,6 +111,50 @@ def test_a_requests_attributes_have_puppets_names() -> None:
     assert found.key == x509.read_der(der(LEAF)).key
 
 
+def tlv(tag: int, *content: bytes) -> bytes:
+    data = b"".join(content)
+    size = len(data).to_bytes(2 if len(data) > 255 else 1)
+    return bytes([tag]) + (bytes([0x80 + len(size)]) if len(data) > 127 else b"") + size + data
+
+
+EXTENSION_REQUEST = bytes.fromhex("06092a864886f70d01090e")
+MS_EXTENSION_REQUEST = bytes.fromhex("060a2b060104018237 02010e")
+PP_ROLE = bytes.fromhex("060b2b0601040182 8c4c01010d")
+SUBJECT_ALT_NAME = bytes.fromhex("0603551d11")
+
+
+def request_with(*attributes: tuple[bytes, bytes]) -> bytes:
+    """A signing request whose attributes ask for a role, and a name: (OID, role) each."""
+    asked = b""
+    for oid, role in attributes:
+        name = tlv(0x30, tlv(0x82, role + b".example"))
+        extensions = tlv(0x30, tlv(0x30, PP_ROLE, tlv(0x04, tlv(0x0C, role))),
+                         tlv(0x30, SUBJECT_ALT_NAME, tlv(0x04, name)))  # fmt: skip
+        asked += tlv(0x30, oid, tlv(0x31, extensions))
+    subject = lib.Name([lib.NameAttribute(lib.NameOID.COMMON_NAME, "a.example")]).public_bytes()
+    spki = KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    info = tlv(0x30, b"\x02\x01\x00", subject, spki, tlv(0xA0, asked))
+    assert isinstance(KEY, ec.EllipticCurvePrivateKey)
+    signature = KEY.sign(info, ec.ECDSA(hashes.SHA256()))
+    algorithm = bytes.fromhex("300a06082a8648ce3d040302")
+    data = tlv(0x30, info, algorithm, tlv(0x03, b"\x00", signature))
+    return lib.load_der_x509_csr(data).public_bytes(Encoding.PEM)
+
+
+@pytest.mark.parametrize("oid", [EXTENSION_REQUEST, MS_EXTENSION_REQUEST], ids=["PKCS#9", "Microsoft"])
+def test_extensions_are_asked_for_in_either_attribute(oid: bytes) -> None:
+    found = x509.read_csr(request_with((oid, b"web")))
+    assert found.signature_valid
+    assert (found.extensions, found.alt_names) == ({"pp_role": "web"}, ["DNS:web.example"])
+    assert found.attributes == {}
+
+
+def test_of_both_attributes_the_first_counts() -> None:
+    """As for an agent and its CA, which look for the first of either."""
+    found = x509.read_csr(request_with((MS_EXTENSION_REQUEST, b"a"), (EXTENSION_REQUEST, b"production")))
+    assert (found.extensions, found.attributes) == ({"pp_role": "a"}, {})
+
+
 def test_a_crls_fields() -> None:
     crl = pki.make_crl(CA, [7, 8], 12, NOW, NOW + timedelta(days=3))
     (found,) = x509.read_crls(pki.pem(crl))

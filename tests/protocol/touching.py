@@ -30,11 +30,15 @@ def touch(document: d.Document) -> None:
     match document:
         case d.Catalog():
             things += document.resources
+            for file in document.files:
+                things += [file, *file.metadata]
             for resource in document.resources:
                 assert document.find(resource.ref) is not None
                 str(resource.values)
         case d.Report():
             things += document.metrics.values()
+        case d.FileMetadatas():
+            things += document.files
         case d.Facts():
             document.exceeded()
         case d.CatalogRequest() if document.facts is not None:

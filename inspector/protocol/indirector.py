@@ -1,0 +1,48 @@
+"""What Puppet itself calls a request: find, search, save, head or destroy of an indirection (protocol 1.1.1)."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+type Verb = Literal["find", "search", "save", "head", "destroy"]
+
+INDIRECTIONS = (
+    "catalog", "certificate", "certificate_request", "certificate_revocation_list", "certificate_status",
+    "certificate_statuses", "facts", "facts_search", "file_bucket_file", "file_content", "file_metadata",
+    "file_metadatas", "instrumentation_data", "instrumentation_listener", "instrumentation_listeners",
+    "instrumentation_probe", "instrumentation_probes", "inventory", "key", "node", "report", "resource", "resources",
+    "resource_type", "resource_types", "run", "status", "statuses",
+)  # fmt: skip
+"""As they stand in URLs, singular and plural. What else there is, is no indirection and has no verbs."""
+
+_METHODS: dict[str, Verb] = {"GET": "find", "POST": "find", "PUT": "save", "HEAD": "head", "DELETE": "destroy"}
+_SINGULAR = frozenset({"facts", "status", "certificate_status"})
+
+
+def verb(method: str, path: str) -> Verb | None:
+    """What a request is to the indirector; ``path`` is that below the environment or ``/puppet/v3``.
+
+    None for what is no indirection, and for a method that a master has no support for.
+    """
+    name, _, key = path.partition("/")
+    return _verb(method, name) if key and name in INDIRECTIONS else None
+
+
+def verbs(methods: tuple[str, ...], pattern: str) -> tuple[Verb, ...]:
+    """What requests may be whose path is a row of the endpoints' table: each once, in the order of ``methods``."""
+    head = _HEAD.match(pattern)
+    names = [each for each in INDIRECTIONS if head and re.fullmatch(head[0], each)]
+    tried = (_verb(method, name) for method in methods for name in names)
+    return tuple(dict.fromkeys(each for each in tried if each))
+
+
+_HEAD = re.compile(r"(?:\(\?:[^()]*\)\??|[a-z_]\??)+(?=/)")
+"""A pattern's first segment, if another one follows."""
+
+
+def _verb(method: str, name: str) -> Verb | None:
+    plural = name == "inventory" or name.endswith(("s", "_search"))
+    if plural and name not in _SINGULAR:
+        return "search" if method == "GET" else None
+    return _METHODS.get(method)

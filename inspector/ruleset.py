@@ -1,0 +1,166 @@
+"""A site's own view of the rules: rules.yaml sets severities and thresholds, and says what to ignore.
+
+```yaml
+rules:
+  B45: off                      # this site autosigns
+  B39: {severity: warning}
+  S08: {warning_s: 20}          # a threshold; `puppet-inspector explain S08` names them
+ignore:
+  - rules: [B01, B03]           # or one id; all of them if left out
+    certname: "build*.example"  # a pattern, or several; every agent if left out
+    until: 2027-01-31           # for runs that begin before this day (UTC); for ever if left out
+    why: they are made anew each night
+```
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import difflib
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from inspector.errors import InspectorError
+from inspector.model import Severity
+from inspector.rules import Ignore, all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from inspector.rules import Rule
+
+LARGEST = 2**20
+"""Bytes of a rules file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """The rules to ask and the findings to drop."""
+
+    rules: tuple[Rule, ...]
+    ignores: tuple[Ignore, ...] = ()
+
+
+def load(path: Path | None) -> Ruleset:
+    """The rules as a file wants them; all as they are without one. Raises InspectorError."""
+    if path is None:
+        return Ruleset(all_rules())
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InspectorError(f"The rules file {path} can't be read: {error.strerror}.") from error
+    if len(text) > LARGEST:
+        raise InspectorError(f"The rules file {path} is larger than {LARGEST} bytes.", "Is it the right file?")
+    try:
+        document = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        at = getattr(error, "problem_mark", None)
+        where = f" in line {at.line + 1}" if at else ""
+        raise InspectorError(f"The rules file {path} is no YAML{where}.", _EXAMPLE) from error
+    try:
+        return _read(document)
+    except InspectorError as error:
+        raise InspectorError(f"{path}: {error.message}", error.hint) from error
+
+
+_EXAMPLE = "It holds `rules:` (B45: off) and `ignore:` (- rules: B01); the README has an example."
+
+
+def _read(document: Any) -> Ruleset:
+    if document is None:
+        document = {}
+    _mapping(document, "the file", ("rules", "ignore"))
+    wanted = document.get("rules") or {}
+    known = {rule.id: rule for rule in all_rules()}
+    _mapping(wanted, "rules", tuple(known))
+    rules = [_adapted(known[ident], wanted[ident]) if ident in wanted else known[ident] for ident in known]
+    ignores = document.get("ignore") or []
+    if not isinstance(ignores, list):
+        raise InspectorError("`ignore` is a list of mappings.", _EXAMPLE)
+    return Ruleset(
+        tuple(rule for rule in rules if rule is not None), tuple(_ignore(each, tuple(known)) for each in ignores)
+    )
+
+
+def _adapted(rule: Rule, wanted: Any) -> Rule | None:
+    # YAML reads an unquoted `off` as false.
+    if wanted is False or wanted == "off":
+        return None
+    if isinstance(wanted, str):
+        wanted = {"severity": wanted}
+    _mapping(wanted, rule.id, ("severity", *rule.thresholds))
+    thresholds = dict(rule.thresholds)
+    severity = None
+    for key, value in wanted.items():
+        if key != "severity":
+            thresholds[key] = _number(value, f"{rule.id}: {key}")
+        elif value is False or value == "off":
+            return None
+        else:
+            severity = _severity(value, rule.id)
+    return dataclasses.replace(rule, thresholds=thresholds, chosen=severity)
+
+
+def _severity(value: Any, ident: str) -> Severity:
+    names = [str(each) for each in Severity]
+    if value not in names:
+        raise InspectorError(
+            f"{ident}: {value!r} is no severity.", f"It is {', '.join(names)} or off.{_near(value, names)}"
+        )
+    return Severity(value)
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InspectorError(f"{what} is a number, not {value!r}.")
+    return value
+
+
+def _ignore(each: Any, known: tuple[str, ...]) -> Ignore:
+    _mapping(each, "ignore", ("rules", "certname", "until", "why"))
+    rules = _texts(each.get("rules"), "ignore: rules")
+    for ident in rules:
+        if ident not in known:
+            raise InspectorError(f"ignore: there is no rule {ident!r}.", _near(ident, known).strip())
+    until = each.get("until")
+    if isinstance(until, datetime.datetime):
+        until = (until if until.tzinfo else until.replace(tzinfo=datetime.UTC)).timestamp()
+    elif isinstance(until, datetime.date):
+        until = datetime.datetime(until.year, until.month, until.day, tzinfo=datetime.UTC).timestamp()
+    elif until is not None:
+        raise InspectorError(f"ignore: until is a date, not {until!r}.", "Write it as 2027-01-31.")
+    if not each.keys() - {"why"}:
+        raise InspectorError("ignore: an entry without rules, certname or until would drop everything.", _EXAMPLE)
+    return Ignore(frozenset(rules), tuple(_texts(each.get("certname"), "ignore: certname")), until)
+
+
+def _texts(value: Any, what: str) -> list[str]:
+    values = [] if value is None else value if isinstance(value, list) else [value]
+    if not all(isinstance(one, str) and one for one in values) or value == []:
+        raise InspectorError(f"{what} is a text or a list of texts, not {value!r}.")
+    return values
+
+
+def _mapping(value: Any, what: str, keys: tuple[str, ...]) -> None:
+    if not isinstance(value, dict):
+        raise InspectorError(f"{what} is a mapping, not {value!r}.", _EXAMPLE)
+    for key in value:
+        if key not in keys:
+            hint = _near(key, keys).strip() or f"It can be {', '.join(keys)}."
+            noun = "rule" if what == "rules" else "key"
+            raise InspectorError(f"{what}: there is no {noun} {key!r}.", hint)
+
+
+def _near(value: Any, known: Iterable[str]) -> str:
+    text = str(value)
+    if re.fullmatch(r"[a-z]\d\d", text):
+        text = text.upper()
+    near = difflib.get_close_matches(text, list(known), 3, 0.5)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
