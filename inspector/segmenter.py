@@ -151,7 +151,8 @@ class Segmenter:
         unnamed = self._unnamed_beginning(step)
         if named and unnamed and not (named.bootstrapping and unnamed.bootstrapping):
             return named  # whoever downloads a CA after this one got on is another agent
-        if named and unnamed and unnamed.cas and any(answer.certificate for answer in named.certificates):
+        anew = step.phase is Phase.CERTIFICATES and not step.authenticated
+        if anew and named and unnamed and unnamed.cas and any(answer.certificate for answer in named.certificates):
             return unnamed  # up to its certificate nothing was lacking: it discarded that, and begins anew
         if named and unnamed and unnamed.cas and unnamed.started < named.ended:
             return named  # it had gone on before that began: another agent's beginning
