@@ -66,15 +66,18 @@ class Step:
 class Analyzer:
     """Understands a sequence of records, one at a time."""
 
-    def __init__(self, rules: Iterable[Rule] | None = None, ignores: Iterable[Ignore] = ()) -> None:
-        """Ask all rules, or these; drop the findings that ``ignores`` cover."""
+    def __init__(
+        self, rules: Iterable[Rule] | None = None, ignores: Iterable[Ignore] = (), ledger: Ledger | None = None
+    ) -> None:
+        """Ask all rules, or these; drop the findings that ``ignores`` cover; remember in ``ledger``, which the
+        analyzers of several captures may share."""
         chosen = tuple(all_rules() if rules is None else rules)
         self._ignores = tuple(ignores)
         self._rules = {on: tuple(rule for rule in chosen if rule.on is on) for on in On}
-        self._rules_at: dict[str, tuple[Rule, ...]] = {}
+        self._chosen: dict[tuple[On, str, str | None, bool], tuple[Rule, ...]] = {}
         self._over: dict[int, Run] = {}
         self._segmenter = Segmenter()
-        self._ledger = Ledger()
+        self._ledger = Ledger() if ledger is None else ledger
         self._chains: dict[bytes, d.Certificate | None] = {}
 
     @property
@@ -204,11 +207,15 @@ class Analyzer:
                 self._chains[chain[0]] = None
         return self._chains[chain[0]]
 
-    def _rules_for(self, endpoint: str) -> tuple[Rule, ...]:
-        rules = self._rules_at.get(endpoint)
+    def _rules_for(self, on: On, endpoint: str, run: Run) -> tuple[Rule, ...]:
+        key = on, endpoint, run.generation, run.tool is None
+        rules = self._chosen.get(key)
         if rules is None:
-            rules = tuple(rule for rule in self._rules[On.EXCHANGE] if not rule.at or endpoint in rule.at)
-            self._rules_at[endpoint] = rules
+            rules = tuple(
+                rule for rule in self._rules[on]
+                if rule.applies(run) and (on is not On.EXCHANGE or not rule.at or endpoint in rule.at)
+            )  # fmt: skip
+            self._chosen[key] = rules
         return rules
 
     # -- rules ----------------------------------------------------------------------------------------
@@ -217,10 +224,10 @@ class Analyzer:
         if run is None:
             return
         case = Case(step, run, self._ledger)
-        endpoint = step.match.endpoint.name if step.match else ""
-        for rule in self._rules_for(endpoint) if on is On.EXCHANGE else self._rules[on]:
+        for rule in self._rules_for(on, case.endpoint, run):
             try:
-                for finding in rule.ask(case):
+                for said in rule.ask(case):
+                    finding = rule.finding(said, case)
                     if self._ignores and run.certname and self._ignored(finding, run):
                         continue
                     step.findings.append(_keep(run, finding) if keep else finding)

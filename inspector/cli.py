@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import datetime
+import difflib
+import heapq
+import itertools
 import json
 import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector import __version__
 from inspector.errors import InspectorError
+from inspector.model import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from inspector.analyzer import Analyzer, Step
     from inspector.model import Finding
+    from inspector.ruleset import Ruleset
+    from inspector.runs import Run
 
 DESCRIPTION = "See what a Puppet or OpenVox agent and its master really say to each other."
 EPILOG = """\
@@ -101,13 +110,32 @@ def _parser() -> argparse.ArgumentParser:
 
     check = command("check", _check, "what deviates from the protocol, why, and what to do")
     check.add_argument("capture", type=Path, nargs="+")
-    check.add_argument("--json", action="store_true", help="as JSON (docs/json/check.schema.json)")
+    check.add_argument("--format", choices=("text", "json", "sarif", "junit"), default="text")
+    check.add_argument("--json", action="store_true", help="--format json (docs/json/check.schema.json)")
+    check.add_argument("--rules", type=Path, metavar="YAML", help="severities, thresholds and what to ignore")
+    check.add_argument("--baseline", type=Path, metavar="JSON", help="an earlier check --json: show only what is new")
     check.add_argument(
         "--fail-on",
         choices=("error", "warning", "notice", "never"),
         default="error",
         help="exit with 1 when a finding is at least this bad (default: error)",
     )
+
+    doctor = command("doctor", _doctor, "what is wrong and what to do: in a capture, a directory, at a live master")
+    doctor.add_argument("capture", type=Path, nargs="?", help="the verdicts of its runs, worst first")
+    doctor.add_argument("--ssldir", type=Path, metavar="DIR", help="look into an agent's ssldir (nothing is changed)")
+    doctor.add_argument("--cadir", type=Path, metavar="DIR", help="look into a CA's directory (nothing is changed)")
+    doctor.add_argument("--certname", metavar="NAME", help="whose keys, where an ssldir holds several")
+    doctor.add_argument("--live", metavar="HOST[:PORT]", help="ask a running master as this host's agents would")
+    doctor.add_argument("--cert", type=Path, metavar="PEM", help="with --live: show this certificate")
+    doctor.add_argument("--key", type=Path, metavar="PEM", help="with --live: its key")
+    doctor.add_argument("--json", action="store_true", help="as JSON (docs/json/doctor.schema.json)")
+
+    bootstrap = command("bootstrap", _bootstrap, "the certificate bootstrap of an agent, rung by rung")
+    bootstrap.add_argument("capture", type=Path)
+    bootstrap.add_argument("certname", nargs="?", help="the agent, or its address if it said no name (default: all)")
+    bootstrap.add_argument("--at", metavar="DATE", help="judge as of this day or moment, 2027-03-02 (default: now)")
+    bootstrap.add_argument("--json", action="store_true", help="as JSON (docs/json/bootstrap.schema.json)")
 
     imports = command("import", _import, "make a capture from mitmproxy flow files")
     imports.add_argument("flows", type=Path, nargs="+", metavar="FLOWS.mitm")
@@ -125,8 +153,9 @@ def _parser() -> argparse.ArgumentParser:
     provision.add_argument("-o", "--output", type=Path, metavar="PEM", help="where to write key and certificate")
     provision.add_argument("--json", action="store_true", help="the preflight as JSON")
 
-    explain = command("explain", _explain, "what an endpoint or a rule is about")
-    explain.add_argument("what", help="an endpoint (file_metadatas), a rule (B23), or a request path")
+    explain = command("explain", _explain, "what an endpoint, a rule or an error message is about")
+    explain.add_argument("what", nargs="+", help="a rule (B23), an endpoint (file_metadatas), a request path, or an "
+                         "error message as the agent printed it")  # fmt: skip
     explain.add_argument("--json", action="store_true", help="as JSON")
 
     command("addon", _addon, "print the path of the mitmproxy addon").add_argument(
@@ -194,26 +223,89 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Every deviation from the protocol, the worst first: what, where, why, and what to do."""
-    from inspector import present, public
-    from inspector.model import Severity
+    from inspector import formats, present, public
     from inspector.rules import rule_of
+    from inspector.ruleset import load
 
-    analyzers = [_analyze(capture)[0] for capture in arguments.capture]
-    found = [(run, each) for a in analyzers for run in a.runs for each in run.findings]
+    runs = _together(arguments.capture, load(arguments.rules))
+    found = [(capture, run, each) for capture, run in runs for each in run.findings]
+    if arguments.baseline:
+        found = formats.new(found, formats.baseline(arguments.baseline))
+    limit = None if arguments.fail_on == "never" else Severity(arguments.fail_on)
+    match "json" if arguments.json else arguments.format:
+        case "json":
+            _print_json(public.check(found))
+        case "sarif":
+            _print_json(formats.sarif(found))
+        case "junit":
+            print(formats.junit(found, runs, limit))
+        case _:
+            for _, run, finding in sorted(found, key=lambda each: -each[2].severity.rank):
+                for line in present.finding(finding, rule_of(finding.rule), run):
+                    print(line)
+            _print_verdicts([run for _, run in runs])
+            print(present.counts([finding for _, _, finding in found]) or "nothing deviates from the protocol")
+    return int(limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in found))
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    """What is wrong, why, and what to do now: the verdicts of a capture's runs, the state of an agent's or a CA's
+    directory, what a running master would be for this host's agents; or several of them joined. Reads only."""
+    from inspector import doctor, public
+
+    capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
+    if not (capture or directories or arguments.live):
+        raise InspectorError(
+            "There is nothing to look at.", "Name a capture, --ssldir DIR, --cadir DIR or --live HOST."
+        )
+    ailing, number, keys = doctor.of_capture(capture) if capture else ([], 0, [])
+    found = doctor.of_directories(arguments.ssldir, arguments.cadir, arguments.certname, keys) if directories else []
+    if arguments.live:
+        found += doctor.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
     if arguments.json:
-        _print_json(public.check(analyzers))
+        verdicts = [{"run": each.run.number, "certname": each.run.certname, "runs": each.times,
+                     **(public.verdict(each.run) or {})} for each in ailing]  # fmt: skip
+        _print_json({"verdicts": verdicts, "diagnoses": doctor.plain(found)})
     else:
-        for run, finding in sorted(found, key=lambda each: -each[1].severity.rank):
-            for line in present.finding(finding, rule_of(finding.rule), run):
-                print(line)
-        findings = [finding for _, finding in found]
-        for analyzer in analyzers:
-            _print_reasons(analyzer)
-        print(present.counts(findings) or "nothing deviates from the protocol")
-    if arguments.fail_on == "never":
+        for line in doctor.lines(ailing, number) if capture else ():
+            print(line)
+        for line in doctor.diagnosed(found) if directories or arguments.live else ():
+            print(line)
+    grave = any(each.rank == Severity.ERROR.rank for each in ailing)
+    return int(grave or any(each.severity is Severity.ERROR for each in found))
+
+
+def _bootstrap(arguments: argparse.Namespace) -> int:
+    """The agent's SSL state machine as the wire shows it, a rung a state: what was seen, where it hangs and since
+    when, whose keys are whose, and until when what was served will do."""
+    from inspector import ladder_text, present
+    from inspector.analyzer import Analyzer
+    from inspector.ladder import Ladders
+    from inspector.store import Capture
+
+    analyzer, ladders = Analyzer(), Ladders()
+    with Capture.open(arguments.capture) as records:
+        for record in records.records():
+            ladders.add(analyzer.feed(record))
+    analyzer.finish()
+    names = ladders.names()
+    if arguments.certname and arguments.certname not in names:
+        near = difflib.get_close_matches(arguments.certname, names, 3) or names[:10]
+        raise InspectorError(
+            f"{arguments.capture} shows no bootstrap of {arguments.certname!r}.",
+            f"It shows {', '.join(map(present.clean, near))}." if near else "It shows no certificate requests at all.",
+        )
+    at = _moment(arguments.at) if arguments.at else time.time()
+    told = [ladders.of(name, at) for name in ([arguments.certname] if arguments.certname else names)]
+    if arguments.json:
+        _print_json([ladder_text.plain(each) for each in told])
         return 0
-    limit = Severity(arguments.fail_on).rank
-    return int(any(finding.severity.rank >= limit for _, finding in found))
+    for each in told:
+        for line in ladder_text.lines(each):
+            print(line)
+    if not told:
+        print("There is no bootstrap in it.")
+    return 0
 
 
 def _import(arguments: argparse.Namespace) -> int:
@@ -253,10 +345,11 @@ def _provision(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    """What an endpoint is for, who calls it, who may; or what a rule means and what to do."""
+    """What an endpoint is for, who calls it, who may; what a rule means and what to do; or what an error message
+    means that an agent printed."""
     from inspector import reference
 
-    found = reference.explain(arguments.what)
+    found = reference.explain(" ".join(arguments.what))
     if arguments.json:
         _print_json(found)
     else:
@@ -275,6 +368,15 @@ def _addon(arguments: argparse.Namespace) -> int:
 
 
 # -- shared -------------------------------------------------------------------------------------------
+
+
+def _moment(text: str) -> float:
+    """A day or a moment in ISO 8601 (UTC unless it says otherwise), in seconds since the epoch."""
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise InspectorError(f"{text!r} is no date.", "Write it as 2027-03-02 or 2027-03-02T07:00:00Z.") from error
 
 
 def _output(arguments: argparse.Namespace) -> Path:
@@ -297,6 +399,25 @@ def _analyze(capture: Path, only: int | None = None) -> tuple[Analyzer, list[Ste
     return analyzer, kept
 
 
+def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Run]]:
+    """The runs of several captures. One memory for all of them, so that what only several show is seen."""
+    from inspector.analyzer import Analyzer
+    from inspector.ledger import Ledger
+    from inspector.store import Capture
+
+    ledger = Ledger()
+    analyzers = [Analyzer(ruleset.rules, ruleset.ignores, ledger) for _ in captures]
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(Capture.open(path)) for path in captures]
+        told = [
+            zip(itertools.repeat(analyzer), capture.records())
+            for analyzer, capture in zip(analyzers, opened, strict=True)
+        ]
+        for analyzer, record in heapq.merge(*told, key=lambda each: each[1].ended):
+            analyzer.feed(record)
+    return [(path, run) for path, analyzer in zip(captures, analyzers, strict=True) for run in analyzer.finish()]
+
+
 def _tell(capture: Path, *, as_json: bool) -> int:
     from inspector import present, public
 
@@ -310,17 +431,18 @@ def _tell(capture: Path, *, as_json: bool) -> int:
         return 0
     _print_rows(present.RUN_COLUMNS, rows, below="phases")
     findings: list[Finding] = [finding for run in analyzer.runs for finding in run.findings]
-    _print_reasons(analyzer)
+    _print_verdicts(analyzer.runs)
     print(f"{present.counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
     return 0
 
 
-def _print_reasons(analyzer: Analyzer) -> None:
+def _print_verdicts(runs: Iterable[Run]) -> None:
     from inspector import present
 
-    for run in analyzer.runs:
-        if (reason := present.why(run)) is not None:
-            print(f"run {run.number} {run.outcome}: {reason}")
+    for run in runs:
+        if (verdict := present.verdict(run)) is not None:
+            print(f"run {run.number}: {verdict[0]}")
+            print(f"  do: {verdict[1]}")
 
 
 def _print_json(value: Any) -> None:

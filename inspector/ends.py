@@ -16,6 +16,7 @@ from cryptography import x509 as cx509
 from inspector import transfer
 from inspector.errors import IdentityError
 from inspector.model import Closed, Handshake, Identity
+from inspector.probe import refuses
 from inspector.protocol import x509
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ class AgentEnd:
 
     watch: Watch
     shown: Credentials
+    probed: bool = False
+    """``shown`` is the verification probe's: whoever goes on over it is nobody."""
+    certname: str = ""
+    """The agent's, once it is verified; empty if it showed no certificate."""
     lent: Credentials | None = None
     identity: Identity | None = None
     headers: tuple[tuple[str, str], ...] = ()
@@ -74,7 +79,10 @@ class AgentEnd:
         if not self.watch.verified:
             return
         certificate = cx509.load_der_x509_certificate(self.watch.chain[0])
-        certname = x509.common_name(certificate.subject) or ""
+        self.certname = certname = x509.common_name(certificate.subject) or ""
+        if self.probed:
+            self.identity = Identity(source.mode, reason="it was shown the certificate of the verification probe")
+            return
         try:
             self.lent = source.lend(certificate, certname)
             self.headers = source.headers(certificate)
@@ -93,6 +101,8 @@ class AgentEnd:
 
     def _why_it_left(self, leg: Leg, error: str) -> str:
         """What an agent prints when it sends this alert, as far as the alert says it."""
+        if self.probed and self.watch.alert_by == "peer" and refuses(self.watch.alert, "agent"):
+            return "the agent refused the certificate of the verification probe, as it must"
         leaf = x509.certificate(self.shown.chain[0])
         if leg.sni and not x509.names_match(leaf, leg.sni):
             names = ", ".join(leaf.alt_names) or leaf.subject

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inspector.model import Phase
+
 if TYPE_CHECKING:
-    from inspector.model import Phase
+    from collections.abc import Iterable
+
     from inspector.runs import Run
 
 RUNS = 8
 """Past runs that are remembered of each agent."""
+NAMES = 200
+"""Files and resources of one past run that are remembered: the first by name."""
 STARTS = 1000
-"""Beginnings of runs that are remembered of the fleet."""
+"""Beginnings of runs that are remembered of the fleet: the latest."""
 AGENTS = 10_000
 """Agents that are remembered; who was silent for longest is forgotten first."""
+
+_PLUGINS = ("plugins", "pluginfacts", "locales")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,10 @@ class PastRun:
     """Its first and its last record."""
     started: float
     ended: float
+    latest: float
+    """When its latest request began."""
+    asked: float | None
+    """When it asked for its first catalog."""
     address: str | None
     key: str | None
     transaction_uuid: str | None
@@ -37,17 +49,27 @@ class PastRun:
     """Resources that the report calls changed."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Start:
+    """The beginning of a run that asked for a catalog."""
+
+    time: float
+    seq: int
+    """Its first record."""
+    certname: str = field(compare=False)
+
+
 @dataclass(slots=True)
 class Fleet:
     """What a capture has shown of whole runs so far."""
 
     runs: dict[str, deque[PastRun]] = field(default_factory=dict)
     """By certname, the latest last."""
-    starts: deque[tuple[float, str, int]] = field(default_factory=lambda: deque(maxlen=STARTS))
-    """When runs of agents with a certificate began, their certname and first record, in the order they ended."""
+    starts: list[Start] = field(default_factory=list)
+    """In the order of time."""
 
     def before(self, run: Run) -> list[PastRun]:
-        """The remembered runs of the same agent, the latest last."""
+        """The remembered runs of the same agent, in the order in which they ended."""
         return list(self.runs.get(run.certname or "", ()))
 
     def remember(self, run: Run) -> None:
@@ -60,13 +82,48 @@ class Fleet:
             if len(self.runs) >= AGENTS:
                 del self.runs[next(iter(self.runs))]
         self.runs[run.certname] = past
-        fetched = (
-            name for name in run.files.fetched if name.partition("/")[0] not in ("plugins", "pluginfacts", "locales")
-        )
+        fetched = (name for name in run.files.fetched if name.partition("/")[0] not in _PLUGINS)
+        asked = run.catalogs[0].time if run.catalogs else None
         past.append(
             PastRun(
-                run.number, (run.seqs[0], run.seqs[-1]), run.started, run.ended, run.address, run.key,
-                run.transaction_uuid, frozenset(run.spans), frozenset(fetched), frozenset(run.changed),
+                run.number, (run.seqs[0], run.seqs[-1]), run.started, run.ended, run.latest, asked, run.address,
+                run.key, run.transaction_uuid, frozenset(run.spans), _some(fetched), _some(run.changed),
             )
         )  # fmt: skip
-        self.starts.append((run.started, run.certname, run.seqs[0]))
+        if Phase.CATALOG in run.spans:
+            insort(self.starts, _start(run))
+            del self.starts[: max(0, len(self.starts) - STARTS)]
+
+    def herd(self, run: Run, agents: int, seconds: float) -> list[Start]:
+        """The beginnings within so many seconds that this run made a herd of so many agents; empty if it did not.
+
+        A herd is found once: by the run that completes it, not again by those that come to it.
+        """
+        mine, time = _start(run), run.started
+        near = self._between(time - 2 * seconds, time + 2 * seconds)
+        if any(_crowd(near, place, agents, seconds) for place in range(len(near) - agents + 1)):
+            return []
+        insort(near, mine)
+        at = near.index(mine)
+        crowds = (_crowd(near, place, agents, seconds) for place in range(max(0, at - agents + 1), at + 1))
+        return next((crowd for crowd in crowds if mine in crowd), [])
+
+    def _between(self, low: float, high: float) -> list[Start]:
+        first = bisect_left(self.starts, low, key=lambda each: each.time)
+        return self.starts[first : bisect_right(self.starts, high, key=lambda each: each.time)]
+
+
+def _start(run: Run) -> Start:
+    return Start(run.started, run.seqs[0], run.certname or "")
+
+
+def _crowd(starts: list[Start], place: int, agents: int, seconds: float) -> list[Start]:
+    """So many beginnings from a place on, if that few seconds hold them and they are of different agents."""
+    crowd = starts[place : place + agents]
+    if not crowd or len(crowd) < agents or crowd[-1].time - crowd[0].time > seconds:
+        return []
+    return crowd if len({each.certname for each in crowd}) == agents else []
+
+
+def _some(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(sorted(names)[:NAMES])

@@ -24,6 +24,7 @@ from inspector.console import Console
 from inspector.ends import AgentEnd, MasterEnd, closed
 from inspector.errors import InspectorError
 from inspector.model import Connection, Gap, Handshake
+from inspector.probe import Probe
 from inspector.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class PuppetInspector:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._default_mode = False
         self._console: Console | None = None
+        self._probe = Probe("", self._say)
         self.kept = 0
         """Bytes of bodies that are being passed on and kept meanwhile."""
 
@@ -148,11 +150,12 @@ class PuppetInspector:
             self._console = Console()
         try:
             settings = options.settle(ctx.options, own_mode=not self._default_mode)
-            self._recorder = Recorder(settings.capture, self._say)
+            self._recorder = Recorder(settings.capture, self._say, settings.ruleset)
         except InspectorError as error:
             logging.error(error)  # while mitmproxy starts, that ends it with status 1
             return
         self._settings = settings
+        self._probe = Probe(settings.probe, self._say)
         self._recorder.start()
         server: Any = ctx.master.addons.get("proxyserver")
         if self._default_mode:
@@ -179,6 +182,7 @@ class PuppetInspector:
     def done(self) -> None:
         # Connections that are open when mitmproxy ends are cancelled; asyncio reports each with a traceback.
         logging.getLogger("asyncio").addFilter(_not_a_cancellation)
+        self._probe.ended()
         if self._recorder:
             self._recorder.finish()
             self._say(f"The capture is {self._settings.capture if self._settings else ''}")
@@ -201,6 +205,7 @@ class PuppetInspector:
         leg = state.leg(client) if state else transfer.leg_of(client)
         end = closed(state.watch if state else None, close=bool(state and state.close))
         self._recorder.put(Connection(leg, end))
+        self._probe.ended(client.id)
 
     @_guarded
     def server_disconnected(self, data: ServerConnectionHookData) -> None:
@@ -225,9 +230,10 @@ class PuppetInspector:
         settings.material.refresh()
         shown = settings.shown.refresh()
         self._warn_about(settings)
-        context = self._contexts.for_agent(settings.material, shown)
+        probe = self._probe.meet(data.conn.id, _address(data.conn), shown)
+        context = self._contexts.for_agent(settings.material, probe or shown)
         data.ssl_conn, watch = legs.agent_connection(context)
-        self._agents[data.conn.id] = AgentEnd(watch, shown)
+        self._agents[data.conn.id] = AgentEnd(watch, probe or shown, probed=probe is not None)
 
     @_guarded
     def tls_failed_client(self, data: tls.TlsData) -> None:
@@ -235,7 +241,9 @@ class PuppetInspector:
         if state and self._recorder:
             if data.ssl_conn:
                 state.watch.complete(data.ssl_conn)
-            self._recorder.put(state.refused(data.conn, data.conn.error or ""))
+            handshake = state.refused(data.conn, data.conn.error or "")
+            self._recorder.put(handshake)
+            self._probe.failed(handshake)
 
     # -- the master's leg ---------------------------------------------------------------------------
 
@@ -284,6 +292,14 @@ class PuppetInspector:
         except Exception as error:  # noqa: BLE001
             flow.kill()  # type: ignore[no-untyped-call]
             self.stumble("requestheaders", error)
+        self._tell_probe(flow)
+
+    @_guarded
+    def _tell_probe(self, flow: http.HTTPFlow) -> None:
+        agent, data = self._agents.get(flow.client_conn.id), flow.request.data
+        if agent:
+            method, target = data.method.decode("latin-1"), data.path.decode("latin-1")
+            self._probe.asked(flow.client_conn.id, _address(flow.client_conn), agent.certname, method, target)
 
     def _claim(self, flow: http.HTTPFlow) -> None:
         if not flow.client_conn.tls_established:
@@ -411,6 +427,10 @@ def _long(message: http.Request | http.Response) -> bool:
         chunked = "chunked" in message.headers.get("transfer-encoding", "").lower()
         return chunked or isinstance(message, http.Response)
     return length.isdigit() and int(length) > STREAM
+
+
+def _address(client: connection.Connection) -> str:
+    return str(client.peername[0]) if client.peername else ""
 
 
 def _modes(specs: list[str]) -> list[Any]:

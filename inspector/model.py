@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Literal
 
 type Headers = tuple[tuple[str, str], ...]
@@ -18,6 +19,9 @@ type Headers = tuple[tuple[str, str], ...]
 
 type Side = Literal["agent", "master"]
 """Which end of the wire, seen from the proxy: the agent's leg or the master's leg."""
+
+PROBE = "puppet-inspector verification probe"
+"""The CA of the certificate that an agent is shown to see whether it refuses it."""
 
 
 class Phase(StrEnum):
@@ -53,6 +57,12 @@ class Visible(StrEnum):
     CONSEQUENCE = "consequence"
 
 
+@lru_cache(maxsize=8)
+def _first(headers: Headers) -> dict[str, str]:
+    """The first value of each header: rules ask some twenty times an exchange."""
+    return {name.lower(): value for name, value in reversed(headers)}
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """A request's or a response's head and body, as on the wire after HTTP framing."""
@@ -66,11 +76,7 @@ class Message:
 
     def header(self, name: str) -> str | None:
         """The first value of a header, its name compared without case; None if it is absent."""
-        name, length = name.lower(), len(name)
-        for key, value in self.headers:
-            if len(key) == length and key.lower() == name:  # asked for ten times an exchange
-                return value
-        return None
+        return _first(self.headers).get(name.lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,12 @@ class Leg:
     own_chain: tuple[bytes, ...] = ()
     """DER certificates the proxy presented to this peer, its own first. On the agent's leg: what the agent
     took for the master's; on the master's leg: the identity that was lent."""
+
+    @property
+    def probed(self) -> bool:
+        """The agent was shown a certificate that it must not trust, on purpose: refusing that is no fault."""
+        # DER holds the issuer's name as it is; only the proxy itself shows certificates on this side.
+        return self.side == "agent" and bool(self.own_chain) and PROBE.encode() in self.own_chain[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +238,5 @@ class Finding:
     severity: Severity
     message: str
     seqs: tuple[int, ...] = field(default=())
+    since: float = field(default=0.0, compare=False)
+    """When it first showed; 0 if that is not known."""

@@ -9,19 +9,22 @@ from __future__ import annotations
 import contextlib
 import datetime
 import itertools
+import re
 import socket
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector import __version__, identity, legs, puppetconf
+from inspector import __version__, identity, legs, puppetconf, ruleset
 from inspector.errors import InspectorError
 from inspector.protocol import x509
 from inspector.puppetconf import split_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from inspector.ruleset import Ruleset
 
 OPTIONS: tuple[tuple[str, str], ...] = (
     ("puppet_master", "The master, HOST[:PORT]. Default: server and serverport (or server_list) of puppet.conf."),
@@ -58,6 +61,17 @@ OPTIONS: tuple[tuple[str, str], ...] = (
         "puppet_capture",
         "The file to record in, or a directory for a new one. Default: captures/<UTC time>.sqlite.",
     ),
+    (
+        "puppet_rules",
+        "A YAML file with severities, thresholds and what to ignore, as for `puppet-inspector check --rules`.",
+    ),
+    (
+        "puppet_probe_verification",
+        (
+            "The certname of one agent to show, once, a certificate that it must not trust, to see whether it goes "
+            "on: one request or run of it will fail. Default: no agent."
+        ),
+    ),
 )
 """Name and help of each; all are strings, empty means the default."""
 
@@ -76,6 +90,9 @@ class Settings:
     source: identity.Source
     identity_text: str
     capture: Path
+    ruleset: Ruleset
+    probe: str = ""
+    """The certname of the agent whose verification is probed; empty: nobody's."""
     warnings: tuple[str, ...] = field(default=())
 
     @property
@@ -125,6 +142,12 @@ def settle(given: Any, *, own_mode: bool) -> Settings:
     serials = {entry.serial_number for crl in material.crls for entry in crl if crl.issuer == shown.issuer}
     if shown.credentials.chain[0].serial_number in serials:
         warnings.append(f"The certificate that agents are shown is revoked ({certificate}).")
+    probe = _certname(given.puppet_probe_verification)
+    if probe:
+        warnings.append(
+            f"one connection of {probe} will be shown a certificate that it must not trust: one request or run of it "
+            "will fail"
+        )
     return Settings(
         conf=conf,
         master=master,
@@ -136,6 +159,8 @@ def settle(given: Any, *, own_mode: bool) -> Settings:
         source=identity.source_of(identity_text),
         identity_text=identity_text,
         capture=capture_path(given.puppet_capture),
+        ruleset=ruleset.load(_path(given.puppet_rules)),
+        probe=probe,
         warnings=tuple(warnings),
     )
 
@@ -154,6 +179,15 @@ def _master(given: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple
             "Name it: --set puppet_master=HOST[:PORT] (and puppet_ssldir, or puppet_cert, puppet_ca, puppet_crl).",
         )
     return conf.server, conf.port
+
+
+def _certname(text: str) -> str:
+    if text and not re.fullmatch(r"[a-z0-9._-]+", text):
+        raise InspectorError(
+            f"puppet_probe_verification is {text!r}, which is no certname.",
+            "Name one agent, as `puppet config print certname` does on it.",
+        )
+    return text
 
 
 def _path(text: str) -> Path | None:

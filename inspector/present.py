@@ -12,8 +12,11 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
+from inspector import verdicts
 from inspector.model import Exchange, Gap, Handshake
 from inspector.protocol import documents, x509
+from inspector.rules import rule_of
+from inspector.rules.remedies import fill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from inspector.model import Finding, Identity, Leg, Message
     from inspector.protocol.documents import Document
     from inspector.rules import Rule
-    from inspector.runs import Run
+    from inspector.runs import Outcome, Run
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -187,16 +190,61 @@ def run_row(run: Run) -> tuple[str, ...]:
     )
 
 
+def verdict(run: Run) -> tuple[str, str] | None:
+    """What a run comes down to and what to do now; None for one with nothing to say."""
+    found = verdicts.verdict(run)
+    if found is None:
+        return None
+    name = clean(run.certname or run.address or "an unnamed agent")
+    how = {"certain": "", "likely": " (likely)", "not visible": ""}[found.certainty]
+    since = f"since {utc(found.since)[:19]}Z" if run.outcome != "complete" else f"at {utc(found.since)[:19]}Z"
+    if found.cause is None:
+        reason = _shortened(_outcome(run) or run.outcome)
+        unseen = "" if found.certainty == "certain" else "; the wire does not show why"
+        return f"{name} {OUTCOMES[run.outcome]}: {reason}, {since}{unseen}", clean(fill(_NEXT[run.outcome], run))
+    cause = found.cause
+    also = (
+        f"; {', '.join(found.symptoms)} follow{'s' if len(found.symptoms) == 1 else ''} from it"
+        if found.symptoms
+        else ""
+    )
+    message = f"{name} {OUTCOMES[run.outcome]}: {cause.rule} {_shortened(clean(cause.message))}{how}, {since}{also}"
+    return message, clean(rule_of(cause.rule).remedy_for(run))
+
+
+OUTCOMES: dict[Outcome, str] = {
+    "complete": "ran to its end",
+    "failed": "failed",
+    "waiting": "has no certificate yet",
+    "refused": "was refused",
+    "unfinished": "did not finish",
+}
+
+
+_NEXT: dict[Outcome, str] = {
+    "complete": "Nothing.",
+    "refused": "See what the node holds ({verify}), and whom the master's log says it refused.",
+    "waiting": "Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",
+    "failed": "Read the agent's report and the master's log of that moment.",
+    "unfinished": "Look at the agent's own log: it was killed, lost its network, or still works.",
+}
+"""What to do where no deviation says it."""
+
+
+def _shortened(reason: str) -> str:
+    return reason if len(reason) <= REASON else f"{reason[:REASON]}…"
+
+
 def why(run: Run) -> str | None:
     """Why a run did not end well, in one sentence; None if it did and nothing in it is an error."""
-    reason = _why(run)
-    return reason if reason is None or len(reason) <= REASON else f"{reason[:REASON]}…"
+    found = verdicts.verdict(run)
+    if found and found.cause and found.cause.severity == "error":
+        return _shortened(f"{found.cause.rule} {clean(found.cause.message)}")
+    reason = _outcome(run)
+    return reason and _shortened(reason)
 
 
-def _why(run: Run) -> str | None:
-    errors = [each for each in run.findings if each.severity == "error"]
-    if errors:
-        return f"{errors[0].rule} {clean(errors[0].message)}"
+def _outcome(run: Run) -> str | None:
     match run.outcome:
         case "refused" if run.handshakes:
             return handshake(run.handshakes[-1][1])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector import present
+from inspector import present, verdicts
 from inspector.model import Exchange, Gap, Handshake
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
@@ -17,6 +17,7 @@ from inspector.rules import rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from inspector.analyzer import Analyzer, Step
     from inspector.clocks import Offset
@@ -43,6 +44,7 @@ def _run(run: Run) -> dict[str, Any]:
         "duration_s": round(run.duration, 3),
         "outcome": run.outcome,
         "why": present.why(run),
+        "verdict": verdict(run),
         "tool": run.tool,
         "generation": run.generation,
         "agent_version_from": run.version_from,
@@ -64,9 +66,25 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def check(captures: Iterable[Analyzer]) -> dict[str, Any]:
-    """The findings of finished analyzers (docs/json/check.schema.json)."""
-    findings = [_finding(finding, run) for analyzer in captures for run in analyzer.runs for finding in run.findings]
+def verdict(run: Run) -> dict[str, Any] | None:
+    """A run's verdict (docs/json/runs.schema.json); None if there is nothing to say."""
+    found, told = verdicts.verdict(run), present.verdict(run)
+    if found is None or told is None:
+        return None
+    message, remedy = told
+    return {
+        "cause": found.cause.rule if found.cause else None,
+        "symptoms": list(found.symptoms),
+        "certainty": found.certainty,
+        "since": present.utc(found.since),
+        "message": message,
+        "remedy": remedy,
+    }
+
+
+def check(found: Iterable[tuple[Path, Run, Finding]]) -> dict[str, Any]:
+    """Findings with their captures and runs (docs/json/check.schema.json)."""
+    findings = [_finding(finding, run) | {"capture": str(capture)} for capture, run, finding in found]
     counts = {severity: sum(each["severity"] == severity for each in findings) for severity in SEVERITIES}
     return {"findings": findings, "counts": counts}
 

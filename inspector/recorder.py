@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from inspector.analyzer import Step
     from inspector.model import Record
+    from inspector.ruleset import Ruleset
     from inspector.runs import Run
 
     type Then = Callable[[Step], None]
@@ -46,14 +47,15 @@ class Recorder(threading.Thread):
         self,
         path: Path,
         say: Callable[[str], None],
+        ruleset: Ruleset | None = None,
     ) -> None:
-        """Open the capture. ``say`` gets each line to show, on this thread.
+        """Open the capture. ``say`` gets each line to show, on this thread; ``ruleset`` says which rules to ask.
 
         Raises CaptureError.
         """
         super().__init__(name="puppet-inspector", daemon=True)
         self._capture = Capture.create(path)
-        self._analyzer = Analyzer()
+        self._analyzer = Analyzer(ruleset.rules, ruleset.ignores) if ruleset else Analyzer()
         self._told: dict[Run, str] = {}
         self._say = say
         self._queue: deque[tuple[Record | Connection, Then | None] | None] = deque()

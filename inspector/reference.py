@@ -8,28 +8,39 @@ from __future__ import annotations
 
 import difflib
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import messages
 from inspector.errors import InspectorError
 from inspector.protocol.endpoints import ENDPOINTS, match
-from inspector.rules import all_rules, rule_of
+from inspector.rules import On, all_rules, rule_of
+from inspector.rules.remedies import fill
 
 if TYPE_CHECKING:
     from inspector.protocol.endpoints import Endpoint
     from inspector.rules import Rule
 
+_ASKED = {
+    On.EXCHANGE: "at any request",
+    On.HANDSHAKE: "at a failed TLS handshake",
+    On.RUN_END: "when the run is over",
+}
 _PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
 
 
 def explain(what: str) -> dict[str, str]:
-    """What an endpoint (by name or by a request path) or a rule is about. Raises InspectorError."""
+    """What an endpoint (by name or by a request path), a rule or an agent's error message is about.
+
+    Raises InspectorError.
+    """
     if re.fullmatch(r"[A-Za-z][0-9]{2}", what):
         try:
             return _rule(rule_of(what.upper()))
         except KeyError:
             pass
+    if len(what.split()) > 1 and (known := messages.find(what)):
+        return _message(known)
     rows = [endpoint for endpoint in ENDPOINTS if endpoint.name == what]
     if "/" in what:
         path = what if what.startswith("/") else f"/{what}"
@@ -40,9 +51,20 @@ def explain(what: str) -> dict[str, str]:
     names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in all_rules())]
     near = difflib.get_close_matches(what.upper() if len(what) == 3 else what, names, 3)
     raise InspectorError(
-        f"{what!r} is neither an endpoint nor a rule.",
+        f"{what!r} is neither an endpoint, nor a rule, nor a message that agents are known to print.",
         f"Did you mean {' or '.join(near)}?" if near else f"Endpoints are {', '.join(dict.fromkeys(names))}.",
     )
+
+
+def _message(known: messages.Known) -> dict[str, str]:
+    seen = {None: "no: only the agent's own log shows it", "wire": "yes, on the wire"}
+    return {
+        "message": known.texts[0],
+        "meaning": known.cause,
+        "seen": seen.get(known.visible, f"only as a {known.visible}"),
+        "rules": "; ".join(f"{each} {rule_of(each).title}" for each in known.rules) or "none",
+        "remedy": fill(known.remedy, None),
+    }
 
 
 def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
@@ -81,6 +103,9 @@ def _rule(rule: Rule) -> dict[str, str]:
         "rule": f"{rule.id} {rule.title}",
         "severity": f"{rule.severity}, visible in the {rule.visible}" if rule.visible != "wire" else str(rule.severity),
         "meaning": rule.explanation,
+        "seen": f"at {', '.join(rule.at)}" if rule.at else _ASKED[rule.on],
+        "agents": ", ".join(rule.generations) or "all generations",
+        "thresholds": ", ".join(f"{name} {value:g}" for name, value in rule.thresholds.items()) or "none",
         "remedy": rule.remedy_for(None),
         "source": rule.source,
     }
@@ -123,8 +148,28 @@ def rules_page() -> str:
     ]
     for rule in all_rules():
         lines += ["", f"## {rule.id} {rule.title}", "", f"*{rule.severity}, {rule.visible}.* {rule.explanation}", ""]
+        if rule.generations:
+            lines += [f"**Agents:** {', '.join(rule.generations)}", ""]
+        if rule.thresholds:
+            lines += [f"**Thresholds:** {', '.join(f'`{n}` {v:g}' for n, v in rule.thresholds.items())}", ""]
         lines += [f"**Remedy:** {rule.remedy_for(None)}", "", f"**Source:** {rule.source}"]
     return "\n".join([*lines, ""])
+
+
+def rules_table() -> str:
+    """The table in README.md, between its markers."""
+    lines = ["| id | severity | what |", "|---|---|---|"]
+    for rule in all_rules():
+        anchor = re.sub(r"[^a-z0-9 -]", "", f"{rule.id} {rule.title}".lower()).replace(" ", "-")
+        lines.append(f"| [{rule.id}](docs/rules.md#{anchor}) | {rule.severity} | {_escape(rule.title)} |")
+    return "\n".join(lines)
+
+
+def readme(text: str) -> str:
+    """README.md with its generated part made anew."""
+    begin, end = "<!-- rules: made by `make docs` -->\n", "<!-- /rules -->"
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}\n{rules_table()}\n\n{end}{rest.partition(end)[2]}"
 
 
 def _escape(text: str) -> str:
@@ -135,9 +180,10 @@ PAGES = {"endpoints.md": endpoints_page, "rules.md": rules_page}
 
 
 def main() -> None:
-    """Write the pages to docs/."""
+    """Write the pages to docs/, and the table into README.md."""
     for name, page in PAGES.items():
-        (Path(sys.argv[1] if sys.argv[1:] else "docs") / name).write_text(page(), encoding="utf-8")
+        Path("docs", name).write_text(page(), encoding="utf-8")
+    Path("README.md").write_text(readme(Path("README.md").read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -70,6 +71,8 @@ class Run:
     """Digest of the agent's public key, from its CSR or its certificate."""
     started: float = 0.0
     ended: float = 0.0
+    latest: float = 0.0
+    """When its latest request began."""
     spans: dict[Phase, PhaseSpan] = field(default_factory=dict)
     seqs: array[int] = field(default_factory=lambda: array("Q"))
     """The numbers of its records, in order."""
@@ -121,19 +124,7 @@ class Run:
     @property
     def generation(self) -> str | None:
         """Whose protocol it speaks, by version: how it bootstraps and what it sends differ."""
-        if self.tool or self.major == (0, 0):
-            return None
-        if self.major >= (8, 11):  # Puppet's own numbers end at 8.10 (protocol 0.3, an inference)
-            return "OpenVox 8"
-        bounds = (
-            ((3, 0), "2.7"),
-            ((4, 0), "3"),
-            ((6, 0), "4-5"),
-            ((6, 4), "6.0-6.3"),
-            ((8, 0), "6.4-7"),
-            ((9, 0), "8"),
-        )
-        return next((name for bound, name in bounds if self.major < bound), "9")
+        return None if self.tool else _generation(self.major)
 
     @property
     def master_version(self) -> str | None:
@@ -162,10 +153,7 @@ class Run:
     @property
     def major(self) -> tuple[int, int]:
         """The agent's version as (major, minor); (0, 0) if unknown, (3, 0) for an unknown legacy agent."""
-        parts = (self.agent_version or "").split(".")
-        if len(parts) >= 2 and parts[0].isdigit() and parts[1].isdigit():
-            return int(parts[0]), int(parts[1])
-        return (3, 0) if self.dialect == "legacy" else (0, 0)
+        return _major(self.agent_version, self.dialect)
 
     @property
     def old_engine(self) -> bool:
@@ -226,6 +214,7 @@ class Run:
         began = self.ended if phase is self.phase and span.exchanges > 1 else record.time
         span.duration += max(0.0, record.ended - began)
         self.started = min(self.started, record.time)
+        self.latest = max(self.latest, record.time)
         before, self.ended = self.ended, max(self.ended, record.ended)
         if phase is not Phase.OTHER:
             self.phase = phase
@@ -334,6 +323,8 @@ class Run:
                 self.files.add(exchange, match, answered)
             case "catalog":
                 got = answered if isinstance(answered, d.Catalog) else None
+                if got:
+                    self.files.add_catalog(exchange.seq, got)
                 environment = got.environment if got else None
                 usable = got is not None and status is not None and 200 <= status < 300
                 wanted = asked.environment if isinstance(asked, d.CatalogRequest) else None
@@ -384,6 +375,7 @@ class Run:
             self.authenticated = min(self.authenticated or other.authenticated, other.authenticated)
         self.started = min(self.started, other.started)
         self.ended = max(self.ended, other.ended)
+        self.latest = max(self.latest, other.latest)
         self.sent, self.received = self.sent + other.sent, self.received + other.received
         self.legs = other.legs | self.legs
         self.connections += other.connections
@@ -397,6 +389,31 @@ class Run:
         # Whoever still holds the other one (a step) sees the whole.
         other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
         other.number = self.number
+
+
+@lru_cache(maxsize=256)
+def _major(version: str | None, dialect: Dialect | None) -> tuple[int, int]:
+    parts = (version or "").split(".")
+    if len(parts) >= 2 and parts[0].isdecimal() and parts[1].isdecimal():
+        return int(parts[0][:9]), int(parts[1][:9])
+    return (3, 0) if dialect == "legacy" else (0, 0)
+
+
+@lru_cache(maxsize=256)
+def _generation(major: tuple[int, int]) -> str | None:
+    if major == (0, 0):
+        return None
+    if major >= (8, 11):  # Puppet's own numbers end at 8.10 (protocol 0.3, an inference)
+        return "OpenVox 8"
+    bounds = (
+        ((3, 0), "2.7"),
+        ((4, 0), "3"),
+        ((6, 0), "4-5"),
+        ((6, 4), "6.0-6.3"),
+        ((8, 0), "6.4-7"),
+        ((9, 0), "8"),
+    )
+    return next((name for bound, name in bounds if major < bound), "9")
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import email.utils
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode
 
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector import pki
@@ -63,6 +65,18 @@ def _foreign() -> pki.Authority:
     return pki.make_ca("Foreign CA")
 
 
+def foreign_ca() -> Certificate:
+    """The CA of another installation."""
+    return _foreign().certificate
+
+
+def forged_crl() -> bytes:
+    """The CRL bundle, the issuing CA's list signed with another key."""
+    root, own = authorities()
+    forger = pki.Authority(own.certificate, private_key("forger"))
+    return pki.pem(pki.make_crl(forger, last_update=_start()), pki.make_crl(root, last_update=_start()))
+
+
 @cache
 def private_key(_name: str) -> pki.PrivateKey:
     """Somebody's key, by a name."""
@@ -75,6 +89,42 @@ def _chain(certname: str, key: str, issuer: str = "own") -> tuple[bytes, ...]:
     authority = _foreign() if issuer == "foreign" else authorities()[1]
     leaf = pki.sign(authority, private_key(key).public_key(), certname)
     return (leaf.public_bytes(Encoding.DER),)
+
+
+@cache
+def weakly_signed(digest: Literal["md5", "sha1"]) -> CertificateSigningRequest:
+    """A signing request that says it is signed over MD5 or SHA-1; its signature does not verify."""
+    from cryptography.x509 import load_der_x509_csr
+
+    strong = pki.make_csr(NAME, pki.new_key(2048)).public_bytes(Encoding.DER)
+    algorithm = bytes.fromhex("2a864886f70d0101")  # pkcs-1; what follows says which
+    weak = {"md5": b"\x04", "sha1": b"\x05"}[digest]
+    return load_der_x509_csr(strong.replace(algorithm + b"\x0b", algorithm + weak))
+
+
+@cache
+def made(
+    certname: str = NAME,
+    key: str = "",
+    *,
+    starts: float = -86_400.0,
+    ends: float = 5 * 365 * 86_400.0,
+    alt_names: tuple[str, ...] = (),
+    foreign: bool = False,
+    serial: int | None = None,
+) -> Certificate:
+    """A certificate, valid from and until so many seconds from the beginning of a talk; by the own CA or another."""
+    authority = _foreign() if foreign else authorities()[1]
+    start = datetime.datetime.fromtimestamp(_time() + 3600 + starts, datetime.UTC)
+    return pki.sign(
+        authority, private_key(key or certname).public_key(), certname, alt_names, serial=serial, not_before=start,
+        lifetime=datetime.timedelta(seconds=ends - starts),
+    )  # fmt: skip
+
+
+def carried(certificate: Certificate) -> tuple[bytes, ...]:
+    """A certificate as a connection carries it: for ``altered(..., leg={"peer_chain": carried(made())})``."""
+    return (certificate.public_bytes(Encoding.DER),)
 
 
 def _time() -> float:
@@ -165,6 +215,30 @@ def altered(
 def _with(headers: Headers, wanted: Mapping[str, str | None]) -> Headers:
     kept = tuple((name, value) for name, value in headers if name not in wanted)
     return kept + tuple((name, value) for name, value in wanted.items() if value is not None)
+
+
+def slow(part: Part, seconds: float) -> Part:
+    """A part whose answer begins only after so many seconds."""
+
+    def other(scene: Scene) -> Record | None:
+        exchange = part(scene)
+        assert isinstance(exchange, Exchange)  # noqa: S101 - a mistake in an example
+        assert exchange.response  # noqa: S101
+        scene.time += seconds
+        answer = dataclasses.replace(exchange.response, started=scene.time, ended=scene.time + 0.1)
+        return dataclasses.replace(exchange, response=answer)
+
+    return other
+
+
+def skewed(part: Part, seconds: float) -> Part:
+    """A part that a master answers whose clock is so far ahead."""
+
+    def other(scene: Scene) -> Record | None:
+        date = email.utils.formatdate(scene.time + seconds, usegmt=True)
+        return altered(part, answers={"Date": date})(scene)
+
+    return other
 
 
 def unanswered(part: Part, error: str = "the master closed the connection") -> Part:
@@ -345,6 +419,19 @@ def csr(
     return part
 
 
+def asking_for(extensions: Mapping[str, str], certname: str = NAME) -> CertificateSigningRequest:
+    """A signing request with extensions (dotted OID and value) as csr_attributes.yaml adds them: ``csr(made=...)``."""
+    from cryptography import x509
+
+    builder = x509.CertificateSigningRequestBuilder().subject_name(
+        x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, certname)])
+    )
+    for oid, value in extensions.items():
+        text = bytes([0x0C, len(value.encode())]) + value.encode()  # DER: a UTF8String
+        builder = builder.add_extension(x509.UnrecognizedExtension(x509.ObjectIdentifier(oid), text), critical=False)
+    return builder.sign(private_key(certname), hashes.SHA256())
+
+
 def issued(*, key: str = "", made: Certificate | None = None) -> Part:
     """The signed certificate, made for the agent's key or for another; or another certificate."""
 
@@ -423,12 +510,15 @@ def content(
     return part
 
 
-def bucket(body: bytes = b"content", *, told: bytes | None = None, method: str = "PUT", status: int = 200) -> Part:
-    """A file on its way to the filebucket, under the digest of ``told``."""
-    digest = hashlib.md5(body if told is None else told, usedforsecurity=False).hexdigest()
+def bucket(
+    body: bytes = b"content", *, told: bytes | None = None, method: str = "PUT", status: int = 200,
+    algorithm: str = "sha256",
+) -> Part:  # fmt: skip
+    """A file on its way to the filebucket, under the digest of ``told``; or back (``method="GET"``)."""
+    digest = hashlib.new(algorithm, body if told is None else told, usedforsecurity=False).hexdigest()
 
     def part(scene: Scene) -> Exchange:
-        path = _master_path(scene, f"file_bucket_file/md5/{digest}/etc/app.conf")
+        path = _master_path(scene, f"file_bucket_file/{algorithm}/{digest}//etc/app.conf")
         sent = body if method == "PUT" else b""
         answer = body if method == "GET" else b""
         media = "application/octet-stream"

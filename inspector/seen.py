@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import chain, islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.protocol import documents as d
 
@@ -141,6 +143,40 @@ class LegUse:
     """Of the latest answer."""
 
 
+class Told(NamedTuple):
+    """What the master said of a file."""
+
+    checksum: Checksum
+    seq: int
+    environment: str | None
+
+
+class Asked(NamedTuple):
+    """The last request for the metadata of a file or directory."""
+
+    status: int | None
+    seq: int
+
+
+@dataclass(slots=True)
+class Fetched:
+    """Content that came, in one environment: the latest in which it was asked for."""
+
+    environment: str | None
+    first: int
+    last: int
+    """The first and the last record that brought it."""
+    times: int = 1
+
+
+class Elsewhere(NamedTuple):
+    """Files of a catalog that come from a web server."""
+
+    resources: int
+    unpinned: int
+    """Those without ``checksum_value``."""
+
+
 @dataclass(slots=True)
 class FilesSeen:
     """The files of one run: what the master said of each, and what was fetched.
@@ -148,30 +184,105 @@ class FilesSeen:
     Names are keys of the URL: ``modules/demo/app.conf``, ``plugins/facter/role.rb``.
     """
 
-    told: dict[str, Checksum] = field(default_factory=dict)
-    """Checksums by metadata requests, by name."""
-    told_by: dict[str, int] = field(default_factory=dict)
-    """Which record said so."""
-    asked: dict[str, int | None] = field(default_factory=dict)
-    """Each name whose metadata were asked for, and the status of the last answer."""
-    fetched: dict[str, list[int]] = field(default_factory=dict)
-    """The records that brought content, by name."""
+    told: dict[str, Told] = field(default_factory=dict)
+    """Checksums of files by metadata requests, by name; the last that was told."""
+    asked: dict[str, Asked] = field(default_factory=dict)
+    """Each name whose metadata were asked for."""
+    fetched: dict[str, Fetched] = field(default_factory=dict)
+    """Each name whose content came."""
+    static: dict[str, list[Checksum]] = field(default_factory=dict)
+    """What a static catalog says of each file, by the key of the request that fetches it."""
+    inlined: dict[str, bool] = field(default_factory=dict)
+    """Each name whose metadata a static catalog holds, and whether it says where its version is to be had."""
+    code_id: str | None = None
+    """The version that the static catalog names."""
+    catalog: int | None = None
+    """The record of the catalog whose files these are."""
+    sources: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """File resources that only masters can serve: by reference the names that the agent tries in turn."""
+    elsewhere: dict[str, Elsewhere] = field(default_factory=dict)
+    """Web servers that the catalog's files come from, as ``https://host``."""
+
+    @property
+    def full(self) -> bool:
+        """True if there were more files than are remembered: what is not known may have been said."""
+        return max(len(self.told), len(self.asked), len(self.fetched), len(self.inlined)) > FILES
+
+    def knows(self, name: str) -> bool:
+        """Whether the agent was told of a file, or asked for a directory that it may be in."""
+        while name:
+            if name in self.asked or name in self.told or name in self.inlined:
+                return True
+            name = name.rpartition("/")[0]
+        return False
 
     def add(self, exchange: Exchange, match: Match, answer: d.Document | None) -> None:
         """Take in an exchange about files."""
         name, status = match.key, exchange.response.status if exchange.response else None
-        if name is None or len(self.told) > FILES or len(self.asked) > FILES or len(self.fetched) > FILES:
+        if name is None or self.full:
             return
         if match.endpoint.name in ("file_content", "plugin_file", "static_file_content"):
             if status == 200:
-                self.fetched.setdefault(name, []).append(exchange.seq)
+                self._fetch(name, match.environment, exchange.seq)
             return
-        self.asked[name] = status
-        if isinstance(answer, d.FileMetadata) and answer.checksum:
-            self.told[name], self.told_by[name] = answer.checksum, exchange.seq
+        self.asked[name] = Asked(status, exchange.seq)
+        if isinstance(answer, d.FileMetadata):
+            self._tell(name, answer, exchange.seq, match.environment)
         elif isinstance(answer, d.FileMetadatas):
             for each in answer.files[:FILES]:
-                if each.checksum:
-                    inner = each.relative_path or "."
-                    full = name if inner == "." else f"{name}/{inner}"
-                    self.told[full], self.told_by[full] = each.checksum, exchange.seq
+                self._tell(_below(name, each), each, exchange.seq, match.environment)
+
+    def _fetch(self, name: str, environment: str | None, seq: int) -> None:
+        known = self.fetched.get(name)
+        if known and known.environment == environment:
+            known.last, known.times = seq, known.times + 1
+        else:
+            self.fetched[name] = Fetched(environment, seq, seq)
+
+    def _tell(self, name: str, said: d.FileMetadata, seq: int, environment: str | None) -> None:
+        if said.checksum and said.type != "link":
+            self.told[name] = Told(said.checksum, seq, environment)
+        else:
+            self.told.pop(name, None)
+
+    def add_catalog(self, seq: int, catalog: d.Catalog) -> None:
+        """Take in a catalog: where its files come from and, if it is static, what it says of them."""
+        self.catalog, self.code_id = seq, catalog.code_id
+        static = islice(catalog.contents.items(), FILES)
+        self.static = {key: [each.checksum for each in told if each.checksum] for key, told in static}
+        single = ((served(each.source), each) for each in catalog.metadata.values())
+        trees = (
+            (_below(name, each), each)
+            for by_source in catalog.recursive_metadata.values()
+            for source, tree in by_source.items()
+            if (name := served(source))
+            for each in tree
+        )
+        known = ((name, each.content_uri is not None) for name, each in chain(single, trees) if name)
+        self.inlined = dict(islice(known, FILES))
+        self.sources, self.elsewhere = {}, {}
+        for file in islice(catalog.files, FILES):
+            names = [served(each) for each in file.sources]
+            if all(names):
+                self.sources[file.ref] = tuple(name for name in names if name)
+            for server in {found[0] for each in file.sources if (found := _WEB.match(each))}:
+                known_of = self.elsewhere.get(server, Elsewhere(0, 0))
+                if known_of.resources or len(self.elsewhere) < KEPT:
+                    self.elsewhere[server] = Elsewhere(
+                        known_of.resources + 1, known_of.unpinned + (file.checksum_value is None)
+                    )
+
+
+_PUPPET = re.compile(r"puppet://[^/]*/+(.*[^/])/*", re.DOTALL)
+_WEB = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")
+"""Scheme and host; what holds a password is left out."""
+
+
+def served(source: str | None) -> str | None:
+    """The name by which a master serves a file resource's ``source``; None if it comes from elsewhere."""
+    found = _PUPPET.fullmatch(source or "")
+    return found[1] if found else None
+
+
+def _below(name: str, each: d.FileMetadata) -> str:
+    return name if each.relative_path in (None, "", ".") else f"{name}/{each.relative_path}"

@@ -81,8 +81,9 @@ class Segmenter:
         self._legs_kept = 1000
 
     def place(self, step: Placed) -> Run | None:
-        """The run of a step, which is part of it then. None for a gap: that belongs to nobody."""
-        if isinstance(step.record, Gap):
+        """The run of a step, which is part of it then. None for a gap and for a refused verification probe: they
+        are nobody's."""
+        if isinstance(step.record, Gap) or (isinstance(step.record, Handshake) and step.record.leg.probed):
             return None
         run = self._find(step)
         if run is None:

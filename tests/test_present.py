@@ -131,7 +131,7 @@ def test_a_line_says_why_something_is_missing() -> None:
                                stripped=("X-Client-DN",))  # fmt: skip
     (told,) = lines(lent)
     assert told.endswith(
-        " none         -    10 ms  no answer: the master closed the connection  sent without the agent's identity: "
+        " none         -    10 ms  T16  no answer: the master closed the connection  sent without the agent's identity: "
         "there is no key for a.example  withheld from the master: X-Client-DN"
     )
 
@@ -139,7 +139,7 @@ def test_a_line_says_why_something_is_missing() -> None:
 def test_a_failed_handshake_and_a_gap_are_lines_too() -> None:
     told = lines(*together(Agent().refused("The CRL issued by 'CN=CA' has expired")), Gap(START, "the disk is full", 3))
     assert told[0].endswith(
-        "192.0.2.1            TLS refused: The CRL issued by 'CN=CA' has expired (alert unknown_ca from the agent)"
+        "192.0.2.1            TLS refused: The CRL issued by 'CN=CA' has expired (alert unknown_ca from the agent)  T08"
     )
     assert told[1].endswith("  -- gap: the disk is full (3 lost)")
 
@@ -155,10 +155,13 @@ def test_a_runs_summary() -> None:
 
 
 WHYS = [
-    (Agent().refused("revoked", own=True), "revoked (alert certificate_revoked from the proxy)"),
-    (Agent(leg="1").plugins().catalog(status=403), "the master refused catalog with 403"),
+    (Agent().refused("revoked", own=True), "T05 the certificate of a.example (serial 0x"),
+    (
+        Agent(leg="1").plugins().catalog(status=403),
+        "S02 catalog was refused with 403, asked with the certificate of a.example",
+    ),
     (Agent().csr().poll(), "its certificate request waits to be signed"),
-    (Agent(leg="1").catalog(status=500), "no catalog: 500 Server Error: nothing"),
+    (Agent(leg="1").catalog(status=500), "S01 no catalog for a.example: Server Error: nothing"),
     (Agent(leg="1").catalog(status=None), "no catalog, no answer: the master closed the connection"),
     (Agent(leg="1").catalog().report("failed"), "the report says failed"),
     (Agent(leg="1").catalog().report(status=415), "the master did not take the report (415)"),
@@ -170,7 +173,8 @@ WHYS = [
 @pytest.mark.parametrize(("agent", "words"), WHYS)
 def test_why_a_run_did_not_end_well(agent: Agent, words: str | None) -> None:
     (run,) = analyzed(agent).runs
-    assert present.why(run) == words
+    why = present.why(run)
+    assert why == words or (why and words and why.startswith(words))
 
 
 def test_an_error_in_a_run_is_why() -> None:

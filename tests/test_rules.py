@@ -123,7 +123,7 @@ def test_live_and_offline_say_the_same(tmp_path: Path, rule: Rule | None, conver
 @pytest.mark.parametrize("version", ["6.29.0", "7.23.0", "8.10.0"])
 def test_what_a_healthy_agent_does_is_a_warning_only_for_the_first_ca(version: str) -> None:
     bad = [each for each in findings(together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
-           if each.severity is not Severity.NOTICE]  # fmt: skip
+           if each.severity is not Severity.NOTICE and each.rule != "S16"]  # fmt: skip
     assert [(each.rule, each.severity) for each in bad] == [("B01", Severity.WARNING)]
 
 

@@ -137,7 +137,7 @@ def test_a_node_that_enrols_anew_is_no_error() -> None:
     for record in records:
         analyzer.feed(record)
     told = {(each.rule, str(each.severity)) for run in analyzer.finish() for each in run.findings}
-    assert told == {("B01", "warning"), ("B20", "notice")}
+    assert told == {("B01", "warning"), ("B20", "notice"), ("B45", "notice")}
 
 
 def test_the_reason_is_what_a_resource_said() -> None:

@@ -106,7 +106,7 @@ def repeated_csr(lab: Lab) -> list[AgentResult]:
     return [lab.agent(_NAME, waitforcert=POLL, maxwaitforcert=3 * POLL).run()]
 
 
-@fault("complete", "B20")
+@fault("complete", "B46", "B18", "B20", "B22", "B23")
 def cloned_certname(lab: Lab) -> list[AgentResult]:
     """Two machines with different keys claim the same certname, and one of them gets it."""
     first, second = lab.agent(_NAME), lab.agent(_NAME, directory="clone")
@@ -115,7 +115,7 @@ def cloned_certname(lab: Lab) -> list[AgentResult]:
     return [*results, first.run(), second.run()]
 
 
-@fault("waiting", "B18", "B22")
+@fault("waiting", "B18", "B02", "B20", "B22", "B23")
 def lost_key(lab: Lab) -> list[AgentResult]:
     """A signed agent lost its ssldir and comes back with a new key under its old name."""
     agent = lab.agent(_NAME)
@@ -124,7 +124,7 @@ def lost_key(lab: Lab) -> list[AgentResult]:
     return [before, agent.run()]
 
 
-@fault("refused")
+@fault("refused", "T05", "T09")
 def revoked(lab: Lab) -> list[AgentResult]:
     """The agent's certificate has been revoked, and it runs nevertheless."""
     agent = lab.agent(_NAME, enrolled=True)
@@ -132,7 +132,7 @@ def revoked(lab: Lab) -> list[AgentResult]:
     return [agent.run()]
 
 
-@fault("refused")
+@fault("refused", "T08")
 def wrong_ca(lab: Lab) -> list[AgentResult]:
     """The agent trusts the CA of another Puppet installation."""
     agent = lab.agent(_NAME)
@@ -141,13 +141,13 @@ def wrong_ca(lab: Lab) -> list[AgentResult]:
     return [agent.run()]
 
 
-@fault("refused")
+@fault("refused", "T07")
 def hostname_mismatch(lab: Lab) -> list[AgentResult]:
     """The agent's server setting is a name that the server's certificate does not have."""
     return [lab.agent(_NAME, server_name="puppet.wrong.example").run()]
 
 
-@fault("failed")
+@fault("failed", "S01", "R20")
 def catalog_error(lab: Lab) -> list[AgentResult]:
     """The catalog does not compile, and the agent reports a failed run."""
     message = (
@@ -159,7 +159,7 @@ def catalog_error(lab: Lab) -> list[AgentResult]:
     return [lab.agent(_NAME, enrolled=True).run()]
 
 
-@fault("failed")
+@fault("failed", "F02", "P01")
 def missing_file(lab: Lab) -> list[AgentResult]:
     """A file's source does not exist on the master, so its resource fails."""
     prefix = "/puppet/v3/file_metadata/"
@@ -172,7 +172,7 @@ def missing_file(lab: Lab) -> list[AgentResult]:
     raise InspectorError("The recorded run asked for no single file, so none can be missing.")
 
 
-@fault("refused", "T03")
+@fault("refused", "T03", "R20")
 def no_client_certificate(lab: Lab) -> list[AgentResult]:
     """The agent runs without showing its certificate, and the master forbids everything."""
     return [lab.agent(_NAME, enrolled=True, show_certificate=False).run()]

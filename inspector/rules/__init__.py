@@ -62,33 +62,32 @@ class Said:
     """Another severity than the rule's own, for another generation."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Case:
     """What a rule looks at."""
 
     step: Understood
     run: Run
     ledger: Ledger
+    exchange: Exchange = field(init=False)
+    """The exchange at hand; only for rules on exchanges."""
+    status: int | None = field(init=False)
+    """Of its answer; None without one."""
+    endpoint: str = field(init=False)
+    """The endpoint's name, empty if the request is none of Puppet's."""
+
+    def __post_init__(self) -> None:
+        # Rules ask for these again and again.
+        self.exchange = self.step.record  # type: ignore[assignment]
+        response = self.step.record.response if isinstance(self.step.record, Exchange) else None
+        self.status = response.status if response else None
+        self.endpoint = self.step.match.endpoint.name if self.step.match else ""
 
     @property
     def name(self) -> str:
         """The certname it is about: the one in the URL, else the agent's own; empty if there is none."""
         match = self.step.match if self.step else None
         return (match.certname if match else None) or self.run.certname or ""
-
-    @property
-    def exchange(self) -> Exchange:
-        assert isinstance(self.step.record, Exchange)  # noqa: S101 - rules on exchanges only
-        return self.step.record
-
-    @property
-    def endpoint(self) -> str:
-        """The endpoint's name, empty if the request is none of Puppet's."""
-        return self.step.match.endpoint.name if self.step.match else ""
-
-    @property
-    def status(self) -> int | None:
-        return self.exchange.response.status if self.exchange.response else None
 
     @property
     def answer(self) -> str:
@@ -128,15 +127,18 @@ class Rule:
         """Whether the rule is about this agent's generation."""
         return not self.generations or run.generation in self.generations or (not run.generation and not run.tool)
 
-    def ask(self, case: Case) -> Iterator[Finding]:
-        """The findings of one case."""
-        if self.generations and not self.applies(case.run):
-            return
-        for said in self.look(case, **self.thresholds):
-            if isinstance(said, str):
-                said = Said(said)
-            seqs = said.seqs or ((case.step.record.seq,) if self.on is not On.RUN_END else tuple(case.run.seqs[-1:]))
-            yield Finding(self.id, self.chosen or said.severity or self.severity, said.message, seqs)
+    def ask(self, case: Case) -> Iterator[str | Said]:
+        """What it has to say of a case of a generation that it is about."""
+        return self.look(case, **self.thresholds) if self.thresholds else self.look(case)
+
+    def finding(self, said: str | Said, case: Case) -> Finding:
+        """What it said, as a finding."""
+        if isinstance(said, str):
+            said = Said(said)
+        record, run = case.step.record, case.run
+        seqs = said.seqs or ((record.seq,) if self.on is not On.RUN_END else tuple(run.seqs[-1:]))
+        since = run.started if self.on is On.RUN_END else record.time
+        return Finding(self.id, self.chosen or said.severity or self.severity, said.message, seqs, since)
 
     def remedy_for(self, run: Run | None) -> str:
         """The remedy with the exact commands for a run's agent and master."""

@@ -20,7 +20,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
         talk(catalog(), report()),
     ],
     bad=lambda: [talk(ca(), csr(), issued(), catalog(), report())],
-    also=("B01",),
+    also=("B01", "B45"),
 )
 def crl_never_fetched(case: Case) -> Iterator[Said]:
     """An agent of 6.4 or later downloads the CRLs right after the CA. One that got its CA and its certificate

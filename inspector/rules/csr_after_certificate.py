@@ -27,7 +27,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, 
         talk(ca(), crl(), csr(), issued(), catalog(), report(),
              ca(), crl(), csr(key="other", status=400, text=SIGNED), issued()),
     ],
-    also=("B01", "B18", "B20"),
+    also=("B01", "B02", "B18", "B20", "B23", "B45"),
 )  # fmt: skip
 def csr_after_certificate(case: Case) -> Iterator[Said]:
     """A certificate for this name was downloaded before, and now a request for the name comes in again: the

@@ -22,7 +22,7 @@ SIGNED = "already has a signed certificate"
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
     ],
     bad=lambda: [talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="other"))],
-    also=("B01",),
+    also=("B01", "B23"),
 )
 def csr_for_signed_name(case: Case) -> Iterator[Said]:
     """The CA holds a certificate for this name and refuses the request. When it was signed a moment ago for

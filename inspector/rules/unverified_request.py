@@ -26,7 +26,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
         talk(ca(), csr(), issued(), catalog(), report(), version="5.5.22"),
         talk(ca(), crl(), csr(), issued(), catalog(), report(), shown="foreign"),
     ],
-    also=("B01",),
+    also=("B01", "B45"),
 )
 def unverified_request(case: Case) -> Iterator[Said]:
     """The agent sent a request without knowing whom it was talking to. Agents up to 6.3 do so for their whole
@@ -36,12 +36,16 @@ def unverified_request(case: Case) -> Iterator[Said]:
     phase = case.step.match.endpoint.phase if case.step.match else Phase.OTHER
     if phase is Phase.OTHER or case.endpoint == "ca":
         return
-    if run.old_engine:
+    probed = exchange.agent.probed
+    if run.old_engine and not (probed and exchange.agent.peer_chain):
         if phase is Phase.CERTIFICATES and not exchange.agent.peer_chain:
             yield Said(
                 "the agent bootstraps without verifying whom it talks to, as agents up to 6.3 do",
                 severity=Severity.WARNING,
             )
+        return
+    if probed:
+        yield Said("the agent went on over the certificate of the verification probe, which it must not trust")
         return
     shown, sni = exchange.agent.own_chain, exchange.agent.sni
     held = [each for bundle in run.cas for each in bundle.items or [] if bundle.seq < exchange.seq]

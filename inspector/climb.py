@@ -1,0 +1,306 @@
+"""What one run of an agent did to get its certificate, request by request: the raw matter of its ladder.
+
+Protocol 2.2 (up to 6.3), 2.3 (6.4 and later), 2.4 (what is verified).
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+from inspector.model import Exchange, Handshake
+from inspector.protocol import bodies
+from inspector.protocol import documents as d
+from inspector.rules.csr_for_revoked_name import REVOKED
+from inspector.rules.csr_for_signed_name import SIGNED
+from inspector.rules.csr_repeated import WAITS
+from inspector.rules.told import cut, some
+from inspector.seen import Kept
+
+if TYPE_CHECKING:
+    from inspector.analyzer import Step
+    from inspector.runs import Run
+
+    type Facts = tuple[tuple[str, str], ...]
+    type Kind = Literal["csr", "certificate", "client"]
+
+MANY = 100
+"""Keys and addresses that are remembered of one agent."""
+ANSWERS = 5
+"""Different answers to one request that are remembered."""
+NEAR = 3
+"""How many rungs back a request is still the same one again: polls alternate between two."""
+FEW = 50
+"""Certificates and CRLs of one bundle that are looked at: whoever answers can send thousands."""
+
+
+class State(StrEnum):
+    """Where an agent is on its way (6.4 and later: a state of its SSL state machine)."""
+
+    CA = "CA"
+    CRL = "CRL"
+    LOOK = "CSR lookup"
+    CSR = "CSR"
+    CERTIFICATE = "certificate"
+    RENEWAL = "renewal"
+    RUN = "run"
+    TLS = "TLS refused"
+
+
+_ENDPOINTS = {
+    "ca": State.CA,
+    "crl": State.CRL,
+    "certificate_request_lookup": State.LOOK,
+    "certificate_request": State.CSR,
+    "certificate": State.CERTIFICATE,
+    "renewal": State.RENEWAL,
+}
+
+_NONE: Facts = ()
+
+
+@dataclass(slots=True, eq=False)
+class Seen:
+    """A rung that may still grow."""
+
+    state: State
+    same: str
+    """What makes another request the same one: digest, key, status."""
+    began: float
+    ended: float
+    seqs: tuple[int, ...]
+    verified: bool | None
+    facts: Facts
+    times: int = 1
+    answers: dict[str, None] = field(default_factory=dict)
+
+    def again(self, other: Seen) -> None:
+        """Grow by the same request made once more."""
+        self.times += other.times
+        self.ended = max(self.ended, other.ended)
+        self.seqs = (self.seqs[0], other.seqs[-1])
+        self.facts = other.facts or self.facts
+        if self.verified is not other.verified:
+            self.verified = self.verified and other.verified
+        for answer in other.answers:
+            if len(self.answers) < ANSWERS:
+                self.answers.setdefault(answer)
+
+
+@dataclass(slots=True)
+class Sighting:
+    """Where a public key was seen."""
+
+    kind: Kind
+    key: str
+    fingerprint: str
+    time: float
+    last: float
+    seqs: tuple[int, ...]
+    addresses: dict[str, None]
+
+
+@dataclass(slots=True)
+class Climb:
+    """What one run did to get its certificate, and what it was given."""
+
+    run: Run
+    rungs: Kept[Seen] = field(default_factory=Kept)
+    keys: dict[tuple[str, str], Sighting] = field(default_factory=dict)
+    ca: d.Certificates | None = None
+    crls: d.RevocationLists | None = None
+    certificate: d.Certificate | None = None
+    """As the CA gave it out."""
+    presented: d.Certificate | None = None
+    shown: tuple[bytes, ...] = ()
+    """The chain that the agent was shown for the master's."""
+    host: str | None = None
+    """As whom it called the master."""
+    worked: float | None = None
+    """When it last did something that needs its certificate."""
+
+    @property
+    def name(self) -> str:
+        """Its certname; the address as long as it has none."""
+        return self.run.certname or self.run.address or ""
+
+    @property
+    def began(self) -> float:
+        return self.rungs[0].began
+
+    @property
+    def last(self) -> Seen:
+        """The rung of its latest request."""
+        return max(self.rungs, key=lambda rung: rung.seqs[-1])
+
+    def take(self, step: Step) -> None:
+        """Take in a step of the run, if it has to do with certificates."""
+        record = step.record
+        if isinstance(record, Handshake) and record.leg.side == "agent":
+            self.shown, self.host = record.leg.own_chain or self.shown, record.leg.sni or self.host
+            self._add(_refused(record))
+        elif isinstance(record, Exchange):
+            self.shown, self.host = record.agent.own_chain or self.shown, record.agent.sni or self.host
+            if step.client:
+                self.presented = step.client
+                self.see(_sighting("client", step.client, record))
+            if state := _state(step):
+                self._request(state, step, record)
+            elif step.client:
+                self._work(step.client, record)
+
+    def _request(self, state: State, step: Step, exchange: Exchange) -> None:
+        asked, answered, status = step.request, step.response, _status(exchange)
+        same, facts = status, _NONE
+        match answered:
+            case d.Certificates() if state is State.CA:
+                same, facts = _digest(exchange), _bundle(exchange, answered)
+                self.ca = answered
+            case d.RevocationLists():
+                same, facts = _digest(exchange), _lists(answered)
+                self.crls = answered
+            case d.Certificates() if state in (State.CERTIFICATE, State.RENEWAL):
+                self.certificate = answered.certificates[0]
+                same, facts = self.certificate.fingerprint, _certificate(self.certificate)
+                self.see(_sighting("certificate", self.certificate, exchange))
+        if state is State.CSR and isinstance(asked, d.CertificateRequest):
+            facts = _csr(asked)
+            same = asked.key if status[:1] == "2" or WAITS in _said(answered) or SIGNED in _said(answered) else status
+            self.see(_sighting("csr", asked, exchange))
+        rung = Seen(state, same, exchange.time, exchange.ended, (exchange.seq,), _verified(self.run, state, exchange),
+                    facts)  # fmt: skip
+        rung.answers[_answer(status, _said(answered))] = None
+        self._add(rung)
+
+    def _work(self, client: d.Certificate, exchange: Exchange) -> None:
+        """A request that needs the certificate: the agent got where it wanted, or is refused there."""
+        status = _status(exchange)
+        refused = exchange.response is None or exchange.response.status in (401, 403)
+        rung = Seen(State.RUN, status if refused else "", exchange.time, exchange.ended, (exchange.seq,), True,
+                    (("with", client.fingerprint),))  # fmt: skip
+        if refused:
+            rung.answers[status] = None
+        else:
+            self.worked = exchange.ended
+        self._add(rung)
+
+    def _add(self, rung: Seen) -> None:
+        for known in reversed(self.rungs[-NEAR:]):
+            if (known.state, known.same) == (rung.state, rung.same):
+                known.again(rung)
+                return
+            if (known.state, rung.state) == (State.CSR, State.CERTIFICATE):
+                break  # before it asked there could be none
+        self.rungs.append(rung)
+
+    def see(self, sighting: Sighting) -> None:
+        """Take in that a key was seen, once more or for the first time."""
+        known = self.keys.get((sighting.kind, sighting.key))
+        if known is None:
+            if len(self.keys) < MANY:
+                self.keys[sighting.kind, sighting.key] = sighting
+            return
+        known.last, known.fingerprint = max(known.last, sighting.last), sighting.fingerprint
+        known.seqs = (known.seqs[0], sighting.seqs[-1])
+        if len(known.addresses) < MANY:
+            known.addresses |= sighting.addresses
+
+
+def concerns(step: Step) -> bool:
+    """Whether a step is part of the way to a certificate, or was made with one."""
+    if isinstance(step.record, Handshake):
+        return step.record.leg.side == "agent"
+    return isinstance(step.record, Exchange) and step.match is not None and bool(step.client or _state(step))
+
+
+def _state(step: Step) -> State | None:
+    return _ENDPOINTS.get(step.match.endpoint.name) if step.match else None
+
+
+def _status(exchange: Exchange) -> str:
+    return str(exchange.response.status) if exchange.response else "no answer"
+
+
+def _said(answered: d.Document | None) -> str:
+    return answered.message if isinstance(answered, d.ErrorDocument) else ""
+
+
+def _answer(status: str, said: str) -> str:
+    """An answer in brief: what its status does not say already."""
+    for refusal in (WAITS, SIGNED, REVOKED):
+        if refusal in said:
+            return f"{status} {refusal}"
+    plain = status < "4" or said.startswith(("Could not find", "Not Found"))
+    return status if plain else f"{status} {cut(said, 120)}".strip()
+
+
+def _verified(run: Run, state: State, exchange: Exchange) -> bool | None:
+    """Protocol 2.4. Only what the agent's version does by itself: B03 shows the one that does not."""
+    if exchange.agent.peer_chain:
+        return True
+    if state is State.CA and exchange.request.header("if-modified-since") is None:
+        return False
+    if run.major == (0, 0):
+        return None
+    return not run.old_engine
+
+
+def _refused(record: Handshake) -> Seen:
+    facts = [("reason", cut(record.reason))]
+    facts += [("alert", f"{record.alert} from the {record.alert_by or 'other side'}")] if record.alert else []
+    facts += [("wrong", cut(each)) for each in record.culprits[:NEAR] if each != record.reason]
+    return Seen(State.TLS, record.reason, record.time, record.ended, (record.seq,), None, tuple(facts))
+
+
+def _digest(exchange: Exchange) -> str:
+    """SHA-256 over the PEM text, which is what ca_fingerprint is compared with (protocol 2.3)."""
+    try:
+        body = bodies.plain(exchange.response) if exchange.response else b""
+    except bodies.Unreadable:
+        body = b""
+    return hashlib.sha256(body).hexdigest()
+
+
+def _bundle(exchange: Exchange, answered: d.Certificates) -> Facts:
+    held = [f"{each.subject} until {day(each.not_after)}" for each in answered.certificates[:FEW]]
+    return ("sha256", _digest(exchange)), ("certificates", some(held))
+
+
+def _lists(answered: d.RevocationLists) -> Facts:
+    ends = [each.next_update for each in answered.crls if each.next_update is not None]
+    revoked = sum(len(each.revoked) for each in answered.crls)
+    lists = [
+        each.issuer + (f" until {day(each.next_update)}" if each.next_update else "") for each in answered.crls[:FEW]
+    ]
+    facts = (("lists", some(lists)), ("revoked", str(revoked)))
+    return (("expires", day(min(ends))), *facts) if ends else facts
+
+
+def _csr(asked: d.CertificateRequest) -> Facts:
+    names = some(asked.alt_names) if asked.alt_names else "none"
+    kind = f"{asked.key_type} {asked.key_size or ''}".strip()
+    more = sorted({*asked.extensions, *asked.attributes})
+    facts = (("key", asked.key), ("type", kind), ("SANs", names), ("fingerprint", asked.fingerprint))
+    return (*facts, ("asks for", some(more))) if more else facts
+
+
+def _certificate(certificate: d.Certificate) -> Facts:
+    return (
+        ("key", certificate.key),
+        ("fingerprint", certificate.fingerprint),
+        ("serial", str(certificate.serial)),
+        ("until", day(certificate.not_after)),
+    )
+
+
+def day(time: float) -> str:
+    """The day of a moment, UTC."""
+    return f"{datetime.datetime.fromtimestamp(time, datetime.UTC):%Y-%m-%d}"
+
+
+def _sighting(kind: Kind, seen: d.CertificateRequest | d.Certificate, exchange: Exchange) -> Sighting:
+    addresses = {exchange.agent.address: None} if exchange.agent.address else {}
+    return Sighting(kind, seen.key, seen.fingerprint, exchange.time, exchange.ended, (exchange.seq,), addresses)

@@ -1,0 +1,154 @@
+"""What the doctor found, in words, and the judgements that several of its examinations share.
+
+It reads no files and no clock: ``now`` is given, in seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from cryptography import x509 as cx509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from inspector import present
+from inspector.model import Severity
+from inspector.protocol import x509
+from inspector.protocol.certificates import RevocationList
+from inspector.rules import remedies
+from inspector.runs import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from inspector.protocol.certificates import Certificate
+
+type Generation = Literal["legacy", "modern"]
+"""Which commands fit: up to 6.3 and the Ruby CA (``puppet cert``), or 6.4 and later (``puppetserver ca``)."""
+
+DAY = 86400.0
+SOON = 30 * DAY
+SKEW = 300.0
+"""How far a CRL's beginning may lie in the future before agents mind (verifier.rb)."""
+
+CA_FILES = ("ca_crt.pem", "ca_key.pem", "ca_crl.pem", "inventory.txt", "serial")
+"""What a CA service wants all of, or nothing of (certificate_authority.clj, ``required-ca-files``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One thing that is wrong, or worth knowing."""
+
+    severity: Severity
+    what: str
+    """A short title."""
+    detail: str
+    """The facts: fingerprints, dates, paths relative to the directory that was examined."""
+    remedy: str = ""
+    """What to do next, with the exact command."""
+    rule: str | None = None
+    """The rule that finds the same in traffic."""
+
+
+def error(what: str, detail: str, remedy: str = "", rule: str | None = None) -> Diagnosis:
+    return Diagnosis(Severity.ERROR, present.clean(what), present.clean(detail), present.clean(remedy), rule)
+
+
+def warning(what: str, detail: str, remedy: str = "", rule: str | None = None) -> Diagnosis:
+    return Diagnosis(Severity.WARNING, present.clean(what), present.clean(detail), present.clean(remedy), rule)
+
+
+def notice(what: str, detail: str, remedy: str = "", rule: str | None = None) -> Diagnosis:
+    return Diagnosis(Severity.NOTICE, present.clean(what), present.clean(detail), present.clean(remedy), rule)
+
+
+def worst_first(found: Iterable[Diagnosis]) -> list[Diagnosis]:
+    """Each once, errors before warnings before notices."""
+    return sorted(dict.fromkeys(found), key=lambda each: -each.severity.rank)
+
+
+def advise(remedy: str, certname: str | None, generation: Generation) -> str:
+    """A remedy with ``{sign}``, ``{clean}``, ``{reset}`` ... as the commands of a generation."""
+    name = shlex.quote(certname) if certname else None
+    return remedies.fill(remedy, Run(None, certname=name, dialect="legacy" if generation == "legacy" else "v3"))
+
+
+def key_text(key: str | None) -> str:
+    """A public key's digest, short enough to be compared by eye."""
+    return f"key {key[:16]}…" if key else "no key"
+
+
+def day(time: float) -> str:
+    """A date, UTC."""
+    return present.utc(time)[:10]
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """``a, b, c and 4 more``."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
+def crl_problems(authorities: Iterable[Certificate], crls: Sequence[RevocationList], now: float) -> list[x509.Problem]:
+    """What an agent that checks the whole chain would say about its CRLs, CA by CA."""
+    problems = []
+    for authority in authorities:
+        own = [crl for crl in crls if crl.issuer == authority.subject]
+        # A renewed CA has its namesake's lists beside its own.
+        keyed = [crl for crl in own if crl.authority_key_identifier in (None, authority.key_identifier)] or own
+        crl = max(keyed, key=lambda each: each.last_update, default=None)
+        code = 0
+        if crl is None:
+            code = 3
+        elif not signed_by(crl, authority):
+            code = 8
+        elif crl.last_update > now + SKEW:
+            code = 11
+        elif crl.next_update is not None and crl.next_update < now:
+            code = 12
+        if code:
+            problems.append(x509.Problem(code, 0, authority.subject, authority.subject))
+    return problems
+
+
+def signed_by(signed: Certificate | RevocationList, authority: Certificate) -> bool:
+    """Whether a CA's key made this certificate or CRL; True where this machine can't tell (MD5)."""
+    try:
+        issuer = cx509.load_der_x509_certificate(authority.der)
+        if isinstance(signed, RevocationList):
+            public = issuer.public_key()
+            if not isinstance(public, rsa.RSAPublicKey | ec.EllipticCurvePublicKey):
+                return True
+            return cx509.load_der_x509_crl(signed.der).is_signature_valid(public)
+        cx509.load_der_x509_certificate(signed.der).verify_directly_issued_by(issuer)
+    except UnsupportedAlgorithm:
+        return True
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def verified(
+    certificate: Certificate,
+    others: Iterable[Certificate],
+    authorities: Iterable[Certificate],
+    crls: Sequence[RevocationList],
+    now: float,
+    revocation: x509.Revocation,
+) -> list[x509.Problem]:
+    """Why an agent refuses a certificate, with its tolerance for a CRL that begins in some minutes."""
+    chain = [certificate.der, *(each.der for each in others)]
+    problems = x509.verify(chain, [each.der for each in authorities], [crl.der for crl in crls], now, revocation)
+    future = {crl.issuer for crl in crls if crl.last_update > now + SKEW}
+    return [each for each in problems if each.code != 11 or each.issuer in future]
+
+
+def ending(things: Iterable[tuple[str, float | None]], now: float, within: float = SOON) -> list[str]:
+    """Of names and dates those that end soon, in words."""
+    return [
+        f"{name} ends on {day(end)}, in {max(0, int((end - now) // DAY))} days"
+        for name, end in things
+        if end is not None and now <= end < now + within
+    ]

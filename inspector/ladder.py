@@ -1,0 +1,344 @@
+"""The way of an agent to its certificate, rebuilt from the wire: one rung a state, and where it hangs.
+
+Also which keys were seen for a name, and how long what the agent was given will carry it. Pure: the moment is an
+argument. The words are in ``ladder_text``.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from inspector.climb import FEW, MANY, Climb, Seen, Sighting, State, concerns
+from inspector.rules.waiting_for_certificate import polling
+from inspector.trust import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from inspector.analyzer import Step
+    from inspector.climb import Facts, Kind
+    from inspector.protocol import documents as d
+    from inspector.runs import Run
+    from inspector.trust import Judgement
+
+CLIMBS = 10_000
+"""Runs that are remembered; the oldest is forgotten first."""
+MACHINE = {
+    State.CA: "NeedCACerts",
+    State.CRL: "NeedCRLs",
+    State.CSR: "NeedSubmitCSR",
+    State.CERTIFICATE: "NeedCert",
+    State.RENEWAL: "NeedRenewedCert",
+    State.RUN: "Done",
+}
+"""The names that 6.4 and later give their states (puppet lib/puppet/ssl/state_machine.rb)."""
+RISKS = {
+    State.CA: "whoever sat in between could have handed out a CA of its own, and be this node's master from then on",
+    State.CRL: "whoever sat in between could have held back that a certificate was revoked",
+    State.LOOK: "whoever sat in between could have read the request, or denied that there is one",
+    State.CSR: "whoever sat in between could have read the request with what it carries, or sent the CA another one",
+    State.CERTIFICATE: "whoever sat in between could have held the certificate back, or handed out another one",
+}
+"""What an attacker could have done where the agent did not verify whom it talked to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step of the way: a request, or the same one again and again."""
+
+    state: State
+    run: int | None
+    began: float
+    ended: float
+    """When its last one was answered."""
+    times: int
+    answers: tuple[str, ...]
+    """What it was answered, each once in the order in which they came: ``200``, ``400 already has a requested
+    certificate``."""
+    verified: bool | None
+    """Whether the agent verified whom it asked; None if that can't be told."""
+    facts: Facts
+    interval: float | None
+    """Seconds between two of them, where the agent waits."""
+    seqs: tuple[int, ...]
+    """Its first and its last record."""
+    old: bool
+    """By an agent of up to 6.3."""
+
+    @property
+    def agent_state(self) -> str | None:
+        """The agent's own word for it; None where it has none."""
+        return None if self.old else MACHINE.get(self.state)
+
+    @property
+    def risk(self) -> str:
+        """What could have happened here without the agent noticing; empty where it verified."""
+        return RISKS.get(self.state, "") if self.verified is False else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Where a public key was seen for a name."""
+
+    kind: Kind
+    key: str
+    """SHA-256 of the public key (SubjectPublicKeyInfo)."""
+    fingerprint: str
+    """Of the request or certificate, as the CA lists it; of the latest one."""
+    first: float
+    last: float
+    seqs: tuple[int, ...]
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Where an agent got stuck."""
+
+    state: State
+    why: str
+    since: float
+    last: float
+    """When it was last heard of there."""
+    next_try: float | None
+    """When it will try again, if it was seen to wait at an interval."""
+    overdue: bool
+    """The capture goes on beyond that, and it did not try: it was stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """An agent's way to its certificate, and how long that will carry it."""
+
+    certname: str
+    """Or the address of an agent that stopped before it named itself."""
+    addresses: tuple[str, ...]
+    version: str | None
+    generation: str | None
+    rungs: tuple[Rung, ...]
+    keys: tuple[Key, ...]
+    says: tuple[str, ...]
+    """What the keys prove."""
+    hangs: Hang | None
+    trust: Trust | None
+    """None if no CA bundle was seen."""
+    now: Judgement | None
+    breaks: tuple[Judgement, ...]
+    """The moments after that one at which something new goes wrong, each with only what is new."""
+
+
+class Ladders:
+    """The ladders of all agents of a capture: give it each analyzed step in order."""
+
+    def __init__(self) -> None:
+        self._climbs: dict[Run, Climb] = {}
+        self._ca: d.Certificates | None = None
+        self._crls: d.RevocationLists | None = None
+        self._named: dict[str, list[Climb]] | None = None
+        self._now = 0.0
+
+    def add(self, step: Step) -> None:
+        """Take in the next step."""
+        run = step.run
+        self._now = max(self._now, step.record.ended)
+        if run is None or run.tool or not concerns(step):
+            return
+        climb = self._climbs.get(run)
+        if climb is None:
+            if len(self._climbs) >= CLIMBS:
+                del self._climbs[next(iter(self._climbs))]
+            climb = self._climbs[run] = Climb(run)
+        climb.take(step)
+        self._named = None
+        self._ca, self._crls = climb.ca or self._ca, climb.crls or self._crls
+
+    def names(self) -> list[str]:
+        """The certnames in the order in which they appeared; the address of an agent that has no name yet."""
+        return [name for name in self._by_name() if name]
+
+    def _by_name(self) -> dict[str, list[Climb]]:
+        """The climbs of each agent. A run may learn its name late, so they are told apart as late as that."""
+        if self._named is None:
+            self._named = {}
+            for climb in self._climbs.values():
+                self._named.setdefault(climb.name, []).append(climb)
+        return self._named
+
+    def of(self, certname: str, at: float) -> Ladder:
+        """The ladder of a certname (or an address), judged at a moment. One without rungs if nothing was seen."""
+        climbs = sorted(self._by_name().get(certname, []), key=lambda each: each.began)
+        keys = _keys(climbs)
+        trust = self._trust(climbs) if climbs else None
+        now = trust.judged(at) if trust else None
+        versions = [climb.run.agent_version for climb in climbs if climb.run.agent_version]
+        return Ladder(
+            certname,
+            tuple(dict.fromkeys(each.run.address for each in climbs if each.run.address))[:MANY],
+            versions[-1] if versions else None,
+            next((each.run.generation for each in reversed(climbs) if each.run.generation), None),
+            tuple(_joined(_frozen(rung, climb) for climb in climbs for rung in climb.rungs)),
+            tuple(_key(each) for each in keys),
+            tuple(_say(certname, keys, climbs)),
+            self._hang(climbs, trust),
+            trust,
+            now,
+            tuple(trust.breaks(now)) if trust and now else (),
+        )
+
+    def _trust(self, climbs: Sequence[Climb]) -> Trust | None:
+        """What an agent judges by: what it was given, else what others were."""
+        own = next((each for each in reversed(climbs) if each.ca), None)
+        bundle = own.ca if own else self._ca
+        if bundle is None:
+            return None
+        lists = next((each.crls for each in reversed(climbs) if each.crls), None) or (None if own else self._crls)
+        last = next((each for each in reversed(climbs) if each.shown), climbs[-1])
+        # Up to 5 an agent keeps only the first certificate of the bundle (real ones do).
+        first_only = own is not None and (0, 0) < own.run.major < (6, 0)
+        held = tuple(bundle.certificates[: 1 if first_only else FEW])
+        crls = tuple(lists.crls[:FEW]) if lists else None
+        trust = Trust(own is not None, held, crls, "chain" if crls else "none", last.shown[:FEW], last.host,
+                      _own_certificate(climbs))  # fmt: skip
+        worked = next((each.worked for each in reversed(climbs) if each.worked), None)
+        if crls and worked and any("CRL" in each for each in trust.judged(worked).problems):
+            return replace(trust, revocation="leaf")  # it went on all the same
+        return trust
+
+    def _hang(self, climbs: Sequence[Climb], trust: Trust | None) -> Hang | None:
+        stuck = [(climb, why) for climb in climbs if (why := _why(climb, climb.last))]
+        stuck.sort(key=lambda each: each[0].last.ended)
+        for climb, why in reversed(stuck):
+            if any(_replaces(other, climb) for other in climbs):
+                continue
+            rung = climb.last
+            wrong = trust.judged(rung.ended).problems if trust and rung.state in (State.CA, State.CRL) else ()
+            waits = polling(climb.run) if rung.state is State.CERTIFICATE else None
+            next_try = rung.ended + waits.interval if waits else None
+            overdue = waits is not None and self._now > rung.ended + 2 * waits.interval
+            why = f"{why}; by what it was given it says: {wrong[0]}" if wrong else why
+            return Hang(rung.state, why, rung.began, rung.ended, next_try, overdue)
+        return None
+
+
+def _own_certificate(climbs: Sequence[Climb]) -> d.Certificate | None:
+    """The agent's certificate; None if the one it was given is for another key: that it throws away."""
+    climb = next((each for each in reversed(climbs) if each.presented or each.certificate), None)
+    if climb is None or climb.presented:
+        return climb.presented if climb else None
+    asked = [key for kind, key in climb.keys if kind == "csr"]
+    return climb.certificate if climb.certificate and (not asked or climb.certificate.key in asked) else None
+
+
+def _frozen(rung: Seen, climb: Climb) -> Rung:
+    polls = rung.state is State.CERTIFICATE and rung.same == "404" and rung.times > 1
+    waits = polling(climb.run) if polls else None
+    return Rung(
+        rung.state, climb.run.number, rung.began, rung.ended, rung.times, tuple(rung.answers), rung.verified,
+        rung.facts, waits.interval if waits else None, tuple(dict.fromkeys(rung.seqs)), climb.run.old_engine,
+    )  # fmt: skip
+
+
+def _joined(rungs: Iterable[Rung]) -> Iterator[Rung]:
+    """Runs with the same certificate one after the other are one rung: ``times`` is how many there were."""
+    last: Rung | None = None
+    for rung in rungs:
+        if rung.state is State.RUN:
+            rung = replace(rung, times=1)
+        if last and last.state is rung.state is State.RUN and last.facts == rung.facts:
+            last = replace(last, ended=rung.ended, times=last.times + 1, seqs=(last.seqs[0], rung.seqs[-1]))
+            continue
+        if last:
+            yield last
+        last = rung
+    if last:
+        yield last
+
+
+def _keys(climbs: Sequence[Climb]) -> list[Sighting]:
+    """Every key of a name, in the order in which they were last seen as that."""
+    found = Climb(climbs[0].run) if climbs else None
+    for climb in climbs:
+        for each in climb.keys.values():
+            if found:
+                found.see(replace(each, addresses=dict(each.addresses)))
+    keys = list(found.keys.values()) if found else []
+    return sorted(keys, key=lambda each: (each.kind != "client", each.kind != "certificate", each.last))
+
+
+def _replaces(other: Climb, climb: Climb) -> bool:
+    """Whether an agent that got stuck began anew later: then that tells how it went on."""
+    return other.began > climb.last.ended
+
+
+def _key(seen: Sighting) -> Key:
+    return Key(
+        seen.kind, seen.key, seen.fingerprint, seen.time, seen.last, tuple(dict.fromkeys(seen.seqs)),
+        tuple(seen.addresses),
+    )  # fmt: skip
+
+
+def _say(certname: str, keys: Sequence[Sighting], climbs: Sequence[Climb]) -> Iterator[str]:
+    """What the public keys prove; nobody's private key is needed for that."""
+    if not keys:
+        return
+    if len({each.key for each in keys}) == 1:
+        yield f"one key in all that was seen: {short(keys[0].key)}"
+        return
+    asked = [each for each in keys if each.kind == "csr"]
+    used = [each for each in keys if each.kind == "client"]
+    for climb in climbs:
+        mine = [each for each in climb.keys.values() if each.kind == "csr"]
+        served = [each for each in climb.keys.values() if each.kind == "certificate"]
+        for each in served:
+            if mine and all(each.key != other.key for other in mine):
+                yield (f"key mismatch: the agent asked with {short(mine[-1].key)}, the CA gave it the certificate for "
+                       f"{short(each.key)} (records {mine[-1].seqs[-1]} and {each.seqs[0]})")  # fmt: skip
+    own = [*asked, *used]
+    if any(_in_turn(one, other) for one in own for other in own):
+        yield f"two keys are in use for {certname} in turn: two hosts share the name, or two ssldirs on one host"
+    elif len({each.key for each in own}) > 1:
+        latest = max(own, key=lambda each: each.last)
+        yield (f"the key of {certname} changed: {short(latest.key)} since {stamp(latest.time)}; the host was "
+               "installed anew, lost its ssldir, or another host took the name")  # fmt: skip
+
+
+def _in_turn(one: Sighting, other: Sighting) -> bool:
+    return one.key != other.key and one.time < other.last and other.time < one.last
+
+
+def short(key: str) -> str:
+    """A digest's beginning, which tells it from others."""
+    return f"{key[:16]}..."
+
+
+def stamp(time: float) -> str:
+    """A moment to the second."""
+    return f"{datetime.datetime.fromtimestamp(time, datetime.UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _why(climb: Climb, rung: Seen) -> str | None:
+    """Why a climb ends at a rung; None if it got where it wanted."""
+    last = next(reversed(rung.answers), "no answer")
+    match rung.state:
+        case State.RENEWAL:
+            return None
+        case State.RUN:
+            return f"{last} to the requests of its run" if rung.same else None
+        case State.TLS:
+            return dict(rung.facts)["reason"]
+        case State.CERTIFICATE if rung.same == "404":
+            asked = any(each.state is State.CSR for each in climb.rungs)
+            return "its request waits to be signed" if asked else "there is no certificate, and it sent no request"
+        case State.CERTIFICATE if climb.certificate:
+            keys = [key for kind, key in climb.keys if kind == "csr"]
+            if keys and climb.certificate.key not in keys:
+                return "the certificate is for another key than its own, so it throws it away"
+            if not keys and climb.run.old_engine and climb.ca:
+                return "it got a certificate that it did not ask for; most likely that is for another key than its own"
+            return "it got its certificate, and no run followed"
+        case State.CA | State.CRL | State.CSR if last[:1] in "23":
+            # A refresh is not on the way to a certificate.
+            return None if climb.presented else f"it went no further after the {rung.state}"
+    return last if last == "no answer" else f"answered {last}"

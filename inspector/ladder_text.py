@@ -1,0 +1,174 @@
+"""Ladders in words, for people, and as JSON (docs/json)."""
+
+from __future__ import annotations
+
+import textwrap
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from inspector import present
+from inspector.climb import NEAR, State, day
+from inspector.ladder import short, stamp
+from inspector.rules.told import lasting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.ladder import Ladder, Rung
+    from inspector.trust import Judgement
+
+WIDTH = 120
+"""Columns of a line of text."""
+_KINDS = {"csr": "a request", "certificate": "a certificate from the CA", "client": "a client certificate"}
+
+
+def lines(ladder: Ladder) -> list[str]:
+    """A ladder as lines of text."""
+    who = ", ".join([*([f"puppet {ladder.version}"] if ladder.version else []), *ladder.addresses[:NEAR]])
+    told = [f"{ladder.certname} ({who})" if who else ladder.certname]
+    several = len({rung.run for rung in ladder.rungs}) > 1
+    run: int | None = None
+    risks: set[str] = set()
+    for n, rung in enumerate(ladder.rungs):
+        if several and rung.run != run:
+            run = rung.run
+            told.append(f"  run {run}")
+        arrow = "->" if n else "  "
+        told += _wrapped(f"  {stamp(rung.began)[:19]}  {arrow} ", f"{_rung(rung)} [{_proof(rung.seqs)}]")
+        if rung.risk and rung.risk not in risks:
+            told += _wrapped(" " * 26, f"not verified: {rung.risk}")
+            risks.add(rung.risk)
+    if not ladder.rungs:
+        told.append("  nothing was seen of it")
+    for each in _end(ladder):
+        told += _wrapped("  ", each)
+    return [present.clean(each) for each in told]
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    after = " " * (len(label) + 2)
+    return textwrap.wrap(label + text, WIDTH, subsequent_indent=after, break_on_hyphens=False, break_long_words=False)
+
+
+def _proof(seqs: tuple[int, ...]) -> str:
+    return ", ".join(map(str, seqs))
+
+
+def _rung(rung: Rung) -> str:
+    text = f"{rung.state} PUT" if rung.state is State.CSR else str(rung.state)
+    text += f" {rung.answers[0]}" if rung.answers else ""
+    text += f" x{rung.times}" if rung.times > 1 else ""
+    if rung.times > 1 and rung.ended - rung.began >= 1:
+        text += f" over {lasting(rung.ended - rung.began)}"
+    text += f", every {lasting(rung.interval)}" if rung.interval else ""
+    text += f", then {', then '.join(rung.answers[1:])}" if rung.answers[1:] else ""
+    facts = [f"{label} {_brief(label, value)}" for label, value in rung.facts]
+    if rung.state is not State.TLS and not rung.verified:
+        facts.insert(0, "unverified" if rung.verified is False else "verified or not is unknown")
+    return f"{text} ({', '.join(facts)})" if facts else text
+
+
+def _brief(label: str, value: str) -> str:
+    return short(value) if label == "key" else f"{value[:23]}..." if label == "with" else value
+
+
+def _end(ladder: Ladder) -> Iterator[str]:
+    if hang := ladder.hangs:
+        text = f"hangs at {hang.state} since {stamp(hang.since)}"
+        text += f", for {lasting(hang.last - hang.since)}" if hang.last - hang.since >= 1 else ""
+        text += f": {hang.why}"
+        if hang.overdue and hang.next_try:
+            text += f"; it should have tried again at {stamp(hang.next_try)} and did not, so it was stopped"
+        elif hang.next_try:
+            text += f"; it tries again at {stamp(hang.next_try)}"
+        elif hang.state is State.CERTIFICATE:
+            text += "; if it waits, it tries again after waitforcert (2 minutes by default)"
+        yield text
+    for key in ladder.keys:
+        at = f" from {', '.join(key.addresses[:NEAR])}" if key.addresses else ""
+        span = stamp(key.first) + (f" to {stamp(key.last)}" if key.last - key.first >= 1 else "")
+        yield f"key {short(key.key)} of {_KINDS[key.kind]}, {span}{at} [{_proof(key.seqs)}]"
+    yield from ladder.says
+    if ladder.now is None or ladder.trust is None:
+        yield "no CA bundle is in this capture: what the agent thinks of certificates and CRLs can't be told"
+        return
+    breaks = [
+        f"on {day}: {'; '.join(problem for each in same for problem in each.problems)}"
+        for day, same in groupby(ladder.breaks, key=lambda each: day(each.at))
+    ]
+    if ladder.now.problems:
+        yield f"refuses on {day(ladder.now.at)}: {'; '.join(ladder.now.problems)}"
+    else:
+        yield f"works on {day(ladder.now.at)}{'; breaks ' + breaks.pop(0) if breaks else ''}"
+    for each in breaks:
+        yield f"then {each}"
+    trust = ladder.trust
+    limits = [] if trust.own else ["by the CA bundle that another agent downloaded"]
+    limits += [] if trust.shown else ["the master's own certificate is not in this capture"]
+    limits += ["with certificate_revocation leaf"] if trust.revocation == "leaf" else []
+    limits += ["its CRLs are not in this capture"] if trust.crls is None else []
+    if limits:
+        yield f"(judged so: {'; '.join(limits)})"
+
+
+def plain(ladder: Ladder) -> dict[str, Any]:
+    """A ladder as JSON-able structure; keys are only ever added."""
+    hang, trust = ladder.hangs, ladder.trust
+    return {
+        "certname": ladder.certname,
+        "addresses": list(ladder.addresses),
+        "agent_version": ladder.version,
+        "generation": ladder.generation,
+        "rungs": [
+            {
+                "state": str(rung.state),
+                "agent_state": rung.agent_state,
+                "run": rung.run,
+                "began": present.utc(rung.began),
+                "ended": present.utc(rung.ended),
+                "times": rung.times,
+                "interval_s": None if rung.interval is None else round(rung.interval, 3),
+                "answers": list(rung.answers),
+                "verified": rung.verified,
+                "risk": rung.risk or None,
+                "facts": [{"name": name, "value": value} for name, value in rung.facts],
+                "seqs": list(rung.seqs),
+            }
+            for rung in ladder.rungs
+        ],
+        "keys": [
+            {
+                "kind": key.kind,
+                "key": key.key,
+                "fingerprint": key.fingerprint,
+                "first": present.utc(key.first),
+                "last": present.utc(key.last),
+                "addresses": list(key.addresses),
+                "seqs": list(key.seqs),
+            }
+            for key in ladder.keys
+        ],
+        "keys_prove": list(ladder.says),
+        "hangs": hang
+        and {
+            "state": str(hang.state),
+            "why": hang.why,
+            "since": present.utc(hang.since),
+            "last": present.utc(hang.last),
+            "next_try": None if hang.next_try is None else present.utc(hang.next_try),
+            "overdue": hang.overdue,
+        },
+        "judged_by": trust
+        and {
+            "own_bundle": trust.own,
+            "revocation": trust.revocation,
+            "crls": trust.crls is not None,
+            "master_certificate": bool(trust.shown),
+        },
+        "now": ladder.now and _plain(ladder.now),
+        "breaks": [_plain(each) for each in ladder.breaks],
+    }
+
+
+def _plain(judgement: Judgement) -> dict[str, Any]:
+    return {"at": present.utc(judgement.at), "works": not judgement.problems, "problems": list(judgement.problems)}

@@ -1,0 +1,293 @@
+"""What agents print when something is wrong, and what that means: for ``puppet-inspector explain "..."``.
+
+The texts are Puppet's and OpenVox's own, with ``X`` for what varies; people paste them into search boxes. How
+an agent came to print one is told by the rules that are named with it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from inspector.model import Visible
+
+
+class Known(NamedTuple):
+    """A message, or several that mean the same."""
+
+    texts: tuple[str, ...]
+    cause: str
+    remedy: str
+    """With the placeholders of ``inspector.rules.remedies``."""
+    rules: tuple[str, ...]
+    visible: Visible | None
+    """None: local to the agent, nothing of it is on the wire."""
+
+
+_W, _H, _C = Visible.WIRE, Visible.HANDSHAKE, Visible.CONSEQUENCE
+
+MESSAGES: tuple[Known, ...] = (
+    Known(
+        ("Couldn't fetch certificate from CA server; you might still need to sign this agent's certificate (X).",
+         "Certificate for X has not been signed yet", "Exiting; no certificate found and waitforcert is disabled"),
+        "The agent's signing request waits on the CA: nobody signed it, and nothing signs by itself.",
+        "Compare {fingerprint} on the node with {list} on the CA, then {sign}. To bound the wait: "
+        "`puppet config set maxwaitforcert 1h --section agent`.",
+        ("B17", "B39", "B42"), _W,
+    ),
+    Known(
+        ("The certificate for 'X' does not match its private key",
+         "The certificate retrieved from the master does not match the agent's private key"),
+        "The CA still hands out an older certificate of this name, made for another key: the node was reinstalled, "
+        "lost its ssldir, or the agent runs as another user.",
+        "{clean} on the CA, then on the node {reset}. Run the agent as root.",
+        ("B23", "B18", "B22"), _W,
+    ),
+    Known(
+        ("The CSR for host 'X' does not match the public key",
+         "The CSR retrieved from the master does not match the agent's public key."),
+        "An older signing request of another key lies on the CA or on the agent.",
+        "{clean} on the CA, then on the node {reset}.",
+        ("B20", "B40"), _W,
+    ),
+    Known(
+        ("X already has a signed certificate; ignoring certificate request",
+         "X already has a requested certificate; ignoring certificate request",
+         "X already has a revoked certificate; ignoring certificate request"),
+        "The CA knows this certname already: the node was made anew, or two hosts share the name.",
+        "For a reinstalled node {clean}, then on the node {reset}; for two hosts, give each a certname of its own.",
+        ("B18", "B17", "B19", "B20"), _W,
+    ),
+    Known(
+        ("certificate verify failed [unable to get local issuer certificate for CN=X]",
+         "certificate verify failed [unable to get issuer certificate for CN=X]",
+         "SSL_connect state=error: certificate verify failed (unable to get local issuer certificate)"),
+        "The agent's ca.pem does not hold the CA that signed what it was shown: it is from an older or another CA, or "
+        "the intermediate is missing.",
+        "Make sure that the agent reaches the right server; then on the node {reset_ca}.",
+        ("T08", "T06", "B04", "B05"), _H,
+    ),
+    Known(
+        ("certificate verify failed [self signed certificate in certificate chain for CN=X]",
+         "certificate verify failed (self signed certificate in certificate chain)"),
+        "The chain ends in a root that the agent does not hold: the CA was made anew, or only a part of the bundle was "
+        "distributed.",
+        "Give every consumer the new bundle; on a node {reset_ca}.",
+        ("T08", "B04"), _H,
+    ),
+    Known(
+        ("Server hostname 'X' did not match server certificate; expected one of X, DNS:X",
+         "hostname \"X\" does not match the server certificate",
+         "certificate verify failed: [ok for /CN=X]"),
+        "The name by which the agent calls its server is not in the server's certificate. Agents of Ruby 2.4 and later "
+        "with an old Puppet say `[ok for ...]` instead.",
+        "Set `server` to a name that is in the certificate, or make the server's certificate anew with "
+        "`dns_alt_names`.",
+        ("T07",), _H,
+    ),
+    Known(
+        ("The certificate 'X' is not yet valid, verify time is synchronized",
+         "The certificate 'X' has expired, verify time is synchronized",
+         "certificate verify failed [certificate has expired for CN=X]"),
+        "A clock is wrong, or the certificate really ended: Puppet's are valid for five years.",
+        "Check the time on both ends first. An ended agent certificate: {clean} on the CA, then on the node {reset}.",
+        ("B33", "B35", "T08", "T10"), _W,
+    ),
+    Known(
+        ("The CRL issued by 'X' is not yet valid, verify time is synchronized",),
+        "The agent's clock is more than five minutes behind the CA's.",
+        "Synchronise the clocks (NTP) on the agent and on the CA.",
+        ("B12", "T10"), _W,
+    ),
+    Known(
+        ("The CRL issued by 'X' has expired, verify time is synchronized",
+         "certificate verify failed [CRL has expired for CN=X]"),
+        "The revocation list's nextUpdate has passed: the CA made no new one, or the agent keeps an old file.",
+        "Have the CA make a new CRL (revoke any certificate that is not needed), then delete crl.pem in the ssldir of "
+        "agents that keep the old one.",
+        ("B10",), _W,
+    ),
+    Known(
+        ("The CRL issued by 'X' is missing", "certificate verify failed [unable to get certificate CRL for CN=X]"),
+        "The bundle of revocation lists lacks that of one CA of the chain, often the root's.",
+        "Serve a CRL for each CA of the chain; as a stop-gap `puppet config set certificate_revocation leaf --section "
+        "agent`.",
+        ("B13", "B07", "B08"), _W,
+    ),
+    Known(
+        ("Certificate 'X' is revoked", "certificate verify failed [certificate revoked for CN=X]",
+         "sslv3 alert certificate revoked", "SSL_connect SYSCALL returned=5 errno=0 state=SSLv3 read finished"),
+        "The certificate is on the revocation list. In TLS 1.3 the agent notices only after the handshake, as a closed "
+        "connection.",
+        "To let the node in again: {clean} on the CA, then on the node {reset}.",
+        ("T05",), _H,
+    ),
+    Known(
+        ("CSR 'X' contains subject alternative names (X), which are disallowed. Use X",
+         "CSR 'X' contains extra subject alternative names (X), which are disallowed."),
+        "The node asks for alternative names (`dns_alt_names` in its puppet.conf), and the CA does not sign such "
+        "requests.",
+        "Take `dns_alt_names` out of the agent's section and ask anew, or sign with them: {alt_names}.",
+        ("B27",), _W,
+    ),
+    Known(
+        ("CSR 'X' contains an authorization extension (X), which is disallowed. Use X",),
+        "The node asks for rights (`pp_cli_auth`, `pp_auth_role` and others of that arc) in its signing request.",
+        "Take them out of csr_attributes.yaml, {clean}, then {reset}; or allow them on the CA "
+        "(`allow-authorization-extensions: true` in ca.conf).",
+        ("B28",), _W,
+    ),
+    Known(
+        ("Forbidden request: X access to /puppet-ca/v1/sign (method :post) denied by rule 'puppetlabs deny all'",
+         "Forbidden request: X access to X (method :get) (authenticated: true) denied by rule 'X'"),
+        "The master's auth.conf has no rule that allows it: a managed auth.conf often lacks newer endpoints.",
+        "Add the rule to auth.conf (or update the module that manages it), and restart the server.",
+        ("S02", "B09", "B43"), _W,
+    ),
+    Known(
+        ("Error 403 on SERVER: Forbidden request: /puppet/v3/catalog/X (method :post).",),
+        "The certname in the path is not the one of the certificate: another `node_name_value`, a trailing dot, "
+        "upper case.",
+        "Make `certname` and the certificate agree: `puppet config set certname {name} --section main`, then {reset}.",
+        ("T04", "S02", "T03"), _W,
+    ),
+    Known(
+        ("Failed to open TCP connection to X:8140 (Connection refused - connect(2) for \"X\" port 8140)",
+         "No more routes to puppet", "Connection refused - connect(2)"),
+        "Nobody listens there: the server is still starting, or the name or port is wrong.",
+        "On the server `ss -ltn sport = :8140`; on the node `puppet config print server masterport`.",
+        (), _C,
+    ),
+    Known(
+        ("Request to X timed out connect operation after X seconds",
+         "Could not request certificate: Connection timed out - connect(2)"),
+        "Packets are dropped on the way: a route, a firewall, a dead member of a load balancer.",
+        "Try `nc -vz SERVER 8140` from the node; `http_connect_timeout` bounds the wait.",
+        (), _C,
+    ),
+    Known(
+        ("Request to X/catalog/X timed out read operation after X seconds", "Connection timed out - execution expired"),
+        "The master took longer than `http_read_timeout` (10 minutes): a slow function, PuppetDB, a cold JRuby.",
+        "Find the slow part with `puppet agent -t --profile`; raise the timeout only afterwards.",
+        ("S08",), _W,
+    ),
+    Known(
+        ("Could not retrieve file metadata for puppet:///plugins: X",
+         "Failed to generate additional resources using 'eval_generate': X"),
+        "Nearly always a symptom: the first error of the run says what is wrong, mostly with TLS.",
+        "Look at the first error of the run; {verify} on the node shows what it thinks of its certificates.",
+        ("T05", "T07", "T08", "B10", "B13"), _H,
+    ),
+    Known(
+        ("Could not evaluate: Could not retrieve information from environment X source(s) puppet:///modules/X",
+         "Could not find file_metadata modules/X"),
+        "The file is not in that module of that environment on the master that answered.",
+        "Deploy the code, or mend the `source`; with several compilers compare what they have.",
+        ("F02", "S20"), _W,
+    ),
+    Known(
+        ("Could not retrieve catalog from remote server: Error 500 on SERVER: Server Error: Evaluation Error: X",
+         "Error 400 on SERVER: X at X:X on node X"),
+        "The catalog does not compile: code, Hiera data or a template.",
+        "The message names file, line and column; mend the code there.",
+        ("S01", "R20"), _W,
+    ),
+    Known(
+        ("Could not find node statement with name 'default' or 'X' on node X",),
+        "site.pp has node blocks, and none fits this node.",
+        "Add a node block for it, or one for `default`.",
+        ("S01",), _W,
+    ),
+    Known(
+        ("Failed to serialize Puppet::Resource::Catalog for 'X': source sequence is illegal/malformed utf-8",),
+        "Binary data or a file name that is not UTF-8 is in the catalog.",
+        "Use `binary_file()` instead of `file()`, or mend the file's name.",
+        ("S01", "S10"), _W,
+    ),
+    Known(
+        ("Local environment: 'X' doesn't match server specified environment 'X', restarting agent run",
+         "Catalog environment didn't stabilize after X fetches, aborting run"),
+        "The classifier gives another environment than the agent asked for; it gives up if that changes with each try.",
+        "Let the server decide, and mend a classifier rule that depends on facts which change.",
+        ("R06", "R08", "R07"), _W,
+    ),
+    Known(
+        ("Sleeping for X seconds before retrying the request", "Too many HTTP retries for X"),
+        "The server answers 503 with Retry-After: more requests wait than `max-queued-requests` allows.",
+        "Spread the runs (`splay`), or give the server more JRubies.",
+        ("S05", "S06", "S07", "R16"), _W,
+    ),
+    Known(
+        ("Run of Puppet configuration client already in progress; skipping (X/agent_catalog_run.lock exists)",
+         "Another puppet instance is already running", "Another OpenVox instance is already running"),
+        "An earlier run still goes on, or hangs.",
+        "`cat $(puppet config print agent_catalog_run_lockfile)` names its process; `runtimeout` bounds a run.",
+        (), None,
+    ),
+    Known(
+        ("Could not select a functional puppet server from server_list: 'X'",
+         "Could not select a functional OpenVox server from server_list: 'X'"),
+        "No server of the list answers 200 to /status/v1/simple/server; one that starts answers 503.",
+        "Ask each: `curl -k https://SERVER:8140/status/v1/simple/server`.",
+        ("S21",), _W,
+    ),
+    Known(
+        ("Failed to submit the CSR, HTTP response was X", "Could not send certificate request: X"),
+        "The CA did not take the signing request: an error of its own, a file it can't write, or a rule.",
+        "Read the CA's log of that moment; check owner and modes of its cadir.",
+        ("B43", "B44"), _W,
+    ),
+    Known(
+        ("Failed to apply catalog: undefined method 'name' for nil",),
+        "A bug of OpenVox 9.0.0-rc1 that hides the real error, which is printed above it.",
+        "Read the first error of the run.",
+        ("R20", "S01"), _W,
+    ),
+    Known(
+        ("dh key too small", "SSL_connect returned=1 errno=0 state=error: dh key too small"),
+        "One end's TLS is older than the other's OpenSSL accepts.",
+        "Update the older side's Java or OpenSSL; compare `puppet-inspector doctor --live SERVER`.",
+        ("T02", "T01"), _H,
+    ),
+    Known(
+        ("The environment must be purely alphanumeric, not 'puppet-ca'",
+         "Error 404 on SERVER: Could not find environment 'puppet'"),
+        "An agent of Puppet 4 or later talks to a master of Puppet 3, whose URLs begin with the environment.",
+        "Upgrade the master first: it must never be older than its agents.",
+        ("S03", "S16"), _W,
+    ),
+    Known(
+        ("413 Request Entity Too Large",),
+        "A web server in front of the master limits the size of requests: reports and facts are larger.",
+        "Raise its limit (nginx: `client_max_body_size`).",
+        ("P03", "S15"), _W,
+    ),
+)  # fmt: skip
+
+_WORD = re.compile(r"[a-z0-9_/.:-]*[a-z0-9]")
+ENOUGH = 0.6
+"""How much of a message's fixed words must be in what was pasted."""
+
+
+def find(pasted: str) -> Known | None:
+    """The message that a pasted line is, loosely: names, quotes, prefixes and order of words do not matter much."""
+    words = _words(pasted)
+    if not words:
+        return None
+    best, score = None, 0.0
+    for known in MESSAGES:
+        for text in known.texts:
+            fixed = _words(text) - {"x"}
+            shared = len(fixed & words)
+            # As much of the message as possible; a short message must not win by two common words.
+            found = shared / len(fixed) if shared >= min(3, len(fixed)) else 0.0
+            also = shared / len(words)
+            if found >= ENOUGH or (also >= ENOUGH and shared >= 3):
+                each = max(found, also) + shared / 100
+                if each > score:
+                    best, score = known, each
+    return best
+
+
+def _words(text: str) -> set[str]:
+    return {word.strip(".:'\"") for word in _WORD.findall(text.lower())} - {"", "error", "info", "notice", "warning"}

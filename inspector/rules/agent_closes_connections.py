@@ -1,0 +1,35 @@
+"""T13."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import RUN
+from inspector.sample import altered, catalog, report, talk
+
+_CLOSE = {"Connection": "close"}
+
+
+@rule(
+    "T13",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=RUN,
+    visible=Visible.WIRE,
+    title="the agent closes every connection",
+    remedy="Upgrade the agent, or find what makes its requests: a report processor or module that brings its own "
+    "HTTP client, or a proxy on its way (`puppet config print http_proxy_host --section agent`).",
+    source="protocol 2.8: 3.7 and later send no Connection header in a run; 2.7 to 3.6 send close, and up to 5 in "
+    "the bootstrap",
+    good=lambda: [
+        talk(catalog(), report()),
+        talk(*(altered(each, headers=_CLOSE) for each in (catalog(), report())), version="2.7.26"),
+    ],
+    bad=lambda: [talk(*(altered(each, headers=_CLOSE) for each in (catalog(), report())))],
+)
+def agent_closes_connections(case: Case) -> Iterator[str]:
+    """The agent asks the master to close the connection after this answer. No agent since 3.7 does so in a run:
+    something else makes its requests, or changes them on their way. It costs a TLS handshake each time."""
+    told = case.exchange.request.header("connection")
+    if told is not None and told.lower() == "close" and not case.run.tool and case.run.major >= (3, 7):
+        yield "the agent sends 'Connection: close' in its run"

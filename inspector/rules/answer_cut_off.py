@@ -1,0 +1,50 @@
+"""S14."""
+
+import re
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import CA, RUN
+from inspector.sample import altered, catalog, content, metadata, plugins, report, talk
+
+CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"
+_BY_MASTER = re.compile(r"(?:peer|server|master) closed|complete message body|reset by peer", re.IGNORECASE)
+
+
+@rule(
+    "S14",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(*RUN, *CA),
+    visible=Visible.WIRE,
+    title="the answer was cut off",
+    remedy="Look into the logs of master and load balancer at that time: the master was restarted or killed, or "
+    "something in between has a time limit or a size limit.",
+    source="protocol 2.8: an answer that ends too early is an EOFError to agents; since 6 they do not repeat it",
+    good=lambda: [
+        talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report()),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(),
+            catalog(),
+            metadata("modules/demo/a"),
+            altered(content("modules/demo/a", b"con"), answers={"Content-Length": "7"}, error=CLOSED),
+            report(told="failed"),
+        ),
+    ],
+    also=("P01",),
+)
+def answer_cut_off(case: Case) -> Iterator[str]:
+    """The connection ended in the middle of an answer: fewer bytes came than Content-Length promised, or the last
+    chunk is missing. The agent can't use what it has, and the request has failed."""
+    response, error = case.exchange.response, case.exchange.error
+    if response is None or error is None or not _BY_MASTER.search(error) or case.exchange.request.method == "HEAD":
+        return
+    told = (response.header("content-length") or "").strip()
+    if told.isascii() and told.isdigit() and len(told) < 16:
+        if int(told) > len(response.body):
+            yield f"{case.endpoint} was cut off before its {int(told)} bytes had come"
+    elif "chunked" in (response.header("transfer-encoding") or "").lower():
+        yield f"{case.endpoint} was cut off before its last chunk"

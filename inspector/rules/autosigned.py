@@ -1,0 +1,41 @@
+"""B45."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_for_signed_name import SIGNED
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
+
+
+@rule(
+    "B45",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("certificate",),
+    visible=Visible.WIRE,
+    title="signed automatically",
+    remedy="See how the CA decides: `puppet config print autosign --section master` on the CA (`--section server` from "
+    "7 on). `true` signs for anybody, a list of names for whoever gives himself such a name; an executable can check "
+    "a token in the request.",
+    source="protocol 2.2, 4.2: with autosign the certificate is there as soon as the request is taken",
+    good=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=SIGNED), issued(), catalog(), report()),
+        talk(ca(), crl(), csr(), wait(30), issued(), catalog(), report()),
+    ],
+    bad=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    also=("B01",),
+)
+def autosigned(case: Case, *, within_s: float = 2) -> Iterator[Said]:
+    """The CA signed the request at once, so nobody looked at it. If it decides by names only, whoever can reach the CA
+    gets a certificate for such a name, and with it that node's catalog."""
+    answer, run = case.step.response, case.run
+    if not isinstance(answer, d.Certificates):
+        return
+    key = answer.certificates[0].key
+    took = next((each for each in run.csrs if each.key == key and each.status is not None and each.status < 400), None)
+    if took is None or case.exchange.time - took.time > within_s:
+        return
+    if not any(each.status == 404 and each.seq > took.seq for each in run.certificates):
+        yield Said(f"the CA signed the request for {case.name} at once", (took.seq, case.exchange.seq))

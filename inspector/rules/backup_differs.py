@@ -1,0 +1,31 @@
+"""F14."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.protocol.files import Verdict
+from inspector.rules import Case, On, rule
+from inspector.rules.words import brief
+from inspector.sample import bucket, catalog, plugins, report, talk
+
+
+@rule(
+    "F14",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("file_bucket_file",),
+    visible=Visible.WIRE,
+    title="a backup is not what its digest says",
+    remedy="Look at the file on the node: if it changes while the agent runs (a log, a database), set "
+    "`backup => false`. Otherwise look for what alters bodies between agent and master.",
+    source="protocol 3.6: the URL names the digest of the body; the master stores it under the real one",
+    good=lambda: [talk(plugins(), catalog(), bucket(b"old"), bucket(b"old", algorithm="sha512"), report())],
+    bad=lambda: [talk(plugins(), catalog(), bucket(b"old", told=b"other"), report())],
+)
+def backup_differs(case: Case) -> Iterator[str]:
+    """The content that was sent to the filebucket has another digest than the one in the URL. The master keeps it
+    under its real digest, so it can't be found again by the one that the report names."""
+    sent = case.step.request
+    if isinstance(sent, d.BucketFile) and sent.verdict is Verdict.WRONG and not case.exchange.error:
+        yield f"{brief(sent.path or 'a file')}: the body sent does not have the digest {sent.algorithm}/{sent.sum}"

@@ -1,0 +1,39 @@
+"""F13."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import bucket, catalog, plugins, report, talk
+
+
+@rule(
+    "F13",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("file_bucket_file",),
+    visible=Visible.WIRE,
+    title="a node reads the master's filebucket",
+    remedy="Let only the master's own certificate (pp_cli_auth) read it: in auth.conf restrict `get` and `post` of "
+    "`/puppet/v3/file_bucket_file`, as OpenVox Server 9 does. Files can be restored on the master itself.",
+    source="protocol 1.2.2, 1.4 (V9): any certificate may read up to 8; 1.1.5: the static_compiler of 2.7 and 3",
+    good=lambda: [
+        talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
+        talk(plugins(), catalog(), bucket(method="GET", algorithm="md5"), report(), version="3.8.7",
+             master_version="3.8.7"),
+    ],
+    bad=lambda: [talk(plugins(), catalog(), bucket(method="GET"), report())],
+)  # fmt: skip
+def bucket_read(case: Case) -> Iterator[Said]:
+    """With any node's certificate whoever knows or guesses a digest can read what other nodes have backed up,
+    secrets included. It is what `puppet filebucket restore`, `get` and `diff` do; runs of agents since 4 do not."""
+    match, client = case.step.match, case.step.client
+    if match is None or client is None or case.status != 200 or case.exchange.request.method not in ("GET", "POST"):
+        return
+    if "pp_cli_auth" in client.extensions or "1.3.6.1.4.1.34380.1.3.39" in client.extensions:
+        return
+    if match.dialect == "legacy":
+        yield Said("content is read from the master's filebucket, as the static_compiler has it",
+                   severity=Severity.NOTICE)  # fmt: skip
+    else:
+        yield Said(f"{client.common_name} reads from the master's filebucket")

@@ -1,0 +1,59 @@
+"""B04."""
+
+from collections.abc import Iterator
+
+from inspector.ledger import master_name
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief, listed, utc
+from inspector.sample import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, report, talk, together
+
+
+@rule(
+    "B04",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("ca",),
+    visible=Visible.WIRE,
+    title="CA bundle changed",
+    remedy="On the CA's host compare: `openssl x509 -noout -fingerprint -sha256 -in ca_crt.pem` in the cadir. If the "
+    "CA was made anew, every node needs {reset_ca}; if not, find out who answered.",
+    source="protocol 2.3: agents trust the CA they hold, from their first download on",
+    good=lambda: [
+        together(talk(ca(), crl(), csr(), issued(), catalog(), report()),
+                 talk(ca(), crl(), csr(), issued(), catalog(), report(), certname="node2.example",
+                      address="192.0.2.8", after=60)),
+        together(talk(ca(), crl(), csr(), issued(), catalog(), report()),
+                 talk(bundle(*(each.certificate for each in authorities())), crl(), csr(), issued(), catalog(),
+                      report(), certname="node2.example", address="192.0.2.8", after=60)),
+    ],
+    bad=lambda: [
+        together(talk(ca(), crl()),
+                 talk(bundle(foreign_ca()), address="192.0.2.8", after=60)),
+    ],
+    also=("B01",),
+)  # fmt: skip
+def ca_bundle_changed(case: Case) -> Iterator[Said]:
+    """The master hands out another CA than before. If its CA was made anew, nodes with the old one refuse it
+    until their ssldir is emptied. If nobody did that, somebody else may be answering in the master's name: the
+    download is not verified. A CA that only came on top, or was renewed with its key, breaks nobody."""
+    given, before = case.step.response, case.ledger.bundle(case.exchange)
+    if not isinstance(given, d.Certificates) or before is None:
+        return
+    now = {each.der: each for each in given.certificates}
+    gone = [each for each in before.certificates if each.der not in now]
+    new = [each for each in given.certificates if each.der not in {old.der for old in before.certificates}]
+    if not gone and not new:
+        return
+    name, proof = brief(master_name(case.exchange)), (before.seq, case.exchange.seq)
+    names = listed([f"{each.subject} (SHA-256 {each.fingerprint})" for each in new or gone], 1)
+    if not gone:
+        yield Said(f"the CA bundle of {name} grew since {utc(before.time)}: {names}", proof, Severity.NOTICE)
+    elif all(any(each.key == old.key for each in given.certificates) for old in gone):
+        yield Said(f"the CA of {name} was renewed since {utc(before.time)}: {names}", proof, Severity.NOTICE)
+    elif not new:
+        yield Said(f"the CA bundle of {name} lacks since {utc(before.time)}: {names}", proof)
+    else:
+        old = listed([f"{each.subject} (SHA-256 {each.fingerprint})" for each in gone], 1)
+        yield Said(f"the CA bundle of {name} changed since {utc(before.time)}: it was {old}, it is {names}", proof)

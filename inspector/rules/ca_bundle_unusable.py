@@ -1,0 +1,49 @@
+"""B05."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import brief, listed, media_type
+from inspector.sample import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, made, report, talk
+
+
+@rule(
+    "B05",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("ca",),
+    visible=Visible.WIRE,
+    title="CA bundle unusable",
+    remedy="On the CA look at ca_crt.pem in the cadir (`openssl crl2pkcs7 -nocrl -certfile ca_crt.pem | openssl "
+    "pkcs7 -print_certs -noout`): it needs each CA up to the root. If a web page came, look at what is in between.",
+    source="protocol 2.3: puppet lib/puppet/ssl/state_machine.rb stops at a bundle that is no PEM; OpenSSL trusts no "
+    "chain without its root",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+        talk(bundle(foreign_ca())),
+    ],
+    bad=lambda: [
+        talk(bundle(body=b"<html><body>Sign in</body></html>")),
+        talk(bundle(authorities()[1].certificate)),
+        talk(bundle(made("ca.example"))),
+    ],
+    also=("B01",),
+)
+def ca_bundle_unusable(case: Case) -> Iterator[str]:
+    """What came as the CA bundle is none: no PEM, no CA in it, or a CA whose issuer is missing. An agent stops
+    here, or trusts nobody afterwards."""
+    if case.status != 200:
+        return
+    match case.step.response:
+        case d.Certificates(certificates):
+            subjects = {each.subject for each in certificates}
+            if not any(each.is_ca or each.issuer == each.subject for each in certificates):
+                yield f"the CA bundle holds no CA: {listed([each.subject for each in certificates])}"
+                return
+            for each in certificates:
+                if each.is_ca and each.issuer not in subjects:
+                    yield brief(f"the CA bundle lacks '{each.issuer}', which issued the CA '{each.subject}'")
+        case d.Undecodable(reason):
+            yield brief(f"the CA bundle ({media_type(case) or 'without a type'}) can't be read: {reason}")

@@ -1,0 +1,38 @@
+"""B02."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import utc
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk, wait
+
+
+@rule(
+    "B02",
+    Severity.WARNING,
+    On.RUN_END,
+    visible=Visible.CONSEQUENCE,
+    title="CA downloaded again by a node that had it",
+    remedy="On the node see whose files are used: `puppet config print ssldir --section agent`, as the user who runs "
+    "the agent. If the disk was reset: {clean} on the CA, then on the node {reset}.",
+    source="protocol 2.2, 2.3: only a node without ca.pem asks for the CA without If-Modified-Since",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report(),
+             wait(1800), ca(refresh=True), catalog(uuid="a-2"), report(uuid="a-2")),
+    ],
+    bad=lambda: [talk(catalog(), report(), wait(1800), ca(), crl(), catalog(uuid="a-2"), report(uuid="a-2"))],
+    also=("B01",),
+)  # fmt: skip
+def ca_fetched_again(case: Case) -> Iterator[Said]:
+    """This node showed its certificate in an earlier run, so it had the CA. Now it downloads the CA as a new
+    node does: its ssldir was lost, emptied or restored, or the agent runs as another user, who has an ssldir of
+    his own. It trusts whoever answers."""
+    run = case.run
+    before = case.ledger.known(run.certname).first_presented
+    if run.tool or before is None or not run.seqs or before[0] >= run.seqs[0]:
+        return
+    fresh = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
+    if fresh:
+        yield Said(f"{run.certname} downloads the CA like a new node, but showed its certificate on {utc(before[1])}",
+                   (before[0], fresh.seq))  # fmt: skip

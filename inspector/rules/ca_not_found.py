@@ -1,0 +1,32 @@
+"""B06."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+
+
+@rule(
+    "B06",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("ca",),
+    visible=Visible.WIRE,
+    title="the master has no CA",
+    remedy="Send the agent to the CA: `puppet config set ca_server <ca-host> --section main`. On a master that is to "
+    "be the CA: `ca = true` in its puppet.conf, and ca_crt.pem in its cadir.",
+    source="protocol 2.3: 'CA certificate is missing from the server' (puppet lib/puppet/ssl/state_machine.rb)",
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    bad=lambda: [talk(ca(status=404)), talk(ca(status=404), version="3.8.7")],
+    also=("S18",),
+)
+def ca_not_found(case: Case) -> Iterator[Said]:
+    """The master answered 404 for the CA: it is a compiler without a CA service, or its CA was never set up.
+    A new agent stops here. One that only refreshes its CA keeps the one it has."""
+    if case.status != 404:
+        return
+    if case.exchange.request.header("if-modified-since"):
+        yield Said("the master has no CA to give: the agent keeps the one it has", severity=Severity.WARNING)
+    else:
+        yield Said("the master has no CA to give: the agent stops with 'CA certificate is missing from the server'")

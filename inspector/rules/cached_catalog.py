@@ -1,0 +1,43 @@
+"""R19."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import cut, reason
+from inspector.sample import catalog, plugins, report, talk
+
+CACHED = frozenset({"explicitly_requested", "on_failure"})
+
+
+@rule(
+    "R19",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="cached catalog in use",
+    remedy="Mend what kept the master from giving a catalog (the catalog request's answer, the report's log). If the "
+    "cache is used on purpose and should not be: `puppet config set use_cached_catalog false --section agent`.",
+    source="protocol 2.7, 3.5: usecacheonfailure (the default) applies the last catalog when none can be had; the "
+    "report says cached_catalog_status (4.6 and later)",
+    good=lambda: [talk(plugins(), catalog(), report(cached_catalog_status="not_used"))],
+    bad=lambda: [talk(plugins(), catalog(status=500), report(cached_catalog_status="on_failure"))],
+    also=("S01",),
+)
+def cached_catalog(case: Case) -> Iterator[Said]:
+    """The agent applied a catalog that it had from an earlier run. If it could get no new one, the run looks well
+    while nothing that changed on the master since then reaches the node. With use_cached_catalog it is meant so,
+    and only a notice."""
+    told = case.step.request
+    if not isinstance(told, d.Report) or told.cached_catalog_status not in CACHED:
+        return
+    if told.cached_catalog_status == "explicitly_requested":
+        yield Said("the agent applied its cached catalog, as it is set to", severity=Severity.NOTICE)
+        return
+    last = case.run.catalogs[-1] if case.run.catalogs else None
+    reasons = [cut(last.text) if last else "", reason(told)]
+    why = next((f": {each}" for each in reasons if each), "")
+    proof = (last.seq, case.exchange.seq) if last else (case.exchange.seq,)
+    yield Said(f"the agent got no catalog and applied the one from its cache{why}", proof)

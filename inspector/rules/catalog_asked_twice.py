@@ -1,0 +1,45 @@
+"""R05."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "R05",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("catalog",),
+    generations=("3", *SINCE_4),
+    visible=Visible.WIRE,
+    title="two catalogs for one environment in a run",
+    remedy="Compare the two requests (connection, time, body). If a load balancer or proxy before the master repeats "
+    "requests, turn that off for POST (nginx: `proxy_next_upstream` without `non_idempotent`).",
+    source="protocol 2.7: an agent asks again only after a failure or when the catalog is for another environment",
+    good=lambda: [
+        talk(
+            plugins(), catalog(environment="staging"), plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"), report(environment="staging"),
+        ),
+        talk(plugins(), catalog(), report(), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),
+    ],
+    bad=lambda: [talk(plugins(), catalog(), catalog(), report())],
+)  # fmt: skip
+def catalog_asked_twice(case: Case) -> Iterator[Said]:
+    """The agent had its catalog for the environment that it asked for, and the same run asked for it once more. The
+    master compiled twice for nothing. An agent does not do so of itself: the request was repeated by something in
+    between, or the first answer never reached the agent."""
+    if len(case.run.catalogs) < 2:
+        return
+    first, second = case.run.catalogs[-2:]
+    if (
+        first.usable
+        and first.environment in (None, first.asked)
+        and first.asked == second.asked
+        and first.transaction_uuid is not None
+        and first.transaction_uuid == second.transaction_uuid
+    ):
+        yield Said(f"the run asked again for the catalog of {second.asked or 'its environment'} that it had got",
+                   (first.seq, second.seq))  # fmt: skip

@@ -1,0 +1,35 @@
+"""R01."""
+
+from collections.abc import Iterator
+
+from inspector.model import Phase, Severity, Visible
+from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.sample import catalog, node, plugins, report, talk
+
+
+@rule(
+    "R01",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("catalog",),
+    generations=("3", *SINCE_4),
+    visible=Visible.WIRE,
+    title="catalog asked for without pluginsync",
+    remedy="Up to 5 on the node: `puppet config set pluginsync true --section agent`, then `puppet agent -t`. Later "
+    "agents have no such setting: look for who else asks with this certificate.",
+    source="protocol 2.6, 2.9: every run lists pluginfacts and plugins before it asks for the catalog",
+    good=lambda: [
+        talk(node(), plugins(), catalog(), report(), version="5.5.22", master_version="5.5.22"),
+        talk(catalog(), report()),
+    ],
+    bad=lambda: [talk(node(), catalog(), report(), version="5.5.22", master_version="5.5.22")],
+)
+def catalog_before_plugins(case: Case) -> Iterator[Said]:
+    """The agent asked which node it is and then at once for its catalog: it did not look for plugins. Custom facts,
+    types and providers on it grow old, and a catalog that needs newer ones fails. Pluginsync is off
+    (pluginsync=false), or it is no agent that asks."""
+    run = case.run
+    # Without the node request the run may have begun before the capture.
+    if run.tool or len(run.catalogs) != 1 or Phase.NODE not in run.spans or Phase.PLUGINS in run.spans:
+        return
+    yield Said("the agent asked for the catalog without a look at the plugins", (run.seqs[0], case.exchange.seq))

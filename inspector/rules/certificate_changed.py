@@ -1,0 +1,50 @@
+"""T17."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.trust import serial
+from inspector.rules.words import brief, utc
+from inspector.sample import Part, altered, carried, catalog, issued, made, report, talk, wait
+
+
+def _again() -> list[Part]:
+    leg = {"id": "later", "peer_chain": carried(made(serial=77))}
+    return [altered(each, leg=leg) for each in (catalog(uuid="a-2"), report(uuid="a-2"))]
+
+
+@rule(
+    "T17",
+    Severity.WARNING,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="another certificate, and nobody saw it issued",
+    remedy="On the CA see when it was issued: {list}, and inventory.txt in the cadir. If it was copied by hand or "
+    "came past this proxy, all is well; if not: {clean}, then on the node {reset}.",
+    source="protocol 2.3: an agent gets a certificate by a signing request and a download, or by renewal",
+    good=lambda: [
+        talk(catalog(), report(), wait(1800), issued(made=made(serial=77)), *_again()),
+        talk(*_again()),
+    ],
+    bad=lambda: [talk(catalog(), report(), wait(1800), *_again())],
+)
+def certificate_changed(case: Case) -> Iterator[Said]:
+    """The node shows another certificate than before, and this capture saw neither a download nor a renewal of it. It
+    was brought by hand, or on a way that does not lead through this proxy; or another host uses this name."""
+    client = case.step.client
+    if client is None or not client.common_name:
+        return
+    known = case.ledger.known(client.common_name)
+    before = known.presented
+    if before is None or before.certificate is client or before.certificate.der == client.der:
+        return
+    if any(each and each.certificate.der == client.der for each in (known.issued, known.renewed)):
+        return
+    asked = known.csrs.get(client.key)
+    if asked and asked.last_seq > before.last_seq:
+        return
+    key = "the same key" if client.key == before.certificate.key else "another key"
+    words = (f"{client.common_name} shows the certificate {serial(client)}, with {key}; "
+             f"until {utc(before.last_time)} it showed {serial(before.certificate)}")  # fmt: skip
+    yield Said(brief(words), (before.last_seq, case.exchange.seq))

@@ -1,0 +1,56 @@
+"""B34."""
+
+from collections.abc import Iterator
+
+from inspector.model import Record, Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.trust import DAY, used
+from inspector.rules.words import brief, utc
+from inspector.sample import altered, carried, catalog, made, renewal, report, talk
+
+
+def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
+    leg = {"peer_chain": carried(made(starts=-1000 * DAY, ends=days * DAY))}
+    parts = [renewal()] if renew else []
+    return talk(
+        *(altered(each, leg=leg) for each in (*parts, catalog(), report())), version=version, master_version="8.10.0"
+    )
+
+
+@rule(
+    "B34",
+    Severity.WARNING,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="certificate expires soon",
+    remedy="The node's: {renew}. So that 8.2 and later renew by themselves: `allow-auto-renewal: true` in the CA's "
+    "ca.conf. The CA's: renew it on the CA, and bring it to every node before the old one ends.",
+    source="protocol 2.3, 4.3: certificates last five years (90 days where the CA renews them); 8.2 and later ask "
+    "for a new one 30 days before the end",
+    good=lambda: [
+        _near(version="7.23.0", days=91),
+        _near(version="8.10.0", days=31),
+        _near(version="8.10.0", days=29, renew=True),
+    ],
+    bad=lambda: [_near(version="7.23.0", days=89), _near(version="8.10.0", days=29)],
+)
+def certificate_ends_soon(case: Case, *, days: float = 90, renewing_days: float = 30) -> Iterator[Said]:
+    """A certificate of this run ends soon: the node's, or its CA's. On that day the node, or all of them, stop
+    working. An agent of 8.2 or later that renews its certificate is told of only when it should have done so."""
+    run = case.run
+    presented, renewed = used(case), case.ledger.known(run.certname).renewed
+    if presented and not (renewed and run.seqs and renewed.seq >= run.seqs[0]):
+        mine, within = presented.certificate, renewing_days if run.major >= (8, 2) else days
+        if 0 <= mine.not_after - presented.last_time < _limit(within, mine.not_before, mine.not_after):
+            yield Said(brief(f"the certificate of {mine.common_name} ends on {utc(mine.not_after)}"),
+                       (presented.last_seq,))  # fmt: skip
+    for bundle in run.cas[-1:]:
+        for each in bundle.items or []:
+            left = each.not_after - bundle.time
+            if each.is_ca and 0 <= left < _limit(days, each.not_before, each.not_after):
+                yield Said(brief(f"the CA '{each.subject}' ends on {utc(each.not_after)}"), (bundle.seq,))
+
+
+def _limit(days: float, begins: float, ends: float) -> float:
+    """What never lasts long is renewed often: a third of its time is early enough."""
+    return min(days * DAY, (ends - begins) / 3)

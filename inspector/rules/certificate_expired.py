@@ -1,0 +1,58 @@
+"""B33."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.trust import lent_or_shown, used
+from inspector.rules.words import brief, utc
+from inspector.sample import altered, ca, carried, catalog, crl, csr, issued, made, not_issued, refused, report, talk
+
+
+@rule(
+    "B33",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="certificate expired",
+    remedy="The node's: {clean} on the CA, then on the node {reset}. The CA's: renew it on the CA, then bring the "
+    "new ca.pem to every node ({reset_ca}).",
+    source="protocol 4.3: agents and masters refuse it, 'has expired, verify time is synchronized' (puppet "
+    "lib/puppet/ssl/ssl_provider.rb)",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(refused("certificate_expired", by="proxy", leg={"peer_chain": carried(made(ends=-60))})),
+        talk(*(altered(each, leg={"peer_chain": carried(made(ends=-60))}) for each in (catalog(), report()))),
+        talk(ca(), crl(), csr(), not_issued(), issued(made=made(ends=-60))),
+    ],
+    also=("B01",),
+)
+def certificate_expired(case: Case) -> Iterator[Said]:
+    """A certificate was used, or handed out, after its end. Whoever looks at it refuses it: an agent with it can't
+    run, and when it is the CA's, nobody can. If the date is right, look at the clocks instead."""
+    run, found = case.run, dict[str, list[int]]()
+    for seq, handshake in run.handshakes:
+        agent = lent_or_shown(handshake)
+        if agent and agent.not_after < handshake.time:
+            found.setdefault(f"the certificate of {agent.common_name} expired on {utc(agent.not_after)}", []).append(
+                seq
+            )
+    presented = used(case)
+    if presented and presented.certificate.not_after < presented.last_time:
+        mine = presented.certificate
+        found.setdefault(f"the certificate of {mine.common_name} expired on {utc(mine.not_after)}", []).append(
+            presented.last_seq
+        )
+    for answer in run.certificates:
+        given = answer.certificate
+        if given and given.not_after < answer.time:
+            words = f"the CA hands out a certificate of {given.common_name} that expired on {utc(given.not_after)}"
+            found.setdefault(words, []).append(answer.seq)
+    for bundle in run.cas:
+        for each in bundle.items or []:
+            if each.is_ca and each.not_after < bundle.time:
+                found.setdefault(f"the CA '{each.subject}' expired on {utc(each.not_after)}", []).append(bundle.seq)
+    for words, seqs in found.items():
+        yield Said(brief(words), tuple(seqs))

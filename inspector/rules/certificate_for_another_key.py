@@ -1,0 +1,65 @@
+"""B23."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_for_signed_name import SIGNED
+from inspector.runs import Run
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.seen import CertificateAnswer
+
+
+@rule(
+    "B23",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="certificate does not match the agent's key",
+    remedy="If the node was reinstalled or lost its ssldir: {clean} on the CA, then on the node {reset}. If not, "
+    "another host uses this certname: give it its own. Agents that run as another user than root have another "
+    "ssldir, and so another key.",
+    source="protocol 2.2, 2.3: the agent throws such a certificate away and stops with 'does not match' its private "
+    "key (puppet lib/puppet/ssl/host.rb up to 6.3, lib/puppet/ssl/state_machine.rb since)",
+    good=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
+        talk(ca(), issued(), crl(), catalog(), report(), version="5.5.22"),
+        talk(not_issued(), issued(), version="5.5.22"),
+    ],
+    bad=lambda: [
+        talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="other")),
+        talk(ca(), issued(), version="5.5.22"),
+    ],
+    also=("B01", "B03", "B18"),
+)
+def certificate_for_another_key(case: Case) -> Iterator[Said]:
+    """The CA gave out the certificate that it has for this name, and it is for another key than the agent's: the
+    node was reinstalled, lost its ssldir, or two hosts share the name. Agents up to 5 look for a certificate
+    before they send a request, so their key is not on the wire: there it shows as a fresh agent that gets a
+    certificate nobody asked for, and says no more."""
+    run = case.run
+    answers = [each for each in run.certificates if each.certificate]
+    if not answers:
+        return
+    if run.csrs:
+        yield from _by_key(case.name, run, answers)
+        return
+    fetched = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
+    if run.old_engine and fetched and not run.authenticated:
+        yield Said(
+            f"a fresh agent got the certificate of {case.name} without a request of its own and went no further: most "
+            "likely it is for another key than the agent's",
+            (fetched.seq, *(each.seq for each in answers)),
+        )
+
+
+def _by_key(name: str, run: Run, answers: list[CertificateAnswer]) -> Iterator[Said]:
+    for answer in answers:
+        asked = next((each for each in reversed(run.csrs) if each.seq < answer.seq and each.key), None)
+        certificate = answer.certificate
+        if asked and asked.key and certificate and asked.key != certificate.key:
+            yield Said(
+                f"the certificate of {name} (listed as {certificate.fingerprint[:23]}...) is for the public key "
+                f"{certificate.key[:16]}..., the agent's request for {asked.key[:16]}...",
+                (asked.seq, answer.seq),
+            )

@@ -1,0 +1,56 @@
+"""B35."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.trust import lent_or_shown, used
+from inspector.rules.words import brief, utc
+from inspector.sample import altered, ca, carried, catalog, crl, csr, issued, made, not_issued, refused, report, talk
+
+
+@rule(
+    "B35",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="certificate not yet valid",
+    remedy="Set the clocks of the CA, the master and the node by NTP (`timedatectl`, `chronyc tracking`). If the "
+    "CA's was ahead when it signed: {clean} on the CA, then on the node {reset}.",
+    source="protocol 4.3: a CA begins every certificate a day early, so clocks are more than a day apart; 'is not "
+    "yet valid, verify time is synchronized' (puppet lib/puppet/ssl/ssl_provider.rb)",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(made=made(starts=-60)), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(refused("bad_certificate", by="proxy", leg={"peer_chain": carried(made(starts=3600))})),
+        talk(ca(), crl(), csr(), not_issued(), issued(made=made(starts=3600))),
+        talk(*(altered(each, leg={"peer_chain": carried(made(starts=3600))}) for each in (catalog(), report()))),
+    ],
+    also=("B01",),
+)
+def certificate_not_yet_valid(case: Case) -> Iterator[Said]:
+    """A certificate begins in the future. CAs date certificates back by a day, so the clock of the CA that signed
+    it is more than a day ahead of this proxy's, or this proxy's is behind. Whoever looks at it refuses it."""
+    run, found = case.run, dict[str, list[int]]()
+    for seq, handshake in run.handshakes:
+        agent = lent_or_shown(handshake)
+        if agent and agent.not_before > handshake.time:
+            words = f"the certificate of {agent.common_name} begins on {utc(agent.not_before)}"
+            found.setdefault(words, []).append(seq)
+    presented = used(case)
+    if presented and presented.certificate.not_before > presented.last_time:
+        mine = presented.certificate
+        words = f"the certificate of {mine.common_name} begins on {utc(mine.not_before)}"
+        found.setdefault(words, []).append(presented.last_seq)
+    for answer in run.certificates:
+        given = answer.certificate
+        if given and given.not_before > answer.time:
+            words = f"the CA hands out a certificate of {given.common_name} that begins on {utc(given.not_before)}"
+            found.setdefault(words, []).append(answer.seq)
+    for bundle in run.cas:
+        for each in bundle.items or []:
+            if each.is_ca and each.not_before > bundle.time:
+                found.setdefault(f"the CA '{each.subject}' begins on {utc(each.not_before)}", []).append(bundle.seq)
+    for words, seqs in found.items():
+        yield Said(brief(words), tuple(seqs))

@@ -1,0 +1,41 @@
+"""B38."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief, listed
+from inspector.sample import NAME, ca, catalog, crl, csr, issued, made, not_issued, report, talk
+
+
+@rule(
+    "B38",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate",),
+    visible=Visible.WIRE,
+    title="certificate of another name",
+    remedy="On the CA look at signed/{name}.pem in the cadir; if it is not that node's: {clean}, then on the node "
+    "{reset}.",
+    source="protocol 4.3: a certificate's subject is CN=<certname>, and where it has alternative names, that is one",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+        talk(ca(), crl(), csr(), issued(made=made(alt_names=("puppet",))), catalog(), report()),
+    ],
+    bad=lambda: [talk(ca(), crl(), csr(), not_issued(), issued(made=made("node9.example", NAME)))],
+    also=("B01",),
+)
+def certificate_of_another_name(case: Case) -> Iterator[Said]:
+    """What the CA hands out for this name was issued to another one: a file was copied or renamed on the CA. With
+    it the node would be somebody else to the master."""
+    given, match = case.step.response, case.step.match
+    if not isinstance(given, d.Certificates) or match is None or match.certname is None:
+        return
+    got, name = given.certificates[0], match.certname.lower()
+    if (got.common_name or "").lower() != name:
+        yield Said(brief(f"the CA's certificate for {name} is for '{got.subject}'"))
+    elif got.alt_names and f"dns:{name}" not in [each.lower() for each in got.alt_names]:
+        names = listed(got.alt_names)
+        yield Said(brief(f"the CA's certificate for {name} is not for that name, but for {names}"),
+                   severity=Severity.WARNING)  # fmt: skip

@@ -1,0 +1,73 @@
+"""T05."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.trust import leaf, lent_or_shown, serial, used
+from inspector.rules.words import brief, utc
+from inspector.sample import Part, altered, ca, carried, catalog, crl, made, refused, report, talk, together
+
+UNSAID = ("certificate_unknown", "bad_certificate", None)
+"""What a master in Java says of any certificate that it does not like."""
+
+
+def _with(serial: int) -> list[Part]:
+    leg = {"peer_chain": carried(made(serial=serial))}
+    return [altered(each, leg=leg) for each in (catalog(), report())]
+
+
+@rule(
+    "T05",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.HANDSHAKE,
+    title="revoked certificate in use",
+    remedy="If the node is to go on: {clean} on the CA, then on the node {reset}. If it was retired: stop its agent. "
+    "If the master still accepts it: bring the CA's ca_crl.pem to it (`puppet config print cacrl hostcrl --section "
+    "master`), and restart a server before 5.1.",
+    source="protocol 4.3: 'Certificate X is revoked'; puppetserver reads a changed CRL anew since 5.1",
+    good=lambda: [
+        together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"),
+                 talk(*_with(4712), after=60)),
+    ],
+    bad=lambda: [
+        talk(refused("certificate_revoked", by="proxy", certificate=True,
+                     culprits=("Certificate 'CN=node1.example' is revoked",))),
+        talk(refused("certificate_revoked", by="agent")),
+        together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"),
+                 talk(*_with(4711), after=60)),
+    ],
+    also=("B01",),
+)  # fmt: skip
+def certificate_revoked(case: Case) -> Iterator[Said]:
+    """Somebody still uses a certificate that the CA has revoked. An agent with a revoked one is refused in every
+    handshake: no request of it arrives. If a master accepts one, its CRL is out of date. If it is the certificate
+    that agents are shown, the whole fleet refuses it."""
+    run, found = case.run, dict[str, list[int]]()
+    for seq, handshake in run.handshakes:
+        told = handshake.alert == "certificate_revoked" or any("is revoked" in each for each in handshake.culprits)
+        if told and handshake.alert_by == "agent":
+            shown = leaf(handshake.leg.own_chain)
+            what = f", {shown.subject} (serial {serial(shown)})," if shown else ""
+            found.setdefault(f"the agent says that the certificate it was shown{what} is revoked", []).append(seq)
+            continue
+        mine = lent_or_shown(handshake)
+        listed = case.ledger.revoked(mine) if mine else None
+        unsaid = handshake.leg.side == "master" and handshake.alert in UNSAID and listed is not None
+        if told and handshake.leg.side == "master" and handshake.alert_by == "proxy":
+            found.setdefault(f"the master's certificate is refused: {handshake.reason}", []).append(seq)
+        elif told or unsaid:
+            who = (
+                f"the certificate of {mine.common_name} (serial {serial(mine)})" if mine else "the agent's certificate"
+            )
+            found.setdefault(f"{who} is revoked: the {handshake.alert_by or 'master'} refuses it", []).append(seq)
+    presented = used(case)
+    listed = case.ledger.revoked(presented.certificate) if presented else None
+    if presented and listed and presented.accepted and presented.accepted > listed.seq:
+        mine = presented.certificate
+        words = (f"the certificate of {mine.common_name} (serial {serial(mine)}) is revoked by the CRL of "
+                 f"{utc(listed.last_update)}, and the master accepts it")  # fmt: skip
+        found[words] = [listed.seq, presented.accepted]
+    for words, seqs in found.items():
+        yield Said(brief(words), tuple(seqs))

@@ -1,0 +1,49 @@
+"""B26."""
+
+import re
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.certname_upper_case import names_asked_for
+from inspector.sample import ca, crl, csr, not_issued, talk
+
+
+def _wrong(name: str) -> str:
+    if "*" in name:
+        return "has a wildcard"
+    if foreign := sorted(set(re.sub(r"[A-Za-z0-9._-]", "", name))):
+        return "has " + ", ".join("a blank" if each == " " else ascii(each) for each in foreign[:5])
+    if name.startswith("-") or name.endswith("-"):
+        return f"{'begins' if name.startswith('-') else 'ends'} with a hyphen"
+    return ""
+
+
+@rule(
+    "B26",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="invalid certname",
+    remedy="Instead of {name} give the node a certname of letters a to z, digits, dots, hyphens and underscores: "
+    "`puppet config set certname <new name> --section main`; then {reset}.",
+    source="protocol 4.2: the CA answers 400 'Subject hostname format is invalid' (7 and later), 'Subject contains a "
+    "wildcard' or 'unprintable or non-ASCII characters'",
+    good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="web_1.rack-2.example")],
+    bad=lambda: [
+        talk(ca(), crl(), csr(status=400, body=b"Subject contains a wildcard, which is not allowed: *.example"),
+             certname="*.example"),
+        talk(ca(), crl(), csr(status=400, body=b"Subject hostname format is invalid"), certname="node1-"),
+    ],
+    also=("B01",),
+)  # fmt: skip
+def certname_invalid(case: Case) -> Iterator[Said]:
+    """The certname holds what a CA does not take, or what breaks later: it is part of URLs, of file names on both
+    ends and of auth.conf's rules. An older CA that takes it only puts the trouble off."""
+    for name in names_asked_for(case):
+        if wrong := _wrong(name):
+            if case.status is not None and case.status < 400:
+                yield Said(f"the certname {name} {wrong}; this CA took it", severity=Severity.WARNING)
+            else:
+                yield Said(f"the certname {name} {wrong}: CAs refuse it")

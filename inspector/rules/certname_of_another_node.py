@@ -1,0 +1,47 @@
+"""T04."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief
+from inspector.sample import asked, catalog, node, plugins, report, talk
+
+
+@rule(
+    "T04",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("node", "catalog", "facts", "report"),
+    visible=Visible.WIRE,
+    title="request in another node's name",
+    remedy="Give the node one name, that of its certificate: `puppet config set certname {name} --section main`, no "
+    "`node_name_value`. For another name: on the node {reset}. If somebody tried another node's data, find out who "
+    "has this certificate.",
+    source="protocol 1.2.2: auth.conf allows node, catalog, facts and report only for the certificate's own name ($1)",
+    good=lambda: [
+        talk(node(), plugins(), catalog(), report()),
+        talk(asked("node/NODE1.example", {"name": "node1.example"})),
+    ],
+    bad=lambda: [
+        talk(asked("node/node2.example", b"Forbidden request: /puppet/v3/node/node2.example", status=403,
+                   media="text/plain")),
+        talk(asked("node/node2.example", {"name": "node2.example"})),
+    ],
+    also=("S02",),
+)  # fmt: skip
+def certname_of_another_node(case: Case) -> Iterator[Said]:
+    """The certificate is for one name, the request is about another. Masters refuse that: each node may ask for its
+    own only. Either the node's certname was changed after it got its certificate, or somebody is curious. A
+    master that answers has an auth.conf of its own making."""
+    client, match, status = case.step.client, case.step.match, case.status
+    if client is None or match is None or match.certname is None or status is None:
+        return
+    mine = client.common_name or ""
+    if mine.lower() == match.certname.lower():
+        return
+    what = brief(f"{match.endpoint.name} of {match.certname}")
+    if status in (401, 403):
+        yield Said(f"{mine} asks for {what} and is refused")
+    elif status < 400:
+        yield Said(f"{mine} asks for {what}, and the master answers", severity=Severity.WARNING)

@@ -1,0 +1,85 @@
+"""B46."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_repeated import WAITS
+from inspector.runs import Run
+from inspector.sample import ca, catalog, crl, csr, metadata, not_issued, plugins, report, talk, together, wait
+
+_LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("modules/demo/b"), wait(10), report())
+
+
+@rule(
+    "B46",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="two agents share a certname",
+    remedy="Give each host its own certname (`puppet config set certname <name> --section main`). Then {clean} on the "
+    "CA, and on each of them {reset}.",
+    source="protocol 2.3: the certname is the node's identity; an agent has one key and runs once at a time (ssl.lock, "
+    "agent_catalog_run.lock)",
+    good=lambda: [
+        together(talk(catalog(), report()),
+                 talk(catalog(uuid="a-2"), report(uuid="a-2"), address="192.0.2.99", after=1800)),
+        together(talk(ca(), crl(), csr(), not_issued(), wait(60), csr(status=400, text=WAITS), not_issued()),
+                 talk(ca(), crl(), csr(), not_issued(), certname="node2.example", after=30)),
+    ],
+    bad=lambda: [
+        together(talk(*_LONG), talk(catalog(uuid="a-2"), wait(10), report(uuid="a-2"), address="192.0.2.8", after=9)),
+        together(
+            talk(ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=WAITS), not_issued()),
+            talk(ca(), crl(), csr(key="clone", status=400, text=WAITS), not_issued(), address="192.0.2.8", after=60),
+        ),
+    ],
+    also=("B01", "B17", "B20", "R17"),
+)  # fmt: skip
+def certname_shared(case: Case) -> Iterator[Said]:
+    """Two hosts go by one name: a virtual machine was cloned, or a certname was given twice. With a copied key both
+    get the same node's catalog and overwrite each other's reports; with keys of their own one of them never gets a
+    certificate. An address that changes from run to run proves nothing; one that is used while the other is at
+    work does."""
+    run = case.run
+    if run.tool or not run.certname or not run.key:
+        return
+    yield from _at_once(case, run)
+    yield from _taking_turns(case, run)
+
+
+def _at_once(case: Case, run: Run) -> Iterator[Said]:
+    """Runs of one name that overlap, from two addresses."""
+    if not run.address or not run.authenticated:
+        return
+    past = case.ledger.fleet.before(run)
+    # While another host reports, a run that applies its catalog in silence counts as over: its own report is the
+    # rest of it.
+    same = [each for each in past if run.transaction_uuid and each.transaction_uuid == run.transaction_uuid]
+    began = min([run.started, *(each.started for each in same)])
+    for other in past:
+        if other in same or other.address in (None, run.address) or other.key is None:
+            continue
+        if other.started < run.ended and began < other.ended:
+            keys = "with the same key: the key was copied" if other.key == run.key else "each with a key of its own"
+            first, second = sorted((str(other.address), run.address))
+            yield Said(f"{first} and {second} run as {run.certname} at the same time, {keys}",
+                       (same[0].seqs[0] if same else run.seqs[0], other.seqs[0]))  # fmt: skip
+
+
+def _taking_turns(case: Case, run: Run) -> Iterator[Said]:
+    """A key that comes back after another one was used: no host returns to the key it lost."""
+    known = case.ledger.known(run.certname)
+    mine = known.csrs.get(run.key or "") if run.csrs else None
+    if mine is None:
+        return
+    where = "two hosts, or two ssldirs on one host (the agent was started by another user)"
+    for other in known.csrs.values():
+        if other is not mine and other.time < mine.last_time and mine.time < other.last_time:
+            proof = tuple(sorted({mine.seq, other.seq, mine.last_seq}))
+            yield Said(f"two keys ask for {run.certname} in turn: {where}", proof)
+            return
+    used = known.presented
+    if used and used.certificate.key != mine.key and used.time < mine.last_time and mine.time < used.last_time:
+        yield Said(f"{run.certname} asks for a certificate with one key while another one is at work: {where}",
+                   (used.seq, mine.seq))  # fmt: skip

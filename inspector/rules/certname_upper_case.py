@@ -1,0 +1,42 @@
+"""B25."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, crl, csr, not_issued, talk
+
+
+def names_asked_for(case: Case) -> list[str]:
+    """The certnames of a signing request: in its URL and, if that is another one, in its subject."""
+    asked = case.step.request
+    subject = asked.common_name if isinstance(asked, d.CertificateRequest) else None
+    return list(dict.fromkeys(name for name in (case.name, subject) if name))
+
+
+@rule(
+    "B25",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="upper-case certname",
+    remedy="Instead of {name} set it in lower case on the node: `puppet config set certname <in lower case> --section "
+    "main`; then {reset}.",
+    source="protocol 4.2: the CA answers 400 'Certificate names must be lower case.'",
+    good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="node-1.dc2.example")],
+    bad=lambda: [
+        talk(ca(), crl(), csr(status=400, body=b"Certificate names must be lower case."), certname="Node1.example"),
+    ],
+    also=("B01",),
+)
+def certname_upper_case(case: Case) -> Iterator[Said]:
+    """A certname has no upper-case letters. Usually it comes from the host's name, which has some; agents up to 5
+    write it small by themselves."""
+    for name in names_asked_for(case):
+        if any(letter.isupper() for letter in name):
+            if case.status is not None and case.status < 400:
+                yield Said(f"the certname {name} has upper-case letters; this CA took it", severity=Severity.WARNING)
+            else:
+                yield Said(f"the certname {name} has upper-case letters: CAs refuse it")

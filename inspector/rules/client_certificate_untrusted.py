@@ -1,0 +1,58 @@
+"""T06."""
+
+from collections.abc import Iterator
+
+from inspector.model import Handshake, Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.trust import lent_or_shown
+from inspector.rules.words import brief
+from inspector.sample import carried, catalog, made, refused, report, talk
+
+_UNKNOWN = (
+    "cannot be found locally",
+    "unable to get local issuer",
+    "self signed certificate",
+    "self-signed certificate",
+    "Invalid signature for certificate",
+)
+_WORDS = "certificate verify failed [unable to get local issuer certificate for CN=node1.example]"
+
+
+@rule(
+    "T06",
+    Severity.ERROR,
+    On.HANDSHAKE,
+    visible=Visible.HANDSHAKE,
+    title="agent's certificate of another CA",
+    remedy="If the node moved here from another installation, or the CA was made anew: on the node {reset_ca}, then "
+    "{sign}.",
+    source="protocol 4.3, 2.4: masters accept certificates of their own CA only",
+    good=lambda: [
+        talk(catalog(), report()),
+        talk(refused(None, by=None, reason="the agent left", certificate=True)),
+    ],
+    bad=lambda: [
+        talk(refused("unknown_ca", by="proxy", leg={"peer_chain": carried(made(foreign=True))},
+                     culprits=(_WORDS,))),
+        talk(refused("unknown_ca", by="master",
+                     leg={"side": "master", "own_chain": carried(made()), "peer_chain": ()})),
+    ],
+)  # fmt: skip
+def client_certificate_untrusted(case: Case) -> Iterator[str]:
+    """The agent shows a certificate that was not issued by the CA here: the node comes from another installation,
+    or the CA was made anew and the node still has its old certificate. No request of it arrives."""
+    handshake = case.step.record
+    if not isinstance(handshake, Handshake) or handshake.alert_by not in ("proxy", "master"):
+        return
+    if handshake.leg.side == "master" and handshake.alert_by == "proxy":
+        return  # that is about the master's certificate
+    culprits = [each for each in handshake.culprits if any(words in each for words in _UNKNOWN)]
+    if handshake.alert != "unknown_ca" and not culprits:
+        return
+    mine = lent_or_shown(handshake)
+    if mine is None:
+        yield f"the {handshake.alert_by} does not know the CA of the agent's certificate"
+    else:
+        yield brief(
+            f"the {handshake.alert_by} does not know the CA '{mine.issuer}' of {mine.common_name}'s certificate"
+        )

@@ -1,0 +1,46 @@
+"""T10."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import catalog, report, skewed, talk
+
+
+@rule(
+    "T10",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="clocks differ",
+    remedy="Set the clock by NTP on that host: `timedatectl`, `chronyc tracking`. The proxy's own clock is what both "
+    "are compared with: check that first if agent and master differ alike.",
+    source="protocol 2.2, 4.3: certificates and CRLs are judged by each end's own clock; 5 minutes are borne for a CRL",
+    good=lambda: [
+        talk(*(skewed(each, 200) for each in (catalog(), report()))),
+        talk(*(skewed(each, -200) for each in (catalog(), report()))),
+    ],
+    bad=lambda: [
+        talk(*(skewed(each, 400) for each in (catalog(), report()))),
+        talk(*(skewed(each, -3600) for each in (catalog(), report()))),
+    ],
+)
+def clock_skew(case: Case, *, warning_s: float = 300, error_s: float = 900) -> Iterator[Said]:
+    """The clock of the agent or of the master is far from this proxy's, beyond what the network can explain. With
+    clocks apart, certificates and CRLs look expired or not yet valid, and reports have wrong times. It is a warning
+    as long as it is minutes."""
+    run = case.run
+    for side, offset in run.clocks.items():
+        # What is certain: the end of what is possible that is nearer to none.
+        certain = max(offset.low, -offset.high)
+        if certain <= warning_s:
+            continue
+        direction = "ahead of" if offset.low > 0 else "behind"
+        severity = Severity.ERROR if certain > error_s else Severity.WARNING
+        yield Said(f"the {side}'s clock is {_span(certain)} {direction} the proxy's", tuple(run.seqs[-1:]), severity)
+
+
+def _span(seconds: float) -> str:
+    if seconds >= 2 * 86_400:
+        return f"{seconds / 86_400:.0f} days"
+    return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"

@@ -1,0 +1,48 @@
+"""T11."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from inspector.model import Phase, Record, Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import altered, catalog, metadata, plugins, report, talk, wait
+
+RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
+
+
+def _anew(pause: float) -> list[Record]:
+    parts = [plugins(), catalog(), metadata("modules/demo/a"), metadata("modules/demo/b"), report()]
+    new = [altered(part, leg={"id": f"leg-{number}"}) for number, part in enumerate(parts)]
+    return talk(*(part for each in new for part in (each, wait(pause))))
+
+
+@rule(
+    "T11",
+    Severity.WARNING,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="connections not reused",
+    remedy="Look at what is between agent and master (load balancer, web server): keep-alive on, its idle timeout "
+    "above the agent's: `puppet config print http_keepalive_timeout --section agent` (4 s).",
+    source="protocol 2.8: 3.7 and later keep one connection for a run, and open another after 4 s of silence, or "
+    "after 429, 503 or an error",
+    good=lambda: [_anew(6), talk(plugins(), catalog(), metadata("modules/demo/a"), report())],
+    bad=lambda: [_anew(1)],
+)
+def connection_not_reused(case: Case, *, times: float = 3, keepalive_s: float = 4) -> Iterator[Said]:
+    """The agent opened a new connection again and again in one run, though the one before had answered a moment ago.
+    Each costs a TLS handshake, which shows in runs with many files. New connections after a pause, after an error
+    and in the bootstrap are normal and not counted."""
+    run = case.run
+    if run.tool or run.connections <= times or run.major < (3, 7):
+        return
+    legs = [use for use in run.legs.values() if use.phase in RUN and use.used]
+    needless = [
+        use
+        for before, use in pairwise(legs)
+        if 0 <= use.began - before.ended < keepalive_s and before.status is not None and before.status not in (429, 503)
+        and before.status < 500
+    ]  # fmt: skip
+    if len(needless) >= times:
+        yield Said(f"{len(needless)} connections were opened though the one before was free",
+                   tuple(use.first for use in needless))  # fmt: skip

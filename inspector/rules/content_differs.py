@@ -1,0 +1,65 @@
+"""F03."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import decode
+from inspector.protocol import documents as d
+from inspector.protocol.files import Checksum, Verdict, check
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import CONTENT, brief
+from inspector.sample import catalog, content, metadata, plugins, report, talk
+
+FILE = "modules/demo/app.conf"
+
+
+@rule(
+    "F03",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=CONTENT,
+    visible=Visible.WIRE,
+    title="a file's content is not what its metadata say",
+    remedy="Deploy code to all compilers at once, and not while agents run; static catalogs "
+    "(`versioned-code.conf`) tie content to the catalog. If nothing was deployed, compare the file on the "
+    "compilers with `sha256sum`.",
+    source="protocol 3.3: checksums are of the content as served; agents compare and let the resource fail",
+    good=lambda: [
+        talk(plugins(), catalog(), metadata(FILE, b"new"), content(FILE, b"new"), report()),
+        talk(plugins(), catalog(), metadata(FILE, b"old"), metadata(FILE, b"new"), content(FILE, b"new"), report()),
+    ],
+    bad=lambda: [talk(plugins(), catalog(), metadata(FILE, b"old"), content(FILE, b"new"), report(told="failed"))],
+    also=("P01",),
+)
+def content_differs(case: Case) -> Iterator[Said]:
+    """The digest of the content that came is not the one that the master told for this file in the same run. Code
+    was deployed between the two requests, two compilers have different code, or something changed the bytes."""
+    match, files, response = case.step.match, case.run.files, case.exchange.response
+    answer = case.step.response
+    if case.status != 200 or match is None or match.key is None or response is None or case.exchange.error:
+        return
+    if not isinstance(answer, d.Opaque):
+        return
+    promised = (response.header("content-length") or "").strip()
+    if promised.isdigit() and int(promised) > len(response.body):  # not all of it was kept
+        return
+    claims: list[tuple[Checksum, int]] = []
+    if case.endpoint == "static_file_content":
+        code_id = next((value for name, value in match.parameters if name == "code_id"), None)
+        if files.catalog is not None and code_id == files.code_id:
+            claims = [(checksum, files.catalog) for checksum in files.static.get(match.key, ())]
+    elif (told := files.told.get(match.key)) and told.environment == match.environment:
+        claims = [(told.checksum, told.seq)]
+    for checksum, seq in claims:
+        if checksum.type.endswith("lite") or not _differs(checksum, answer, case):
+            continue
+        yield Said(f"{brief(match.key)}: the content does not have the digest that the master told, "
+                   f"{brief(checksum.value)}", (seq, case.exchange.seq))  # fmt: skip
+
+
+def _differs(checksum: Checksum, answer: d.Opaque, case: Case) -> bool:
+    if checksum.digest == answer.sha256:
+        return False
+    response = case.exchange.response
+    body = decode.content(response) if response else None
+    return body is not None and check(body, checksum) is Verdict.WRONG

@@ -1,0 +1,56 @@
+"""S09."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import PARSED, brief, media_type
+from inspector.sample import altered, catalog, plugins, report, talk
+
+FORMATS = {
+    "s": "text/plain", "pson": "text/pson", "json": "application/json", "yaml": "text/yaml", "dot": "text/dot",
+    "b64_zlib_yaml": "text/b64_zlib_yaml", "msgpack": "application/x-msgpack", "raw": "application/x-raw",
+    "binary": "application/octet-stream",
+}  # fmt: skip
+"""What agents up to 4 call media types in Accept (protocol 1.1.4)."""
+
+
+@lru_cache(maxsize=256)
+def accepted(accept: str) -> tuple[str, ...]:
+    """The media types of an Accept header in its order, which is that of preference."""
+    names = (each.partition(";")[0].strip().lower() for each in accept.split(","))
+    return tuple(FORMATS.get(name, name) for name in names if name)
+
+
+@rule(
+    "S09",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=PARSED,
+    visible=Visible.WIRE,
+    title="answer in a format that the agent did not ask for",
+    remedy="Look for what sets or removes Content-Type between master and agent (a proxy, a load balancer, a cache); "
+    "the master itself answers in one of the formats that the agent accepts.",
+    source="protocol 1.1.4, 2.7: agents read an answer by its Content-Type and fail without a known one",
+    good=lambda: [
+        talk(plugins(), altered(catalog(), answers={"Content-Type": "application/json; charset=utf-8"}), report()),
+        talk(plugins(), altered(catalog(), headers={"Accept": "*/*"}), report()),
+    ],
+    bad=lambda: [
+        talk(plugins(), altered(catalog(), answers={"Content-Type": None}), report(told="failed")),
+        talk(plugins(), altered(catalog(), answers={"Content-Type": "text/plain"}), report(told="failed")),
+    ],
+    also=("P01",),
+)
+def content_type_unexpected(case: Case) -> Iterator[str]:
+    """The answer has no Content-Type, or one that the agent's Accept header does not name. The agent can't read
+    it ('No content type in http response; cannot parse') and treats the request as failed."""
+    accept = case.exchange.request.header("accept")
+    if case.status != 200 or not accept or "*" in accept:
+        return
+    told = media_type(case)
+    if not told:
+        yield f"{case.endpoint} was answered without Content-Type"
+    elif told not in accepted(accept) and "html" not in told:
+        yield f"{case.endpoint} was answered as {brief(told)}, the agent accepts {brief(accept)}"

@@ -1,0 +1,38 @@
+"""F01."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import brief
+from inspector.sample import catalog, content, listing, metadata, plugins, report, talk
+
+FILE = "modules/demo/app.conf"
+
+
+@rule(
+    "F01",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("file_content",),
+    visible=Visible.WIRE,
+    title="content of a file that nobody asked about",
+    remedy="Find out what asks: an agent asks for a file's metadata first, or has them from a static catalog. "
+    "Compare the address and the User-Agent with the node's own requests.",
+    source="protocol 2.9: metadata, then backup, then content; 3.2: static catalogs hold the metadata",
+    good=lambda: [
+        talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),
+        talk(plugins(), catalog(), listing("modules/demo", {"app.conf": b"content"}), content(FILE), report()),
+        talk(content(FILE), report()),
+    ],
+    bad=lambda: [talk(plugins(), catalog(), content(FILE), report())],
+)
+def content_without_metadata(case: Case) -> Iterator[str]:
+    """An agent compares a file with the master's metadata before it fetches the content. Content without that is
+    asked for by something else, or by an agent that something was withheld from."""
+    match, run = case.step.match, case.run
+    if case.status != 200 or match is None or match.key is None:
+        return
+    if not run.catalogs or run.files.full or run.files.knows(match.key):  # no catalog: it began before the capture
+        return
+    yield f"the content of {brief(match.key)} was fetched, but its metadata were not asked for"

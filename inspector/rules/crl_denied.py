@@ -1,0 +1,36 @@
+"""B09."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+
+
+@rule(
+    "B09",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("crl",),
+    visible=Visible.WIRE,
+    title="the master does not give its CRL",
+    remedy="Allow GET on /puppet-ca/v1/certificate_revocation_list/ca without a certificate in the master's "
+    "auth.conf (puppetserver's default), then restart it.",
+    source="protocol 1.2.2, 2.3: 6.4 and later ask for the CRL before they have a certificate; a CA in Ruby (up to "
+    "5) wants one for it",
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    bad=lambda: [talk(ca(), crl(status=403)), talk(ca(), crl(status=401))],
+    also=("B01", "S17"),
+)
+def crl_denied(case: Case) -> Iterator[Said]:
+    """The master forbids the download of the CRL. A new agent has no certificate yet that could help, and stops;
+    one that only refreshes its CRL keeps the old one until that expires."""
+    if case.status not in (401, 403):
+        return
+    if case.exchange.request.header("if-modified-since"):
+        yield Said(f"the master refuses the CRL with {case.status}: the agent keeps the one it has",
+                   severity=Severity.WARNING)  # fmt: skip
+    elif case.exchange.agent.peer_chain:
+        yield Said(f"the master refuses the CRL with {case.status}: the agent stops")
+    else:
+        yield Said(f"the master refuses the CRL with {case.status} to an agent that has no certificate yet: it stops")

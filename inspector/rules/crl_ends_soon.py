@@ -1,0 +1,43 @@
+"""B11."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.trust import DAY
+from inspector.rules.words import brief, utc
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+
+
+@rule(
+    "B11",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("crl",),
+    visible=Visible.WIRE,
+    title="CRL expires soon",
+    remedy="Have the CA make a new CRL: revoke any certificate that is no longer needed ({revoke}), or update it "
+    "with your external CA. Agents that keep the old one need it deleted: `puppet config print hostcrl`.",
+    source="protocol 4.3: puppetserver 8 renews its CRL within 30 days of the end, older ones and a CA in Ruby do not",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+        talk(ca(), crl(ends=31 * 86400), csr(), issued(), catalog(), report()),
+        talk(ca(), crl(starts=-86400, ends=6 * 86400), csr(), issued(), catalog(), report()),
+    ],
+    bad=lambda: [talk(ca(), crl(starts=-1000 * 86400, ends=29 * 86400))],
+    also=("B01",),
+)
+def crl_ends_soon(case: Case, *, days: float = 30) -> Iterator[str]:
+    """The CRL's nextUpdate is near. When it has passed, agents that hold it refuse every certificate of that CA,
+    the master's first. A CRL that never lasts long is meant to be renewed often: that one is told of when a tenth
+    of its time is left."""
+    lists = case.step.response
+    if not isinstance(lists, d.RevocationLists):
+        return
+    now = case.exchange.ended
+    for each in lists.crls:
+        if each.next_update is None or each.next_update < now:
+            continue
+        if each.next_update - now < min(days * DAY, (each.next_update - each.last_update) / 10):
+            yield f"the CRL issued by '{brief(each.issuer)}' ends on {utc(each.next_update)}"

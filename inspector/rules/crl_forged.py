@@ -1,0 +1,39 @@
+"""B14."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.trust import bundle_of, forged, made_by
+from inspector.rules.words import brief
+from inspector.sample import ca, catalog, crl, csr, forged_crl, issued, report, talk
+
+
+@rule(
+    "B14",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("crl",),
+    visible=Visible.WIRE,
+    title="CRL with a bad signature",
+    remedy="Compare ca_crl.pem with ca_crt.pem in the CA's cadir: `openssl crl -noout -CAfile ca_crt.pem -in "
+    "ca_crl.pem`. Restore the CRL from the CA's backup, or have the CA make a new one: {revoke}.",
+    source="protocol 4.3: agents stop with 'Invalid signature for CRL issued by X' (puppet "
+    "lib/puppet/ssl/ssl_provider.rb)",
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    bad=lambda: [talk(ca(), crl(body=forged_crl()))],
+    also=("B01",),
+)
+def crl_forged(case: Case) -> Iterator[Said]:
+    """The CRL bears the name of a CA of the bundle, but that CA's key did not sign it: it is left over from a CA of
+    the same name that was made anew, or was changed on its way. Agents trust nobody with it."""
+    lists = case.step.response
+    if not isinstance(lists, d.RevocationLists):
+        return
+    seen = case.ledger.bundle(case.exchange)
+    authorities = bundle_of(case.run) or (list(seen.certificates) if seen else [])
+    for each in lists.crls:
+        if forged(each, authorities):
+            key = made_by(each, authorities)[0].key
+            yield Said(brief(f"the CRL issued by '{each.issuer}' is not signed by that CA's key (SHA-256 {key[:16]}…)"))

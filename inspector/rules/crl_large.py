@@ -1,0 +1,33 @@
+"""B16."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.sample import ca, catalog, crl, csr, issued, report, slow, talk
+
+
+@rule(
+    "B16",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("crl",),
+    visible=Visible.WIRE,
+    title="large or slow CRL",
+    remedy="Let the CA serve a CRL of the infrastructure's certificates only: `enable-infra-crl: true` in ca.conf "
+    "(puppetserver 6 and later); puppetserver 8 drops expired serial numbers by itself.",
+    source="protocol 4.3: agents download the whole CRL; infra_crl.pem is served instead when enable-infra-crl is set",
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    bad=lambda: [talk(ca(), slow(crl(), 30))],
+    also=("B01",),
+)
+def crl_large(case: Case, *, megabytes: float = 5, seconds: float = 10) -> Iterator[str]:
+    """Agents download every CRL whole, and load it for each connection. A large one slows the bootstrap of each
+    node and the handshakes of the whole fleet."""
+    exchange, response = case.exchange, case.exchange.response
+    if response is None or response.status != 200:
+        return
+    if len(response.body) > megabytes * 1e6:
+        yield f"the CRL has more than {megabytes:g} MB on the wire"
+    if exchange.ended - (exchange.request.started or exchange.ended) > seconds:
+        yield f"the download of the CRL took more than {seconds:g} s"

@@ -1,0 +1,31 @@
+"""S17."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import SINCE_6, Case, On, rule
+from inspector.sample import ca, catalog, crl, csr, issued, plugins, report, talk
+
+
+@rule(
+    "S17",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("crl",),
+    generations=SINCE_6,
+    visible=Visible.WIRE,
+    title="the CA gives its CRL only to agents that have a certificate",
+    remedy="In the CA's auth.conf let everybody read the CRL (`path /puppet-ca/v1/certificate_revocation_list/ca`, "
+    "`method find`, `auth any`, `allow *`), or upgrade the CA to Puppet Server 5.3 or later, whose default that is.",
+    source="protocol 1.2.2: Ruby masters up to 5 want a certificate for the CRL; 2.3: agents since 6 have none yet",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), plugins(), catalog(), report()),
+    ],
+    bad=lambda: [talk(ca(), crl(status=403))],
+    also=("B01", "B09"),
+)
+def crl_needs_certificate(case: Case) -> Iterator[str]:
+    """Agents since 6.0 download the CRL before they ask for a certificate. A CA that runs on a Ruby master, or
+    with rules of that time, refuses that, and no new agent can be enrolled."""
+    if case.status in (401, 403) and not case.exchange.agent.peer_chain:
+        yield f"the CRL was refused with {case.status} to an agent without a certificate: it can't be enrolled"

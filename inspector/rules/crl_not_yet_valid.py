@@ -1,0 +1,35 @@
+"""B12."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import brief, utc
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+
+
+@rule(
+    "B12",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("crl",),
+    visible=Visible.WIRE,
+    title="CRL not yet valid",
+    remedy="Set the clocks of CA and agent by NTP (`timedatectl`, `chronyc tracking`). If the CA's was ahead, make a "
+    "new CRL when it is right: {revoke} with any certificate that is no longer needed.",
+    source="protocol 2.2, 4.3: agents bear a CRL that begins up to 5 minutes ahead (puppet lib/puppet/ssl/verifier.rb)",
+    good=lambda: [talk(ca(), crl(starts=240), csr(), issued(), catalog(), report())],
+    bad=lambda: [talk(ca(), crl(starts=3600))],
+    also=("B01", "T10"),
+)
+def crl_not_yet_valid(case: Case, *, skew_s: float = 300) -> Iterator[str]:
+    """The CRL's lastUpdate lies in the future, further than agents bear: the clock of the CA that made it was
+    ahead, or this proxy's is behind. Until then agents refuse every certificate of that CA."""
+    lists = case.step.response
+    if not isinstance(lists, d.RevocationLists):
+        return
+    for each in lists.crls:
+        if each.last_update > case.exchange.ended + skew_s:
+            yield (f"the CRL issued by '{brief(each.issuer)}' begins on {utc(each.last_update)}, "
+                   f"it was downloaded on {utc(case.exchange.ended)}")  # fmt: skip

@@ -1,0 +1,55 @@
+"""B15."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief, utc
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk, together
+
+
+@rule(
+    "B15",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("crl",),
+    visible=Visible.WIRE,
+    title="CRL older than the one before",
+    remedy="On the CA look at ca_crl.pem: `openssl crl -noout -crlnumber -lastupdate -in ca_crl.pem`; restore the "
+    "newer one from the CA's backup. With several masters: bring the CA's CRL to each.",
+    source="RFC 5280, 5.2.3: a CA's CRL numbers must only grow; protocol 4.3",
+    good=lambda: [
+        together(talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),
+                 talk(ca(), crl(number=5, revoked=[7, 8]), csr(), issued(), catalog(), report(),
+                      certname="node2.example", address="192.0.2.8", after=60)),
+    ],
+    bad=lambda: [
+        together(talk(ca(), crl(number=5, revoked=[7, 8])),
+                 talk(ca(), crl(number=4, revoked=[7]), address="192.0.2.8", after=60)),
+    ],
+    also=("B01",),
+)  # fmt: skip
+def crl_older(case: Case) -> Iterator[Said]:
+    """The master hands out an older CRL of a CA than it did before: it was restored from a backup, one of several
+    masters has an old copy, or somebody plays an old one back so that a revoked certificate counts again."""
+    lists = case.step.response
+    if not isinstance(lists, d.RevocationLists):
+        return
+    newest: dict[tuple[str, str | None], d.RevocationList] = {}
+    for each in sorted(lists.crls, key=lambda crl: crl.last_update):
+        newest[each.issuer, each.authority_key_identifier] = each
+    for each in newest.values():
+        before = case.ledger.list_of(each)
+        if before is None:
+            continue
+        proof, what = (before.seq, case.exchange.seq), f"the CRL issued by '{brief(each.issuer)}'"
+        numbers = each.number is not None and before.number is not None
+        if numbers and (each.number or 0) < (before.number or 0):
+            yield Said(f"{what} has the number {each.number}, it had {before.number} on {utc(before.time)}", proof)
+        elif each.last_update < before.last_update:
+            yield Said(
+                f"{what} is of {utc(each.last_update)}, that of {utc(before.last_update)} was seen before", proof
+            )
+        elif gone := len(before.revoked.difference(each.revoked)):
+            yield Said(f"{what} has {gone} serial numbers fewer than on {utc(before.time)}", proof, Severity.NOTICE)

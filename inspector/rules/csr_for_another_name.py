@@ -1,0 +1,34 @@
+"""B24."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.sample import ca, crl, csr, not_issued, talk
+
+
+@rule(
+    "B24",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="signing request for another name than its subject",
+    remedy="Set one certname for all of the agent: `puppet config set certname {name} --section main`; then {reset}.",
+    source='protocol 4.2: the CA answers 400 \'Instance name "CN" does not match requested key "NAME"\'',
+    good=lambda: [talk(ca(), crl(), csr(), not_issued())],
+    bad=lambda: [
+        talk(ca(), crl(), csr(path="other.example", status=400,
+                              body=b'Instance name "node1.example" does not match requested key "other.example"')),
+    ],
+    also=("B01",),
+)  # fmt: skip
+def csr_for_another_name(case: Case) -> Iterator[str]:
+    """The URL names one certname, the subject of the request another. The agent takes both from its setting
+    certname, so it was changed between making the request and sending it, or something on the way rewrites
+    URLs."""
+    asked = case.step.request
+    if isinstance(asked, d.CertificateRequest) and asked.common_name != case.name:
+        subject = asked.common_name or "without a common name"
+        yield f"the request is sent for {case.name}, but its subject is {subject}"

@@ -1,0 +1,35 @@
+"""B19."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.csr_for_signed_name import SIGNED
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+
+REVOKED = "already has a revoked certificate"
+
+
+@rule(
+    "B19",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="signing request for a name whose certificate was revoked",
+    remedy="If the node may come back: {clean} on the CA, then on the node {reset}. If it was revoked for good, stop "
+    "the agent on that node.",
+    source="protocol 4.2: puppetserver 5.3 and later answer 400 'already has a revoked certificate; ignoring "
+    "certificate request'",
+    good=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
+    ],
+    bad=lambda: [talk(ca(), crl(), csr(status=400, text=REVOKED), not_issued())],
+    also=("B01",),
+)
+def csr_for_revoked_name(case: Case) -> Iterator[str]:
+    """The node's certificate was revoked, and the CA keeps it: as long as it does, it takes no new request for
+    this name. Revoking alone does not make room, cleaning does. If nobody meant this node to come back, the
+    revocation does its work."""
+    if REVOKED in case.answer:
+        yield f"the certificate of {case.name} was revoked and the CA still holds it: it refuses a new request"

@@ -1,0 +1,41 @@
+"""B44."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.sample import altered, ca, crl, csr, not_issued, talk
+
+_BROKEN = {"body": b"-----BEGIN CERTIFICATE REQUEST-----\nMIIC"}
+_ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 out of bounds for length 0"
+
+
+@rule(
+    "B44",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="signing request can't be read",
+    remedy="Look for what shortens or rewrites bodies between {name} and the master (proxy, inspection, size limits). "
+    "If nothing does, the node's copy is damaged: {reset}.",
+    source="protocol 1.3 C4: malformed PEM is not caught and answered 500 (400 by a Ruby master)",
+    good=lambda: [talk(ca(), crl(), csr(), not_issued())],
+    bad=lambda: [talk(ca(), crl(), altered(csr(status=500, body=_ANSWER), request=_BROKEN))],
+    also=("B01",),
+)
+def csr_malformed(case: Case) -> Iterator[str]:
+    """What the agent sent as its signing request is none, and the CA failed on it. Agents send what they have made
+    themselves, so it was cut off or changed on the way, or its file on the node is damaged."""
+    asked, body = case.step.request, len(case.exchange.request.body)
+    if (
+        not isinstance(asked, d.Undecodable)
+        or case.status is None
+        or case.status < 400
+        or case.status in (401, 403, 404)
+    ):
+        return
+    told = case.exchange.request.header("content-length") or ""
+    short = f" of {told[:12]} announced" if told.isdigit() and int(told[:12]) != body else ""
+    yield f"the body ({body} bytes{short}) is no signing request: {asked.reason[:100]}"

@@ -1,0 +1,53 @@
+"""B43."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.csr_repeated import WAITS, refused
+from inspector.sample import ca, crl, csr, not_issued, talk
+
+EXPLAINED = (
+    "does not match requested key",
+    "does not match expected certname",
+    "must be lower case",
+    "wildcard",
+    "hostname format is invalid",
+    "unprintable or non-ASCII",
+    "alternative names",
+    "authorization extension",
+    "not permitted",
+)
+"""Parts of refusals that other rules are about (protocol 4.2): names, alternative names, extensions."""
+
+
+@rule(
+    "B43",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="signing request rejected",
+    remedy="403: let unauthenticated agents PUT certificate_request in the CA's auth.conf. 404: this server is no CA, "
+    "name the one that is: `puppet config set ca_server <host> --section main`. 5xx: read the server's log.",
+    source="protocol 2.3: 6.4 and later go on after 2xx and 400, anything else is 'Failed to submit the CSR, HTTP "
+    "response was N'; protocol 2.2: up to 6.3 the bootstrap starts over",
+    good=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],
+    bad=lambda: [
+        talk(ca(), crl(), csr(status=404, body=b"Not Found")),
+        talk(ca(), crl(), csr(status=500, body=b"Internal Server Error: java.io.IOException: No space left on device")),
+        talk(ca(), crl(), csr(status=400, body=b"CSR contains a public key that does not correspond to the signing "
+                                               b"key"), not_issued()),
+    ],
+    also=("B01",),
+)  # fmt: skip
+def csr_rejected(case: Case) -> Iterator[str]:
+    """The CA did not take the agent's request, and not because of what it holds for that name. Without a request
+    there will be no certificate: the agent stops, or tries again every waitforcert seconds."""
+    if case.status is None or case.status < 400 or refused(case) or any(each in case.answer for each in EXPLAINED):
+        return
+    if isinstance(case.step.request, d.Undecodable) and case.status not in (401, 403, 404):
+        return  # there is no request in it: B44
+    said = " ".join(case.answer.split())
+    yield f"the request for {case.name} was answered {case.status}{': ' + said[:120] if said else ''}"

@@ -1,0 +1,50 @@
+"""B27."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_repeated import refused
+from inspector.rules.told import some
+from inspector.sample import NAME, ca, crl, csr, not_issued, talk
+
+_REFUSAL = (
+    b"CSR 'node1.example' contains extra subject alternative names (DNS:puppet.example), which are disallowed. To "
+    b"allow subject alternative names, set allow-subject-alt-names to true in your ca.conf file."
+)
+
+
+@rule(
+    "B27",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="signing request with alternative names",
+    remedy="If the node is no master, take dns_alt_names out of its puppet.conf, then {clean} on the CA and {reset} on "
+    "the node. If it is to have the names: {alt_names}.",
+    source="protocol 4.1, 4.2: alternative names come from dns_alt_names; a CA signs them only if it is told to",
+    good=lambda: [talk(ca(), crl(), csr(), not_issued()), talk(ca(), crl(), csr(alt_names=[NAME]), not_issued())],
+    bad=lambda: [
+        talk(ca(), crl(), csr(alt_names=["puppet.example"]), not_issued()),
+        talk(ca(), crl(), csr(alt_names=["puppet.example"], status=400, body=_REFUSAL), not_issued()),
+    ],
+    also=("B01",),
+)
+def csr_with_alt_names(case: Case) -> Iterator[Said]:
+    """The request asks for more names than the certname. With them a node could pose as the master, so no CA signs
+    them automatically, and by hand only if that is allowed. A CA that refuses keeps the request all the same:
+    it must be cleaned before the node can ask anew."""
+    asked = case.step.request
+    if not isinstance(asked, d.CertificateRequest) or not asked.alt_names:
+        return
+    own = f"DNS:{asked.common_name}".lower()
+    if not (extra := [name for name in asked.alt_names if name.lower() != own]):
+        return
+    if "alternative names" in case.answer:
+        yield Said(f"the CA refuses the request for {case.name} because of its alternative names: {some(extra)}",
+                   severity=Severity.ERROR)  # fmt: skip
+    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # else it was said already
+        yield Said(f"the request for {case.name} asks for alternative names ({some(extra)}): the CA does not sign it "
+                   "unless it is told to")  # fmt: skip

@@ -1,0 +1,56 @@
+"""B28."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_repeated import refused
+from inspector.rules.told import some
+from inspector.sample import asking_for, ca, crl, csr, not_issued, talk
+
+AUTO_RENEW = "1.3.6.1.4.1.34380.1.3.2"
+ROLE, CLI = "1.3.6.1.4.1.34380.1.3.13", "1.3.6.1.4.1.34380.1.3.39"
+
+_REFUSAL = (
+    b"CSR 'node1.example' contains an authorization extension, which is disallowed. To allow authorization "
+    b"extensions, set allow-authorization-extensions to true in your ca.conf file."
+)
+
+
+@rule(
+    "B28",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="signing request asks for authorization",
+    remedy="Take the extension out of csr_attributes.yaml on the node (`puppet config print csr_attributes`), {clean} "
+    "on the CA, then on the node {reset}. If the site means it: `allow-authorization-extensions: true` in the CA's "
+    "ca.conf.",
+    source="protocol 4.2: 'CSR contains an authorization extension, which is disallowed'; pp_cli_auth is never signed "
+    "for an agent",
+    good=lambda: [
+        talk(ca(), crl(), csr(attributes={AUTO_RENEW: "true"}), not_issued(),
+             version="8.10.0", master_version="8.10.0"),
+        talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "webserver"})), not_issued()),
+    ],
+    bad=lambda: [
+        talk(ca(), crl(), csr(made=asking_for({ROLE: "admin"}), status=400, body=_REFUSAL), not_issued()),
+        talk(ca(), crl(), csr(made=asking_for({CLI: "true"})), not_issued()),
+    ],
+    also=("B01",),
+)  # fmt: skip
+def csr_with_authorization(case: Case) -> Iterator[Said]:
+    """The request asks for an extension that gives rights: pp_cli_auth lets its holder sign and revoke, others are
+    what a site's own rules make of them. CAs refuse them unless they are told to allow them, and keep the
+    refused request, so it must be cleaned. (The auto-renewal mark of 8.2 and later is an attribute, not this.)"""
+    asked = case.step.request
+    if not isinstance(asked, d.CertificateRequest) or not (wanted := sorted(asked.authorizations)):
+        return
+    what = f"authorization extensions: {some(wanted)}"
+    if "authorization extension" in case.answer:
+        yield Said(f"the CA refuses the request for {case.name} because it asks for {what}")
+    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # else it was said already
+        allowed = "pp_cli_auth" not in wanted and case.status is not None and case.status < 400
+        yield Said(f"the request for {case.name} asks for {what}", severity=Severity.WARNING if allowed else None)

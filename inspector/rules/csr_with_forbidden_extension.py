@@ -1,0 +1,55 @@
+"""B29."""
+
+from collections.abc import Iterator
+
+from cryptography import x509
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.protocol.oids import AUTHORIZATION, oid_name
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_repeated import refused
+from inspector.rules.told import some
+from inspector.sample import asking_for, ca, crl, csr, not_issued, talk
+
+ALLOWED = ("1.3.6.1.4.1.34380.1.1.", "1.3.6.1.4.1.34380.1.2.", AUTHORIZATION)
+ALT_NAMES = "2.5.29.17"
+OTHER = "1.3.6.1.4.1.99999.1"
+
+
+@rule(
+    "B29",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="signing request with an extension that CAs do not sign",
+    remedy="In csr_attributes.yaml on the node (`puppet config print csr_attributes`) move the value to Puppet's own "
+    "arcs, 1.3.6.1.4.1.34380.1.1 (registered) or .1.2 (private); then {clean} on the CA and {reset} on the node.",
+    source="protocol 4.2: 400 (when it signs automatically) or 409 'Found extensions that are not permitted: OID'",
+    good=lambda: [
+        talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "web", "1.3.6.1.4.1.34380.1.2.1": "x"})),
+             not_issued()),
+        talk(ca(), crl(), csr(attributes={OTHER: "an attribute is no extension"}), not_issued()),
+    ],
+    bad=lambda: [
+        talk(ca(), crl(), csr(made=asking_for({OTHER: "x"})), not_issued()),
+        talk(ca(), crl(), csr(made=asking_for({OTHER: "x"}), status=400,
+                              body=b"Found extensions that are not permitted: 1.3.6.1.4.1.99999.1"), not_issued()),
+    ],
+    also=("B01",),
+)  # fmt: skip
+def csr_with_forbidden_extension(case: Case) -> Iterator[Said]:
+    """Besides alternative names a CA signs only extensions below Puppet's own arcs. It may take this request, and
+    then fail when somebody signs it; one that it refused it keeps, so it must be cleaned."""
+    asked = case.step.request
+    if not isinstance(asked, d.CertificateRequest) or not asked.der:
+        return
+    oids = [each.oid.dotted_string for each in x509.load_der_x509_csr(asked.der).extensions]
+    if not (strange := [oid_name(oid) for oid in oids if oid != ALT_NAMES and not oid.startswith(ALLOWED)]):
+        return
+    if "not permitted" in case.answer:
+        yield Said(f"the CA refuses the request for {case.name} because of its extensions: {some(strange)}",
+                   severity=Severity.ERROR)  # fmt: skip
+    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # else it was said already
+        yield Said(f"the request for {case.name} asks for extensions that the CA will not sign: {some(strange)}")

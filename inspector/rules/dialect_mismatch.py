@@ -1,0 +1,57 @@
+"""S03."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import CA, RUN, brief
+from inspector.sample import asked, catalog, plugins, report, talk
+
+NO_ROUTE = "Not Found: No route for GET /puppet/v3/node/node1.example"
+OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeric, not 'puppet-ca'")
+"""What a master of 2.7 or 3 makes of newer URLs, whose first segment it takes for an environment."""
+
+
+@rule(
+    "S03",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(*RUN, *CA),
+    visible=Visible.WIRE,
+    title="the master does not know the agent's URLs",
+    remedy="Compare `puppet --version` on both: agents since 4 need a master since 4 (Puppet Server 2.1). Upgrade "
+    "the older side; if something in between rewrites paths, let it pass them on as they are.",
+    source="protocol 1.1.5, 1.2, 1.2.1: HANDLER_NOT_FOUND; puppet 3.8.7 lib/puppet/network/http/api/v1.rb",
+    good=lambda: [
+        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: x"), report()),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(),
+            asked("node/node1.example", status=404, kind="HANDLER_NOT_FOUND", text=NO_ROUTE),
+            catalog(),
+            report(),
+        ),
+        talk(
+            plugins(status=404, text=f"Not Found: {OLD_MASTER[0]}"),
+            catalog(status=404, text=f"Not Found: {OLD_MASTER[0]}"),
+            report(status=404, told="failed"),
+        ),
+    ],
+    also=("R01", "R09", "R20", "P01", "P03"),
+)
+def dialect_mismatch(case: Case) -> Iterator[str]:
+    """Agent and master speak different generations of the protocol: up to 3 URLs begin with the environment,
+    since 4 with /puppet/v3 and /puppet-ca/v1. A master of the other kind answers 404 or 400 to everything."""
+    if case.status not in (400, 404):
+        return
+    answer, match = case.step.response, case.step.match
+    if match is None or match.dialect == "legacy" or not isinstance(answer, d.ErrorDocument):
+        return
+    unknown = answer.issue_kind == "HANDLER_NOT_FOUND" or "No route for" in answer.message
+    older = any(text in answer.message for text in OLD_MASTER) and match.environment not in ("puppet", "puppet-ca")
+    if unknown:
+        yield f"the master has no {case.endpoint}: {brief(answer.message)}"
+    elif older:
+        yield f"the master takes the agent's URLs for those of agents up to 3: {brief(answer.message)}"

@@ -1,0 +1,44 @@
+"""S13."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import CA, RUN, brief
+from inspector.sample import altered, catalog, plugins, report, talk
+
+KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
+
+
+@rule(
+    "S13",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(*RUN, *CA),
+    visible=Visible.WIRE,
+    title="compressed in a way that the agent can't undo",
+    remedy="Switch compression off in what stands between master and agent, or restrict it to gzip; the master "
+    "itself uses gzip only.",
+    source="protocol 2.8: agents know gzip, deflate and identity, else 'Unknown content encoding' "
+    "(puppet lib/puppet/network/http/compression.rb)",
+    good=lambda: [talk(plugins(), altered(catalog(), answers={"Content-Encoding": "identity"}), report())],
+    bad=lambda: [
+        talk(plugins(), altered(catalog(), answers={"Content-Encoding": "br"}), report(told="failed")),
+        talk(plugins(), altered(catalog(), answers={"Content-Encoding": "gzip"}), report(told="failed")),
+    ],
+    also=("P01", "R20"),
+)
+def encoding_unusable(case: Case) -> Iterator[str]:
+    """The answer says by Content-Encoding how it is compressed, but the agent does not know that way, or the body
+    is not what the header says. The agent can't read the answer, and the request has failed."""
+    response = case.exchange.response
+    told = response.header("content-encoding") if response and response.body else None
+    if told is None:
+        return
+    unknown = [each for item in told.lower().split(",") if (each := item.strip()) not in KNOWN]
+    answer = case.step.response
+    if unknown:
+        yield f"{case.endpoint} came with Content-Encoding {brief(told)}; agents know gzip and deflate"
+    elif isinstance(answer, d.Undecodable) and answer.reason.startswith("the body says it is"):
+        yield f"{case.endpoint}: {brief(answer.reason)}"

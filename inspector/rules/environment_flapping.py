@@ -1,0 +1,56 @@
+"""R06."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules.told import cut
+from inspector.sample import catalog, plugins, report, talk
+
+POSTS = 5
+"""Catalogs that an agent asks for at most: one, and four retries."""
+
+
+@rule(
+    "R06",
+    Severity.ERROR,
+    On.RUN_END,
+    generations=("3", *SINCE_4),
+    visible=Visible.WIRE,
+    title="environment does not settle",
+    remedy="Make the ENC give one environment for {name} whatever facts it is shown, or give none and set it on the "
+    "node: `puppet config set environment <name> --section agent`.",
+    source="protocol 2.7: after four retries the agent gives up: \"Catalog environment didn't stabilize after 4 "
+    'fetches, aborting run"',
+    good=lambda: [
+        talk(
+            plugins(), catalog(environment="staging"), plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"), report(environment="staging"),
+        ),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(), catalog(environment="b", asks="a"), plugins(environment="b"),
+            catalog(environment="a", asks="b"), plugins(environment="a"),
+            catalog(environment="b", asks="a"), plugins(environment="b"),
+            catalog(environment="a", asks="b"), plugins(environment="a"),
+            catalog(environment="b", asks="a"), report(environment="b", told="failed"),
+        ),
+    ],
+    also=("R08",),
+)  # fmt: skip
+def environment_flapping(case: Case) -> Iterator[Said]:
+    """The agent asked in one environment and was given another, switched, and was given yet another. Each switch
+    costs pluginsync and a compilation; at the fifth catalog the agent gives up and the run fails. The classifier
+    answers by something that changes with the environment, or two classifiers disagree."""
+    usable = [each for each in case.run.catalogs if each.usable]
+    switched = [each for each in usable if each.environment not in (None, each.asked)]
+    if len(switched) < 2:
+        return
+    way = ", ".join(f"{cut(each.asked or '?', 40)} -> {cut(each.environment, 40)}" for each in switched[:POSTS])
+    proof = tuple(each.seq for each in switched)
+    if len(switched) >= POSTS:
+        yield Said(f"the environment never settled, the agent gives up (asked for -> given: {way})", proof)
+    else:
+        yield Said(f"the environment changed {len(switched)} times in one run (asked for -> given: {way})", proof,
+                   Severity.WARNING)  # fmt: skip

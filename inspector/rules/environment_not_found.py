@@ -1,0 +1,63 @@
+"""R09."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import cut
+from inspector.sample import Part, asked, catalog, plugins, report, talk
+
+ABSENT = "Could not find environment"
+
+
+@rule(
+    "R09",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(
+        "node", "environment_check", "plugin_list", "plugin_file", "catalog", "file_metadata", "file_metadatas",
+        "file_content", "static_file_content", "facts", "report",
+    ),
+    visible=Visible.WIRE,
+    title="environment does not exist",
+    remedy="Deploy the environment on the master (`puppet config print environmentpath` says where), or set another "
+    "one on the node: `puppet config set environment <name> --section agent`. If it was deployed just now, "
+    "flush the master's environment cache.",
+    source="protocol 1.2, 2.6: an unknown environment is answered 404 \"Could not find environment 'x'\"",
+    good=lambda: [
+        talk(plugins(), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(
+            _check(), catalog(asks="gone", status=404, text="Not Found: Could not find environment 'gone'"),
+            report(told="failed", environment="gone"),
+        ),
+    ],
+    also=("R20",),
+)  # fmt: skip
+def environment_not_found(case: Case) -> Iterator[Said]:
+    """The agent asks for an environment that the master does not know: it was never deployed, its branch was
+    deleted, or its name has a typing error. Without it there are no plugins and no catalog. If only the first look
+    fails and the classifier then decides for another environment, the run goes on without that round's plugins."""
+    answer, match = case.step.response, case.step.match
+    if not isinstance(answer, d.ErrorDocument) or answer.html or match is None or case.run.tool:
+        return
+    check = case.endpoint == "environment_check"
+    if ABSENT not in answer.message and not (
+        check and case.status == 404 and answer.issue_kind in (None, "RESOURCE_NOT_FOUND", "ENVIRONMENT_NOT_FOUND")
+    ):
+        return
+    name = cut(match.environment or "it asked for", 60)
+    if check:
+        yield Said(f"the environment {name} does not exist on the master: the agent skips its plugins",
+                   severity=Severity.WARNING)  # fmt: skip
+    else:
+        yield Said(f"the environment {name} does not exist on the master")
+
+
+def _check() -> Part:
+    return asked(
+        "file_metadatas/plugins", status=404, text="Not Found: Could not find environment 'gone'",
+        environment="gone", query="&recurse=false&links=manage",
+    )  # fmt: skip

@@ -1,0 +1,41 @@
+"""R08."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import SINCE_4, Case, On, rule
+from inspector.rules.told import cut
+from inspector.sample import catalog, node, plugins, report, talk
+
+
+@rule(
+    "R08",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("node", "catalog"),
+    generations=("3", *SINCE_4),
+    visible=Visible.WIRE,
+    title="master decides the environment",
+    remedy="Nothing is wrong if the classifier is meant to decide. Else take {name}'s environment out of the ENC; the "
+    "one in puppet.conf is only what the agent asks for.",
+    source="protocol 2.5, 2.7: the environment of node and catalog overrides the one that the agent asks for",
+    good=lambda: [talk(node(), plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(
+            node(environment="staging"), plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"), report(environment="staging"),
+        ),
+    ],
+)  # fmt: skip
+def environment_overridden(case: Case) -> Iterator[str]:
+    """The agent asked for one environment, and the master put it into another: the classifier decides. The agent
+    follows, so what puppet.conf on the node says has no effect."""
+    answer, match = case.step.response, case.step.match
+    if not isinstance(answer, d.Node | d.Catalog) or not answer.environment or match is None or case.run.tool:
+        return
+    asked = match.environment
+    if isinstance(case.step.request, d.CatalogRequest):
+        asked = case.step.request.environment or asked
+    if asked and answer.environment != asked:
+        yield f"the agent asked for {cut(asked, 60)}, the master puts it into {cut(answer.environment, 60)}"

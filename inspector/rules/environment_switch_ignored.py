@@ -1,0 +1,52 @@
+"""R07."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules.told import cut
+from inspector.sample import catalog, metadata, plugins, report, talk
+
+
+@rule(
+    "R07",
+    Severity.ERROR,
+    On.RUN_END,
+    generations=("3", *SINCE_4),
+    visible=Visible.WIRE,
+    title="agent does not follow the catalog's environment",
+    remedy="On the node: `puppet config print strict_environment_mode environment --section agent`. With strict mode "
+    "set the environment to the master's, or `puppet config set strict_environment_mode false --section agent`.",
+    source="protocol 2.7: an agent that gets a catalog for another environment switches and asks again; in strict "
+    "mode it refuses the catalog and fails",
+    good=lambda: [
+        talk(
+            plugins(), catalog(environment="staging"), plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"), metadata("modules/demo/app.conf", environment="staging"),
+            report(environment="staging"),
+        ),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(), catalog(environment="staging"), metadata("modules/demo/app.conf"),
+            report(environment="staging"),
+        ),
+        talk(plugins(), catalog(environment="staging"), report(told="failed")),
+    ],
+    also=("R08",),
+)  # fmt: skip
+def environment_switch_ignored(case: Case) -> Iterator[Said]:
+    """The master gave a catalog for another environment than the agent had asked for, and the agent did not go over
+    to it. With strict_environment_mode it refuses such a catalog and the run fails. An agent that applies the
+    catalog with files of the old environment mixes two versions of the code."""
+    run = case.run
+    last = run.catalogs[-1] if run.catalogs else None
+    if run.tool or last is None or not last.usable or last.asked is None or last.environment in (None, last.asked):
+        return
+    asked, given = cut(last.asked, 60), cut(last.environment, 60)
+    here = run.file_environments.get(last.asked)
+    report = run.reports[-1] if run.reports else None
+    if here is not None and last.environment not in run.file_environments:
+        yield Said(f"the catalog is for {given}, the agent asks for its files in {asked}", (last.seq, here))
+    elif not run.file_environments and report and report.report and report.report.environment == last.asked:
+        yield Said(f"the agent asked for {asked} and did not take the catalog for {given}", (last.seq, report.seq))

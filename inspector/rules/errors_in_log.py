@@ -1,0 +1,39 @@
+"""P13."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.told import cut, errors, line
+from inspector.sample import catalog, plugins, report, talk
+
+_LOG = {"level": "err", "source": "Facter", "message": "Permission denied @ rb_sysopen - /proc/1/environ"}
+
+
+@rule(
+    "P13",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="errors in the log of a run that did not fail",
+    remedy="Run `puppet agent -t --debug` on the node and look for the message: mostly a custom fact or a plugin.",
+    source="protocol 3.5: the status counts failed resources only; facts and plugins complain in the log",
+    good=lambda: [
+        talk(plugins(), catalog(), report(logs=[_LOG | {"level": "warning"}])),
+        talk(plugins(), catalog(), report(logs=[])),
+    ],
+    bad=lambda: [talk(plugins(), catalog(), report(logs=[_LOG, _LOG]))],
+)
+def errors_in_log(case: Case) -> Iterator[str]:
+    """The run counts as good, but the agent complained: a fact could not be read, a plugin could not be loaded, a
+    file could not be backed up. What depends on it may be missing without anybody noticing."""
+    told = case.step.request
+    if not isinstance(told, d.Report) or told.outcome not in ("changed", "unchanged"):
+        return
+    lines = errors(told)
+    if lines:
+        source = f"{cut(lines[0].source, 80)}: " if lines[0].source else ""
+        more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+        yield f"error in the log: {source}{line(lines[0].message)}{more}"

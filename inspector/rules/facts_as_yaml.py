@@ -1,0 +1,45 @@
+"""R14."""
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import Part, altered, catalog, plugins, report, talk
+
+FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
+
+
+@rule(
+    "R14",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("catalog",),
+    visible=Visible.WIRE,
+    title="facts as YAML",
+    remedy="Upgrade the agent: 3.3 and later send PSON, 5 and later JSON. On 3.x: `puppet config set "
+    "preferred_serialization_format pson --section agent`.",
+    source="protocol 0.3, 1.1.3: b64_zlib_yaml is what 2.7 and 3.0 to 3.2 send; 3.3 and later send PSON or JSON",
+    good=lambda: [
+        talk(plugins(), catalog(form={"facts_format": "pson"}), report(), version="3.8.7", master_version="3.8.7"),
+    ],
+    bad=lambda: [talk(plugins(), _yaml(), report(), version="5.5.22", master_version="5.5.22")],
+)
+def facts_as_yaml(case: Case) -> Iterator[Said]:
+    """The facts came as YAML, which a master has to read with care: YAML can name Ruby classes, and masters have
+    been taken over by it. For agents of 2.7 and early 3.x it is the only way they know; a later one that does so
+    is set to it."""
+    asked = case.step.request
+    if not isinstance(asked, d.CatalogRequest) or asked.facts_format not in FORMATS:
+        return
+    if (0, 0) < case.run.major < (4, 0):
+        yield Said(f"the facts came as {asked.facts_format}, as old agents send them", severity=Severity.NOTICE)
+    else:
+        yield Said(f"the facts came as {asked.facts_format}")
+
+
+def _yaml() -> Part:
+    facts = quote(quote("--- !ruby/object:Puppet::Node::Facts\n  name: node1.example\n  values: {}\n"))
+    sent = f"environment=production&transaction_uuid=a-1&facts_format=yaml&facts={facts}"
+    return altered(catalog(), request={"body": sent.encode()})

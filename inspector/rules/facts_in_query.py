@@ -1,0 +1,38 @@
+"""R12."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.sample import altered, catalog, plugins, report, talk
+
+
+@rule(
+    "R12",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("catalog",),
+    visible=Visible.WIRE,
+    title="facts in the URL",
+    remedy="Send the same fields as a form: POST with Content-Type application/x-www-form-urlencoded. Agents since "
+    "2.7 do so: look for the tool that asks (its User-Agent), or upgrade the agent.",
+    source="protocol 1.1.2: a find longer than 1024 bytes goes as POST, and facts are always longer",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(
+            plugins(),
+            altered(catalog(), request={
+                "method": "GET", "body": b"",
+                "target": "/puppet/v3/catalog/node1.example?environment=production&transaction_uuid=a-1"
+                "&facts_format=application/json&facts=%7B%22name%22%3A%22node1.example%22%2C%22values%22%3A%7B%7D%7D",
+            }),
+            report(),
+        ),
+    ],
+)  # fmt: skip
+def facts_in_query(case: Case) -> Iterator[str]:
+    """Somebody asks for a catalog with GET and has the facts in the URL. Masters still take that, but proxies and
+    access logs keep URLs, so the facts can be read there, and a long URL is cut off or refused."""
+    match = case.step.match
+    if match and case.exchange.request.method == "GET" and any(name == "facts" for name, _ in match.parameters):
+        yield "the facts are part of the URL"

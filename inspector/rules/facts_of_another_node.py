@@ -1,0 +1,42 @@
+"""R13."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.told import cut
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "R13",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("catalog",),
+    visible=Visible.WIRE,
+    title="facts of another node",
+    remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; the three must "
+    "come to one name. Take node_name_value and node_name_fact out of puppet.conf unless they are needed.",
+    source='protocol 3.1: the compiler answers an error, "Catalog for X was requested with fact definition for the '
+    'wrong node (Y)"',
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(
+            plugins(),
+            catalog(facts={"name": "other.example"}, status=500, text="Server Error: fact definition for the wrong "
+                    "node (other.example)"),
+            report(told="failed"),
+        ),
+    ],
+    also=("R20", "S01"),
+)  # fmt: skip
+def facts_of_another_node(case: Case) -> Iterator[str]:
+    """The catalog is asked for under one name, the facts with it are of another. The master refuses to compile.
+    certname and node_name_value (or node_name_fact) do not agree, or a tool mixes up two nodes."""
+    asked, match = case.step.request, case.step.match
+    if not isinstance(asked, d.CatalogRequest) or not isinstance(asked.facts, d.Facts) or match is None:
+        return
+    if match.certname and asked.facts.name != match.certname:
+        facts = cut(asked.facts.name or "nobody", 100)
+        yield f"the catalog is asked for by {cut(match.certname, 100)}, the facts are of {facts}"

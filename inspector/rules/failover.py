@@ -1,0 +1,41 @@
+"""S21."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import brief
+from inspector.sample import asked, catalog, plugins, report, talk, unanswered
+
+PROBE = "/status/v1/simple/server"
+
+
+@rule(
+    "S21",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("status_simple",),
+    visible=Visible.WIRE,
+    title="a server of the agent's server_list is down",
+    remedy="Look at that server: `systemctl status puppetserver` and its log. The agent goes on with the next one of "
+    "`puppet config print server_list`.",
+    source="protocol 1.5: with server_list agents ask each server's status and take the first that answers 200",
+    good=lambda: [
+        talk(asked(PROBE, b"running", media="text/plain"), plugins(), catalog(), report()),
+        talk(asked(PROBE, b"not found", status=404, media="text/plain"), plugins(), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(asked(PROBE, b"starting", status=503, media="text/plain"), plugins(), catalog(), report()),
+        talk(unanswered(asked(PROBE, b"")), plugins(), catalog(), report()),
+    ],
+)
+def failover(case: Case) -> Iterator[str]:
+    """Before its run the agent asks the servers of its server_list whether they are up. This one said that it is
+    not, or said nothing, so the agent tries the next; if none answers there is no run."""
+    exchange, status = case.exchange, case.status
+    if exchange.request.header("x-puppet-version") is None:  # a load balancer's or monitoring's probe
+        return
+    gone = status is None and "disconnected" not in (exchange.error or "")
+    if gone or (status is not None and status >= 500):
+        server = exchange.request.header("host") or exchange.agent.sni or "the master"
+        yield f"{brief(server)} {'gave no answer' if gone else f'answered {status}'} when asked whether it is up"

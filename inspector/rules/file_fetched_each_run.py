@@ -1,0 +1,47 @@
+"""F05."""
+
+from collections.abc import Iterator
+
+from inspector.model import Record, Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import in_a_row
+from inspector.rules.words import listed
+from inspector.sample import catalog, content, metadata, plugins, report, talk, together
+
+FILE = "modules/demo/app.conf"
+STEP = 1800.0
+
+
+def _run(number: int, *, fetches: bool = True) -> list[Record]:
+    uuid = f"a-{number}"
+    parts = [plugins(), catalog(uuid=uuid), metadata(FILE), *([content(FILE)] if fetches else []), report(uuid=uuid)]
+    return talk(*parts, after=STEP * number)
+
+
+@rule(
+    "F05",
+    Severity.WARNING,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="the same file is fetched in every run",
+    remedy="See what the report says of that file: if it is changed each time, something on the node changes it back "
+    "between runs. Look for `checksum => mtime` or `ctime` and for two resources that write one file.",
+    source="protocol 3.3, 3.5: content is fetched only when the file on the node differs from the metadata",
+    good=lambda: [together(_run(1), _run(2, fetches=False), _run(3))],
+    bad=lambda: [together(_run(1), _run(2), _run(3)), together(*map(_run, range(1, 6)))],
+)
+def file_fetched_each_run(case: Case, *, runs: float = 3, warning_runs: float = 5) -> Iterator[Said]:
+    """A file that is in its desired state is not fetched again. This one was fetched in several runs in a row:
+    something changes it back, the way of comparing never finds it equal, or it was deployed anew each time."""
+    run = case.run
+    if not run.files.fetched:
+        return
+    past = [each for each in case.ledger.fleet.before(run) if each.key == run.key]
+    rows = {name: 1 + in_a_row(name in each.fetched for each in reversed(past)) for name in run.files.fetched}
+    always = [name for name, row in rows.items() if row >= runs]
+    if always:
+        most = max(rows[name] for name in always)
+        seen = sorted(run.files.fetched[name].last for name in always[:20])
+        proof = (*(each.seqs[0] for each in past[1 - most :]), *seen)
+        severity = Severity.WARNING if most >= warning_runs else Severity.NOTICE
+        yield Said(f"fetched in {most} runs in a row: {listed(always)}", proof, severity)

@@ -1,0 +1,39 @@
+"""F04."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import listed
+from inspector.sample import catalog, content, metadata, plugins, report, talk
+
+FILE = "modules/demo/app.conf"
+PLUGINS = ("plugins", "pluginfacts", "locales", "facts")
+
+
+@rule(
+    "F04",
+    Severity.NOTICE,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="the same file fetched twice in a run",
+    remedy="If several resources copy the same file, let one copy it and the others be links or depend on it.",
+    source="protocol 2.9: one content request for each file that differs; with show_diff (`-t`) agents may fetch twice",
+    good=lambda: [
+        talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),
+        talk(plugins(), catalog(), metadata(FILE), content(FILE), metadata("modules/demo/b"), content("modules/demo/b"),
+             report()),
+    ],
+    bad=lambda: [talk(plugins(), catalog(), metadata(FILE), content(FILE), content(FILE), report())],
+)  # fmt: skip
+def file_fetched_twice(case: Case) -> Iterator[Said]:
+    """The agent fetched the same content more than once in one run: several resources have the same source, or
+    the agent shows differences (`-t`, show_diff), for which it fetches a changed file once more."""
+    twice = {
+        name: seen
+        for name, seen in case.run.files.fetched.items()
+        if seen.times > 1 and name.partition("/")[0] not in PLUGINS
+    }
+    if twice:
+        proof = [seq for seen in list(twice.values())[:20] for seq in (seen.first, seen.last)]
+        yield Said(f"fetched more than once: {listed(list(twice))}", tuple(sorted(proof)))

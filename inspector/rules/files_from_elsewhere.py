@@ -1,0 +1,36 @@
+"""F15."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief
+from inspector.sample import catalog, plugins, report, talk
+
+
+def _file(source: str) -> dict[str, object]:
+    return {"type": "File", "title": "/opt/tool.tgz", "parameters": {"source": source}}
+
+
+@rule(
+    "F15",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("catalog",),
+    visible=Visible.CONSEQUENCE,
+    title="files come from a web server, not from the master",
+    remedy="Pin the content: `checksum => 'sha256'` with `checksum_value => '<digest>'` (4.6 and later). Use https.",
+    source="protocol 5.5: puppet lib/puppet/type/file/source.rb takes http and https since 4.4; seen in the catalog",
+    good=lambda: [talk(plugins(), catalog(resources=[_file("puppet:///modules/demo/tool.tgz")]), report())],
+    bad=lambda: [talk(plugins(), catalog(resources=[_file("https://files.example/tool.tgz")]), report())],
+)
+def files_from_elsewhere(case: Case) -> Iterator[Said]:
+    """File resources name a web server as their source. The agent fetches from there itself, past the master and
+    this proxy: neither Puppet's CA nor the master vouches for the content, unless the catalog pins its digest."""
+    files = case.run.files
+    if files.catalog != case.exchange.seq:
+        return
+    for server, seen in files.elsewhere.items():
+        unpinned = f", {seen.unpinned} of them without checksum_value" if seen.unpinned else ""
+        resources = "1 file comes" if seen.resources == 1 else f"{seen.resources} files come"
+        yield Said(f"{resources} from {brief(server)}{unpinned}")

@@ -1,0 +1,38 @@
+"""S04."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import CA, RUN, brief
+from inspector.sample import catalog, plugins, report, talk
+
+_SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
+
+
+@rule(
+    "S04",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=(*RUN, *CA),
+    visible=Visible.WIRE,
+    title="the master takes or offers no such format",
+    remedy="Look for what changes the headers Accept and Content-Type between agent and master, and for "
+    "`puppet config print preferred_serialization_format` on the agent: json, since 8 nothing else.",
+    source="protocol 1.2: 406 and 415, since 5.5 400 without an Accept header",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [talk(plugins(), catalog(), report(status=415))],
+    also=("P03",),
+)
+def format_refused(case: Case) -> Iterator[str]:
+    """The agent sent a body in a format that the master does not read (415), or asked for one that it does not
+    write (406). Something in between altered the headers, or the agent is set to msgpack or YAML. A refused
+    report is lost, though the agent's exit code says nothing of it."""
+    answer, status = case.step.response, case.status
+    kind = answer.issue_kind if isinstance(answer, d.ErrorDocument) else None
+    if status not in (406, 415) and not (status == 400 and kind == "MISSING_HEADER_FIELD"):
+        return
+    name = _SENT[status]
+    sent = case.exchange.request.header(name)
+    yield f"{case.endpoint} was refused with {status}: the agent sent {name}: {brief(sent) if sent else '(none)'}"

@@ -1,0 +1,71 @@
+"""T09."""
+
+from collections.abc import Iterator
+
+from inspector.ledger import agent_of
+from inspector.model import Handshake, Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief
+from inspector.sample import carried, catalog, made, refused, report, talk, wait
+
+_AGENT = {
+    "unknown_ca": "it trusts another CA, or holds no CRL of one in the chain",
+    "certificate_expired": "by its clock the certificate, its CA or its CRL has expired",
+    "certificate_revoked": "its CRL names the certificate it is shown",
+    "bad_certificate": "it calls the master by a name that the certificate lacks, or finds it not yet valid",
+    "decrypt_error": "a signature does not fit, of the certificate or of its CRL",
+    "protocol_version": "it has no TLS version in common with the proxy",
+    "handshake_failure": "it has no cipher in common with the proxy",
+}
+_OTHERS = {
+    "unknown_ca": "its certificate is of another CA",
+    "certificate_expired": "its certificate has expired",
+    "certificate_revoked": "its certificate is revoked",
+    "certificate_unknown": "its certificate is revoked, or the CRL of who refuses it has expired",
+    "protocol_version": "there is no TLS version in common",
+    "handshake_failure": "there is no cipher in common",
+    "certificate_required": "it shows no certificate",
+}
+
+
+@rule(
+    "T09",
+    Severity.ERROR,
+    On.HANDSHAKE,
+    visible=Visible.HANDSHAKE,
+    title="handshakes keep failing",
+    remedy="Look at the alert. On the node: {verify} says what it holds. unknown_ca: B13, T06, T08; "
+    "certificate_expired: B10, B33; certificate_revoked: T05; bad_certificate: T07. If the master refuses: its log, "
+    "and its CRL's dates.",
+    source="RFC 8446, 6.2; protocol 2.3: agents try again with each request and each run",
+    good=lambda: [
+        talk(refused("handshake_failure"), refused("handshake_failure")),
+        talk(refused("protocol_version"), refused("protocol_version"), catalog(), report(), wait(1800),
+             refused("protocol_version")),
+    ],
+    bad=lambda: [
+        talk(*(refused("handshake_failure") for _ in range(3))),
+        talk(*(part for _ in range(3) for part in (refused("protocol_version"), wait(1800)))),
+        talk(*(refused("certificate_unknown", by="master", leg={"side": "master", "own_chain": carried(made())})
+               for _ in range(3))),
+    ],
+)  # fmt: skip
+def handshakes_keep_failing(case: Case, *, times: float = 3) -> Iterator[Said]:
+    """One agent's handshakes fail one after the other, in one run or over several, and none succeeds in between: it
+    is no accident of the network. Failures without an alert are often a load balancer's health check or a port
+    scanner, which only look whether somebody is there."""
+    handshake = case.step.record
+    if not isinstance(handshake, Handshake):
+        return
+    agent = agent_of(handshake, case.step.certname)
+    series = case.ledger.refused(agent, handshake)
+    if series.times < times:
+        return
+    who, by = brief(agent) or "an agent", handshake.alert_by or handshake.leg.side
+    if handshake.alert is None:
+        yield Said(f"handshakes with {who} end again and again without an alert", series.seqs,
+                   Severity.ERROR if handshake.leg.side == "master" else Severity.NOTICE)  # fmt: skip
+        return
+    why = (_AGENT if by == "agent" else _OTHERS).get(handshake.alert)
+    yield Said(f"the {by} ends one handshake after the other{f' with {who}' if by != 'agent' else f' ({who})'}: "
+               f"{handshake.alert}{f', {why}' if why else ''}", series.seqs)  # fmt: skip

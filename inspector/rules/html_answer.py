@@ -1,0 +1,47 @@
+"""S15."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import CA, RUN, brief, media_type
+from inspector.sample import asked, catalog, plugins, report, talk
+
+PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
+
+
+@rule(
+    "S15",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(*RUN, *CA),
+    visible=Visible.WIRE,
+    title="a web page where a master should answer",
+    remedy="Find out who answered: a load balancer without a healthy master behind it, a web proxy "
+    "(`puppet config print http_proxy_host`), a login page. Ask the master itself: "
+    "`curl -k https://<master>:8140/status/v1/simple`.",
+    source="protocol 1.2.1: masters answer in JSON, PSON, PEM or plain text, never with a page",
+    good=lambda: [
+        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report()),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(),
+            asked("catalog/node1.example", PAGE, method="POST", status=502, media="text/html"),
+            report(told="failed"),
+        ),
+    ],
+    also=("R20", "P01"),
+)
+def html_answer(case: Case) -> Iterator[str]:
+    """The answer is an HTML page, so no master wrote it but something in between: a load balancer that has no
+    healthy master, a web proxy, or the bare web server for a path that it does not know."""
+    match, answer = case.step.match, case.step.response
+    page = answer.message if isinstance(answer, d.ErrorDocument) and answer.html else None
+    if page is None and media_type(case) not in ("text/html", "application/xhtml+xml"):
+        return
+    if match is None or (match.dialect == "legacy" and case.status == 404):  # S18
+        return
+    title = page.removeprefix(d.HTML).removeprefix(": ") if page else ""
+    yield f"{case.endpoint} was answered {case.status} with a web page{f': {brief(title)}' if title else ''}"

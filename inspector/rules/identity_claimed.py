@@ -1,0 +1,28 @@
+"""T16."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import listed
+from inspector.sample import altered, catalog, report, talk
+
+
+@rule(
+    "T16",
+    Severity.ERROR,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="client claims an identity in headers",
+    remedy="Find out who sends them: on a node it is an attack or a script. If a TLS terminator stands before this "
+    "proxy, let the agents reach the proxy directly. Where `allow-header-cert-info: true` is set, such headers must "
+    "be removed at the edge.",
+    source="protocol 7: with allow-header-cert-info a master believes X-Client-Verify, X-Client-DN and X-Client-Cert",
+    good=lambda: [talk(catalog(), report())],
+    bad=lambda: [talk(altered(catalog(), stripped=("X-Client-Verify", "X-Client-DN")), report())],
+)
+def identity_claimed(case: Case) -> Iterator[str]:
+    """The request carries headers by which a TLS terminator tells the master who the client is. No agent sends them:
+    somebody tries to be another node, or a terminator stands before this proxy. The proxy did not pass them on."""
+    if case.exchange.stripped:
+        yield f"the client sent {listed(list(case.exchange.stripped))}; the proxy took it away"

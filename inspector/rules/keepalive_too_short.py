@@ -1,0 +1,39 @@
+"""T14."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import RUN
+from inspector.sample import catalog, metadata, plugins, report, talk, unanswered, wait
+
+_CLOSED = ("server closed", "master closed", "server disconnected", "end of file", "connection reset")
+
+
+@rule(
+    "T14",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=RUN,
+    visible=Visible.CONSEQUENCE,
+    title="keep-alive shorter than the agent's",
+    remedy="Raise the idle timeout of the master's web server or load balancer above the agent's 4 s (`puppet config "
+    "print http_keepalive_timeout --section agent`): 10 s or more.",
+    source="protocol 2.8, 7: agents reuse a connection for 4 s; 6 and later do not repeat a request that fails on it",
+    good=lambda: [talk(plugins(), catalog(), wait(3), metadata("modules/demo/a"), report())],
+    bad=lambda: [talk(plugins(), catalog(), wait(3), unanswered(metadata("modules/demo/a")), report())],
+    also=("S23",),
+)
+def keepalive_too_short(case: Case, *, keepalive_s: float = 4, at_once_s: float = 1) -> Iterator[str]:
+    """A request on a connection that had been silent for a moment was never answered: the connection was closed at
+    that very time. The master's side closes idle connections sooner than the agent stops using them. One alone may
+    be an accident."""
+    exchange = case.exchange
+    if exchange.response is not None or not exchange.error:
+        return
+    use, error = case.run.legs.get(exchange.agent.id), exchange.error.lower()
+    if use is None or use.used < 2 or not 0.5 <= use.idle <= keepalive_s or not any(each in error for each in _CLOSED):
+        return
+    asked = exchange.request.ended or exchange.time
+    if (exchange.failed or asked) - asked <= at_once_s:
+        yield "a connection that was silent for less than 4 s was closed when the agent used it again"

@@ -1,0 +1,45 @@
+"""B21."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import ca, crl, csr, not_issued, talk, together
+
+
+@rule(
+    "B21",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate_request",),
+    visible=Visible.WIRE,
+    title="one key under two certnames",
+    remedy="On every host but one drop key and certificate, so that it makes a key of its own: {reset}. Clean the "
+    "certificates that were signed for the copied key ({clean}), and take the ssldir out of the image.",
+    source="protocol 2.2, 2.3: an agent makes its key by itself when it finds none, so two agents never have the same",
+    good=lambda: [
+        together(
+            talk(ca(), crl(), csr(), not_issued()),
+            talk(ca(), crl(), csr(), not_issued(), certname="node2.example", address="192.0.2.8", after=60),
+        ),
+    ],
+    bad=lambda: [
+        together(
+            talk(ca(), crl(), csr(key="image"), not_issued()),
+            talk(ca(), crl(), csr(key="image"), not_issued(), certname="node2.example", address="192.0.2.8", after=60),
+        ),
+    ],
+    also=("B01",),
+)
+def key_under_two_names(case: Case) -> Iterator[Said]:
+    """Requests for two certnames carry the same public key: the hosts were cloned from an image that holds a
+    private key. Whoever has one of them can pose as all of them. A host that was given a new certname by hand
+    together with its old key looks the same."""
+    asked = case.step.request
+    if not isinstance(asked, d.CertificateRequest) or asked.signature_valid is False:
+        return
+    first, seq = case.ledger.keys.get(asked.key, (case.name, 0))
+    if first.lower() != case.name.lower():
+        yield Said(f"{case.name} asks with the public key that {first} has (SHA-256 {asked.key[:16]}...)",
+                   (seq, case.exchange.seq))  # fmt: skip

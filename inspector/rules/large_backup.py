@@ -1,0 +1,31 @@
+"""F12."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import brief
+from inspector.sample import bucket, catalog, plugins, report, talk
+
+
+@rule(
+    "F12",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("file_bucket_file",),
+    visible=Visible.WIRE,
+    title="a large file goes into the master's filebucket",
+    remedy="Set `backup => false` for that file, or let the bucket be the node's own: without a filebucket resource "
+    "that names a `server`, agents keep backups below `puppet config print clientbucketdir`.",
+    source="protocol 2.9: with a remote filebucket the old content is sent to the master before a file is replaced",
+    good=lambda: [talk(plugins(), catalog(), bucket(b"x" * 1000), report())],
+    bad=lambda: [talk(plugins(), catalog(), bucket(bytes(10_000_001)), report())],
+)
+def large_backup(case: Case, *, megabytes: float = 10) -> Iterator[str]:
+    """Before the agent replaced the file it sent the old content to the master, which keeps it for ever. Large
+    files, or files that change in every run, fill the master's disk."""
+    body, asked = case.exchange.request.body, case.step.request
+    if len(body) > megabytes * 1e6:
+        path = asked.path if isinstance(asked, d.BucketFile) else None
+        yield f"{brief(path or 'a file')} went into the master's filebucket, {len(body) / 1e6:.0f} MB"

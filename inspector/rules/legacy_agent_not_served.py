@@ -1,0 +1,46 @@
+"""S18."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import CA, RUN
+from inspector.sample import asked, catalog, plugins, report, talk
+
+TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this version."
+
+
+@rule(
+    "S18",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(*RUN, *CA),
+    visible=Visible.WIRE,
+    title="an agent of 2.7 or 3 at a master that knows it no more",
+    remedy="Upgrade the agent to 4 or later. Until then a Puppet Server with its legacy routes serves it (2.1 to 7: "
+    "the service `legacy-routes-service` in bootstrap.cfg and web-routes.conf).",
+    source="protocol 1.1.5: Ruby masters since 4 and Puppet Server without legacy routes answer 404",
+    good=lambda: [
+        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report(),
+             version="3.8.7", master_version="3.8.7"),
+    ],
+    bad=lambda: [
+        talk(asked("/production/certificate/ca?fail_on_404=true", b"", status=404, run=False), version="3.8.7"),
+        talk(plugins(status=404, text=TOLD), version="3.8.7"),
+    ],
+    also=("B06",),
+)  # fmt: skip
+def legacy_agent_not_served(case: Case) -> Iterator[str]:
+    """The URL begins with an environment, as agents up to 3 ask, and the master has no such URLs: it says so, or
+    its web server answers 404 with nothing or a web page. Nothing that this agent asks for will succeed."""
+    if case.status != 404:
+        return
+    match, answer = case.step.match, case.step.response
+    if match is None or match.dialect != "legacy" or case.run.tool:
+        return
+    if case.exchange.request.method == "HEAD":
+        return
+    told = isinstance(answer, d.ErrorDocument) and (answer.html or "aren't compatible" in answer.message)
+    if told or isinstance(answer, d.Nothing):
+        yield "the master does not know the URLs of agents up to 3"

@@ -1,0 +1,42 @@
+"""R15."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import SINCE_8, Case, On, rule
+from inspector.rules.told import some
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "R15",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("catalog",),
+    generations=SINCE_8,
+    visible=Visible.WIRE,
+    title="legacy facts are still sent",
+    remedy="When no manifest and no Hiera file uses them any more (puppet-lint's legacy_facts check finds them): "
+    "`puppet config set include_legacy_facts false --section agent` on the node.",
+    source="protocol 3.1: 8.x leaves legacy facts out by default (include_legacy_facts=false)",
+    good=lambda: [
+        talk(plugins(), catalog(facts={"uuid": "of our own"}), report(), version="8.10.0", master_version="8.10.0"),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(),
+            catalog(facts={"osfamily": "Debian", "operatingsystem": "Debian", "ipaddress_eth0": "192.0.2.7"}),
+            report(), version="8.10.0", master_version="8.10.0",
+        ),
+    ],
+)  # fmt: skip
+def legacy_facts(case: Case, *, least: float = 3) -> Iterator[str]:
+    """This agent was told to send the flat facts of old (osfamily, ipaddress_eth0) beside the structured ones. They
+    make requests and PuppetDB larger; manifests that use them keep working, which may be why it is set."""
+    asked = case.step.request
+    if not isinstance(asked, d.CatalogRequest) or not isinstance(asked.facts, d.Facts) or case.run.tool:
+        return
+    legacy = asked.facts.legacy
+    if len(legacy) >= least:
+        yield f"{len(legacy)} legacy facts, among them {some(sorted(legacy))}"

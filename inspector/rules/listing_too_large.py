@@ -1,0 +1,38 @@
+"""F10."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import brief
+from inspector.sample import catalog, listing, plugins, report, talk
+
+
+def _many(count: int) -> dict[str, bytes]:
+    return {f"{number}.txt": b"x" for number in range(count)}
+
+
+@rule(
+    "F10",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("file_metadatas",),
+    visible=Visible.WIRE,
+    title="a directory with very many files is copied",
+    remedy="Ship it as a package or an archive instead of `recurse => true`; or cut it down with `ignore` and "
+    "`recurselimit`. `max_files` makes newer agents warn.",
+    source="protocol 5.5: puppet lib/puppet/type/file.rb warns from 1000 files on (max_files)",
+    good=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(900)), report())],
+    bad=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(1001)), report())],
+)
+def listing_too_large(case: Case, *, files: float = 1000, megabytes: float = 1) -> Iterator[str]:
+    """The agent makes a resource of each file in the directory and keeps the state of each, run after run: that
+    takes time and memory on both sides, and makes reports large."""
+    answer, match, response = case.step.response, case.step.match, case.exchange.response
+    if not isinstance(answer, d.FileMetadatas) or match is None or response is None:
+        return
+    if len(answer.files) > files:
+        yield f"{brief(match.key or '')} has {len(answer.files)} files and directories"
+    elif len(response.body) > megabytes * 1e6:
+        yield f"the listing of {brief(match.key or '')} has {len(response.body) / 1e6:.1f} MB"

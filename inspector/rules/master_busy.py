@@ -1,0 +1,42 @@
+"""S05."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import RUN, retry_after, utc
+from inspector.sample import altered, catalog, plugins, report, talk, wait
+
+
+@rule(
+    "S05",
+    Severity.WARNING,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="the master puts the agent off",
+    remedy="The master has too few JRubies for its agents: raise `max-active-instances` (and the heap) in "
+    "jruby-puppet.conf, spread the runs with `puppet config set splay true --section agent`, or add a compiler. "
+    "`max-queued-requests` sets from which queue on agents are sent away.",
+    source="protocol 2.8: 503 with Retry-After when max-queued-requests is reached; agents since 5.3 wait and repeat",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "60"}), wait(61), catalog(), report())
+    ],
+)
+def master_busy(case: Case) -> Iterator[Said]:
+    """The master's queue is full: it answers 503 and says after how many seconds to come back. Agents since 5.3
+    wait, but no longer than their runinterval, and repeat the request on a new connection; older ones give up."""
+    late = [
+        (each, seconds)
+        for each in case.run.delayed
+        if each.endpoint in RUN and (seconds := retry_after(each.retry_after, each.time)) is not None
+    ]
+    if not late:
+        return
+    last, seconds = late[-1]
+    times = "once" if len(late) == 1 else f"{len(late)} times"
+    yield Said(
+        f"the agent was put off {times} with 503, last at {utc(last.time)}: {last.endpoint} is to be asked for again "
+        f"after {seconds:.0f} s, at {utc(last.time + seconds)}",
+        tuple(each.seq for each, _ in late),
+    )

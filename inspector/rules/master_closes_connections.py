@@ -1,0 +1,50 @@
+"""T12."""
+
+from collections.abc import Iterator
+
+from inspector.model import Record, Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.connection_not_reused import RUN as PHASES
+from inspector.rules.words import RUN
+from inspector.sample import altered, catalog, metadata, plugins, report, talk
+
+
+def _closing(count: int) -> list[Record]:
+    parts = [plugins(), catalog(), metadata("modules/demo/a"), report()]
+    return talk(*(
+        altered(part, leg={"id": f"leg-{number}" if number < count else "leg"},
+                answers={"Connection": "close"} if number < count else None)
+        for number, part in enumerate(parts)
+    ))  # fmt: skip
+
+
+@rule(
+    "T12",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=RUN,
+    visible=Visible.WIRE,
+    title="the master closes every connection",
+    remedy="Turn keep-alive on in the web server or load balancer in front of the master (Apache: `KeepAlive On`; "
+    "nginx: `keepalive_timeout`; HAProxy: no `httpclose`).",
+    source="protocol 2.8: agents of 3.7 and later keep a connection as long as the master lets them",
+    good=lambda: [_closing(2)],
+    bad=lambda: [_closing(4)],
+    also=("T11",),
+)
+def master_closes_connections(case: Case, *, times: float = 3) -> Iterator[str]:
+    """The master, or what stands before it, closes the connection after each answer, though the agent did not ask
+    for that: every request of the run costs a TLS handshake. A 503 that closes is normal."""
+    exchange, response, run = case.exchange, case.exchange.response, case.run
+    if response is None or (response.http_version != "HTTP/1.0" and response.header("connection") is None):
+        return
+    told = (response.header("connection") or "").lower()
+    closes = told == "close" or (response.http_version == "HTTP/1.0" and told != "keep-alive")
+    if not closes or response.status in (429, 503) or response.status >= 500 or run.tool or run.major < (3, 7):
+        return
+    if (exchange.request.header("connection") or "").lower() == "close":
+        return  # the agent wants it so: T13
+    single = sum(1 for use in run.legs.values() if use.used == 1 and use.phase in PHASES)
+    use = run.legs.get(exchange.agent.id)
+    if use and use.used == 1 and single >= times:
+        yield "the master closes the connection after its first answer, again and again"

@@ -1,0 +1,33 @@
+"""S16."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief, major
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "S16",
+    Severity.WARNING,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="the agent is newer than its master",
+    remedy="Upgrade the master to the agent's major version or later; until then keep agents on the master's.",
+    source="protocol 5.6: masters are to be upgraded before agents; X-Puppet-Version of both",
+    good=lambda: [
+        talk(plugins(), catalog(), report(), version="7.23.0", master_version="8.10.0"),
+        talk(plugins(), catalog(), report(), version="8.28.1", master_version="8.10.0"),
+    ],
+    bad=lambda: [talk(plugins(), catalog(), report(), version="8.10.0", master_version="7.23.0")],
+)
+def master_older_than_agent(case: Case) -> Iterator[Said]:
+    """Puppet supports agents that are older than their master, not newer ones. It mostly works, but a newer agent
+    may ask for what the master does not know: renewal of certificates, other digests, other formats."""
+    run = case.run
+    agent, version = major(run.agent_version), run.master_version
+    if version is None or not 0 < major(version) < agent:
+        return
+    yield Said(f"the agent is {brief(run.agent_version or '')}, the master {brief(version)}",
+               (run.master_versions[version],))  # fmt: skip

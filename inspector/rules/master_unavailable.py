@@ -1,0 +1,38 @@
+"""S06."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import CA, RUN, brief, retry_after
+from inspector.sample import altered, catalog, plugins, report, talk
+
+
+@rule(
+    "S06",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=(*RUN, *CA),
+    visible=Visible.WIRE,
+    title="503 without Retry-After",
+    remedy="See whether the master is up: `systemctl status puppetserver`, and whether a load balancer answers in its "
+    "place. If it is only busy, set `max-retry-delay` in puppetserver.conf above 0, so that agents come back.",
+    source="protocol 2.8: without Retry-After a 503 is an error to agents since 6; up to 5.2 it always is",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(plugins(), catalog(status=503, text="The master is starting"), report(told="failed")),
+        talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "soon"}), report(told="failed")),
+    ],
+    also=("R20", "P01"),
+)
+def master_unavailable(case: Case) -> Iterator[str]:
+    """The master does not serve now and does not say when it will, so the agent does not wait: the request has
+    failed, and for a catalog the run. A master that starts, a full queue with max-retry-delay 0, or a load
+    balancer without a healthy master behind it answer so."""
+    response = case.exchange.response
+    if response is None or response.status != 503:
+        return
+    told = response.header("retry-after")
+    if retry_after(told, case.exchange.time) is None:
+        why = "without Retry-After" if told is None else f"with an unreadable Retry-After ({brief(told)})"
+        yield f"{case.endpoint} was answered 503 {why}: the agent does not try again"

@@ -1,0 +1,53 @@
+"""F06."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import PARSED
+from inspector.sample import asked, bucket, catalog, plugins, report, talk
+
+ASKED = tuple(each for each in PARSED if each not in ("node", "catalog"))
+BY_RESOURCE = ("file_metadata", "file_metadatas")
+
+
+@rule(
+    "F06",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=(*ASKED, "file_bucket_file"),
+    visible=Visible.WIRE,
+    title="files are compared by MD5",
+    remedy="On master and agents alike: `puppet config set digest_algorithm sha256 --section main`. Since 7 that is "
+    "the default; a filebucket keeps what it has under the old digests.",
+    source="protocol 2.6, 3.6: md5 is the default digest_algorithm up to 6, sha256 since 7",
+    good=lambda: [
+        talk(plugins(), catalog(), bucket(), report()),
+        talk(
+            asked("file_metadatas/plugins", [], query="&recurse=true&checksum_type=md5"),
+            catalog(),
+            report(),
+            version="6.29.0",
+        ),
+    ],
+    bad=lambda: [
+        talk(plugins(), catalog(), bucket(algorithm="md5"), report()),
+        talk(asked("file_metadatas/plugins", [], query="&recurse=true&checksum_type=md5"), catalog(), report()),
+    ],
+)
+def md5_in_use(case: Case) -> Iterator[Said]:
+    """The agent compares or keeps files by their MD5, as agents up to 6 do by default. For finding changes that is
+    enough, against somebody who forges files it is not; and hosts in FIPS mode, and filebuckets of newer
+    masters, refuse it."""
+    match = case.step.match
+    if match is None:
+        return
+    backup = case.endpoint == "file_bucket_file"
+    if not (match.key or "").startswith("md5/") if backup else ("checksum_type", "md5") not in match.parameters:
+        return
+    if case.run.major < (7, 0):
+        yield Said("files are compared by MD5, as agents up to 6 do by default", severity=Severity.NOTICE)
+    elif case.endpoint in BY_RESOURCE:
+        yield Said("a file resource asks for MD5 (checksum => md5)", severity=Severity.NOTICE)
+    else:
+        yield Said("the agent is set to MD5 (digest_algorithm), since 7 the default is SHA-256")

@@ -1,0 +1,42 @@
+"""F07."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.words import brief
+from inspector.sample import bucket, catalog, plugins, report, talk
+
+NONE = "Server Error: Unable to find a common checksum type between agent 'sha512' and master 'sha256'."
+
+
+@rule(
+    "F07",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("catalog", "file_bucket_file"),
+    visible=Visible.WIRE,
+    title="agent and master have no digest in common",
+    remedy="Set the same on both: `puppet config print digest_algorithm supported_checksum_types` shows what is set; "
+    "`puppet config set digest_algorithm sha256 --section main` fits all versions since 4.",
+    source="protocol 2.7, 5.5: puppet lib/puppet/indirector/catalog/compiler.rb looks for a common_checksum_type; "
+    "puppetserver 7.9.5 answers 500 to a filebucket request by MD5",
+    good=lambda: [
+        talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
+    ],
+    bad=lambda: [
+        talk(plugins(), catalog(status=500, text=NONE), report(told="failed")),
+        talk(plugins(), catalog(), bucket(method="HEAD", status=500, algorithm="md5"), report(told="failed")),
+    ],
+    also=("S01", "R20", "P01", "F06"),
+)
+def no_common_digest(case: Case) -> Iterator[str]:
+    """The master compiles a static catalog with a digest that the agent knows, and takes backups by digests that
+    it knows itself. Here there is none: the catalog fails, or files can't be backed up and stay as they are."""
+    answer, match = case.step.response, case.step.match
+    if isinstance(answer, d.ErrorDocument) and "common checksum type" in answer.message:
+        sent = case.step.request.checksum_type if isinstance(case.step.request, d.CatalogRequest) else None
+        yield f"{brief(answer.message)} (the agent sent checksum_type={brief(sent or '')})"
+    elif case.status == 500 and match and (match.key or "").startswith("md5/"):
+        yield "the master's filebucket answers 500 to MD5: files can't be backed up, so they stay as they are"

@@ -1,0 +1,49 @@
+"""R02."""
+
+from collections.abc import Iterator
+
+from inspector.model import Phase, Severity, Visible
+from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.sample import Part, asked, catalog, plugins, report, talk
+
+
+@rule(
+    "R02",
+    Severity.WARNING,
+    On.RUN_END,
+    generations=("3", *SINCE_4),
+    visible=Visible.WIRE,
+    title="node request after the catalog",
+    remedy="Look at what runs on the node: an agent asks for its node first or not at all. Its version and its "
+    "User-Agent are in the first record.",
+    source="protocol 2.5, 2.9: the node request comes before pluginsync and catalog, with the same transaction_uuid",
+    good=lambda: [
+        talk(_node("a-1"), plugins(), catalog(), report()),
+        talk(plugins(), catalog(), report(), _node("a-2"), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),
+    ],
+    bad=lambda: [talk(plugins(), catalog(), _node("a-1"), report())],
+    also=("R04",),
+)
+def node_after_catalog(case: Case) -> Iterator[Said]:
+    """The transaction_uuid says that one run asked for its catalog first and for its node afterwards. An agent asks
+    for the node to learn its environment, which is settled by then. Another client plays the agent, or a request
+    was repeated by something in between."""
+    run = case.run
+    if run.transaction_uuid is None:
+        return
+    # What follows the catalog stands as a run of its own.
+    here = ((run.seqs[0], run.seqs[-1]), frozenset(run.spans))
+    for past in case.ledger.fleet.before(run):
+        if past.transaction_uuid != run.transaction_uuid:
+            continue
+        (first, earlier), (second, later) = sorted([here, (past.seqs, past.phases)], key=lambda each: each[0])
+        if Phase.CATALOG in earlier and Phase.NODE in later:
+            yield Said(f"transaction {run.transaction_uuid[:40]} asked for its node after its catalog",
+                       (first[1], second[0]))  # fmt: skip
+
+
+def _node(uuid: str) -> Part:
+    return asked(
+        "node/node1.example", {"name": "node1.example", "environment": "production"},
+        query=f"&transaction_uuid={uuid}",
+    )  # fmt: skip

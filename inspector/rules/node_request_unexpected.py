@@ -1,0 +1,42 @@
+"""R10."""
+
+from collections.abc import Iterator
+
+from inspector.model import Phase, Severity, Visible
+from inspector.rules import SINCE_6_4, Case, On, Said, rule
+from inspector.sample import catalog, node, plugins, report, talk, wait
+
+
+@rule(
+    "R10",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("node",),
+    generations=SINCE_6_4,
+    visible=Visible.WIRE,
+    title="node request though a run went before",
+    remedy="On the node: `puppet config print publicdir use_last_environment --section agent`; the directory must "
+    "outlive the run (a container needs a volume for it) and be writable.",
+    source="protocol 2.5: 6.26, 7.13 and later ask for the node only while there is no last_run_summary.yaml",
+    good=lambda: [
+        talk(node(), plugins(), catalog(), report(), wait(1800), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),
+    ],
+    bad=lambda: [
+        talk(
+            node(), plugins(), catalog(), report(), wait(1800), node(), plugins(), catalog(uuid="a-2"),
+            report(uuid="a-2"),
+        ),
+    ],
+)  # fmt: skip
+def node_request_unexpected(case: Case) -> Iterator[Said]:
+    """After a run the agent remembers its environment in last_run_summary.yaml and does not ask for its node any
+    more. This one asks in each run: the file is lost between runs (a container, a read-only disk, another user),
+    or use_last_environment is false."""
+    run = case.run
+    past = case.ledger.fleet.before(run)
+    if run.tool or run.csrs or not past or not ((6, 26) <= run.major < (7, 0) or run.major >= (7, 13)):
+        return
+    last = past[-1]
+    if last.key == run.key and {Phase.NODE, Phase.CATALOG, Phase.REPORT} <= last.phases:
+        yield Said("the agent asks for its node in each run: it remembers none of its runs",
+                   (last.seqs[0], case.exchange.seq))  # fmt: skip

@@ -1,0 +1,50 @@
+"""F16."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.sample import asked, catalog, metadata, plugins, report, talk
+
+USE = ("source_permissions", "use")
+
+
+@rule(
+    "F16",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("file_metadata", "file_metadatas", "plugin_list"),
+    visible=Visible.WIRE,
+    title="owner and mode are taken from the master's file",
+    remedy="Set `owner`, `group` and `mode` of the file resources, and leave `source_permissions` out "
+    "(up to 3: `source_permissions => ignore`, as a default of all files in site.pp).",
+    source="protocol 2.6, 1.1.5: 'use' is the default up to 3 and deprecated since 4; pluginfacts are meant to",
+    good=lambda: [
+        talk(
+            asked("file_metadatas/pluginfacts", [], query="&recurse=true&source_permissions=use"),
+            plugins(),
+            catalog(),
+            metadata("modules/demo/a"),
+            report(),
+        ),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(),
+            catalog(),
+            asked(
+                "file_metadata/modules/demo/a",
+                {"type": "file", "checksum": {"type": "mtime", "value": "{mtime}2026"}},
+                query="&source_permissions=use",
+            ),
+            report(),
+        ),
+    ],
+)
+def permissions_from_source(case: Case) -> Iterator[str]:
+    """Files get the owner, group and mode that they happen to have on the master, where such users may not even
+    exist on the node. Agents up to 3 do so by default, later ones when a resource says source_permissions."""
+    match = case.step.match
+    if match and USE in match.parameters and (match.key or "").partition("/")[0] != "pluginfacts":
+        old = match.dialect == "legacy"
+        yield f"permissions come from the master's files{', as agents up to 3 have it by default' if old else ''}"

@@ -1,0 +1,40 @@
+"""B42."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_repeated import WAITS
+from inspector.rules.told import utc
+from inspector.sample import ca, crl, csr, not_issued, talk, wait
+
+
+@rule(
+    "B42",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("certificate",),
+    visible=Visible.WIRE,
+    title="nobody signs the agent's request",
+    remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}; or clean it "
+    "({clean}) and stop the agent. So that agents give up by themselves (6 and later): `puppet config set "
+    "maxwaitforcert 1h --section agent`.",
+    source="protocol 2.3: maxwaitforcert is unlimited by default",
+    good=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=WAITS), not_issued()] * 2),
+    ],
+    bad=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=WAITS), not_issued()] * 3),
+    ],
+    also=("B01", "B17", "B39", "B41"),
+)
+def polling_for_ever(case: Case, *, hours: float = 24) -> Iterator[Said]:
+    """The agent has been asking for its certificate for a day, and will go on: its request was forgotten, or the
+    node is not meant to be managed."""
+    run = case.run
+    if case.status != 404 or run.tool:
+        return
+    first = min((each[0] for each in (run.csrs, run.certificates) if each), key=lambda each: each.time)
+    if case.exchange.time - first.time > hours * 3600:
+        yield Said(f"{case.name} has waited for its certificate since {utc(first.time)}, more than {hours:g} hours",
+                   (first.seq, case.exchange.seq))  # fmt: skip

@@ -1,0 +1,36 @@
+"""B41."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_repeated import WAITS
+from inspector.rules.told import lasting
+from inspector.rules.waiting_for_certificate import polling
+from inspector.sample import ca, crl, csr, not_issued, talk, wait
+
+
+@rule(
+    "B41",
+    Severity.NOTICE,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="agent asks for its certificate at another interval than Puppet's default",
+    remedy="If nobody meant that: `puppet config set waitforcert 2m --section agent` on the node.",
+    source="protocol 2.2, 2.3: waitforcert is 2 minutes by default",
+    good=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), *[wait(119), csr(status=400, text=WAITS), not_issued()] * 3),
+    ],
+    bad=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), *[wait(9), csr(status=400, text=WAITS), not_issued()] * 3),
+        talk(ca(), csr(), not_issued(), *[wait(600), not_issued()] * 3, version="5.5.22"),
+    ],
+    also=("B01", "B03", "B17", "B39"),
+)
+def polling_interval(case: Case, *, expected_s: float = 120, tolerance: float = 0.1) -> Iterator[Said]:
+    """An agent that waits to be signed asks again after waitforcert. Much shorter, it keeps the CA busy; much
+    longer, a node that was signed stands idle. A site may want either: then set the threshold to what it chose."""
+    waits = polling(case.run)
+    if waits and abs(waits.interval - expected_s) > tolerance * expected_s:
+        yield Said(f"the agent asks for its certificate every {lasting(waits.interval)}, not every "
+                   f"{lasting(expected_s)}", waits.seqs)  # fmt: skip

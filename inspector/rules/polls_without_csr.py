@@ -1,0 +1,54 @@
+"""B40."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import OLD, Case, On, Said, rule
+from inspector.rules.waiting_for_certificate import BURST
+from inspector.sample import asked, ca, csr, not_issued, talk, wait
+
+_LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&"
+
+
+@rule(
+    "B40",
+    Severity.ERROR,
+    On.RUN_END,
+    generations=OLD,
+    visible=Visible.CONSEQUENCE,
+    title="agent waits for a certificate without a signing request",
+    remedy="Look whether the CA has a request of this node: {list}. If it has, sign it: {sign}. If not, the node holds "
+    "on to a request that the CA lost: on the node {reset}.",
+    source="protocol 2.2: up to 6.3 a request that is kept on the node (certificate_requests/NAME.pem) keeps the agent "
+    "from looking for it on the CA and from sending it",
+    good=lambda: [
+        talk(ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
+             version="5.5.22"),
+        talk(not_issued(), asked(_LOOK, status=200, body=b"", run=False, media="text/plain"), not_issued(),
+             not_issued(), wait(120), not_issued(), version="5.5.22"),
+    ],
+    bad=lambda: [
+        talk(ca(), not_issued(), not_issued(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
+             version="5.5.22"),
+    ],
+    also=("B01", "B03", "B39"),
+)  # fmt: skip
+def polls_without_csr(case: Case) -> Iterator[Said]:
+    """The agent asks for its certificate, gets 404, and never sends a signing request: it keeps one from before. If
+    the CA still has that request, it only has to be signed. If it was cleaned there, agent and CA wait for each
+    other for ever."""
+    run = case.run
+    missed = [each for each in run.certificates if each.status == 404]
+    if run.tool or run.csrs or run.authenticated or len(missed) < 2 or len(missed) < len(run.certificates):
+        return
+    if case.ledger.known(run.certname).csrs:
+        return  # it was sent, and may wait on the CA
+    if any(each.endpoint == "certificate_request_lookup" and each.status == 200 for each in run.anonymous):
+        return  # the CA has it
+    began = run.cas or missed[1].time - missed[0].time <= 2 * BURST
+    yield Said(
+        f"asked for its certificate {run.certificates.total} times without ever sending a signing request",
+        (missed[0].seq, missed[-1].seq),
+        # Whoever was waiting already when the capture began may have sent it before.
+        None if began else Severity.NOTICE,
+    )

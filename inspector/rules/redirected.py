@@ -1,0 +1,54 @@
+"""S12."""
+
+import re
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import CA, RUN
+from inspector.sample import altered, catalog, crl, plugins, report, talk
+
+FOLLOWED = (301, 302, 307)
+_TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE)
+
+
+@rule(
+    "S12",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=(*RUN, *CA),
+    visible=Visible.WIRE,
+    title="the agent is sent to another place",
+    remedy="Give agents the master's own address: `puppet config set server <master> --section agent`. Where a "
+    "redirection must be, let it be 307 with an absolute Location.",
+    source="protocol 2.8: 301, 302 and 307 are followed, ten at most; a relative Location breaks, 3.x drops the query",
+    good=lambda: [
+        talk(plugins(), catalog(), report()),
+        talk(crl(status=304, refresh=True), plugins(), catalog(), report()),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(),
+            altered(catalog(status=302), answers={"Location": "https://other.example:8140/puppet/v3/catalog/x"}),
+            catalog(),
+            report(),
+        ),
+        talk(plugins(), altered(catalog(status=302), answers={"Location": "/puppet/v3/other"}), report(told="failed")),
+    ],
+    also=("R20", "P01"),
+)
+def redirected(case: Case) -> Iterator[Said]:
+    """No master redirects agents; a load balancer or web server in front of it does. Agents follow 301, 302 and
+    307 to an absolute address only, and those up to 3 lose the query on the way."""
+    response = case.exchange.response
+    if response is None or not 300 <= response.status < 400 or response.status == 304:
+        return
+    found = _TARGET.match(response.header("location") or "")
+    if found is None:
+        yield Said(f"{case.endpoint} was redirected with {response.status}, but not to an absolute address",
+                   severity=Severity.ERROR)  # fmt: skip
+    elif response.status not in FOLLOWED:
+        yield Said(f"{case.endpoint} was redirected with {response.status}, which agents don't follow",
+                   severity=Severity.ERROR)  # fmt: skip
+    else:
+        yield Said(f"{case.endpoint} was redirected with {response.status} to {found[1].lower()}://{found[2]}")

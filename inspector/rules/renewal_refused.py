@@ -1,0 +1,45 @@
+"""B36."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief, major
+from inspector.sample import catalog, renewal, report, talk
+
+
+@rule(
+    "B36",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("renewal",),
+    visible=Visible.WIRE,
+    title="renewal refused",
+    remedy="On the CA (8 and later): `allow-auto-renewal: true` in ca.conf, and /puppet-ca/v1/certificate_renewal "
+    "allowed in auth.conf. If something between agent and CA ends TLS, it must hand the client certificate on.",
+    source="protocol 1.3, C8: 404 where renewal is off, 400 without a client certificate, 403 for another CA's; "
+    "agents go on with the certificate they have",
+    good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
+    bad=lambda: [
+        talk(renewal(status=404), catalog(), report(), version="8.10.0", master_version="8.10.0"),
+        talk(renewal(status=403), catalog(), report(), version="8.10.0"),
+        talk(renewal(status=403), catalog(), report(), version="8.10.0", master_version="8.10.0"),
+        talk(renewal(status=400), catalog(), report(), version="8.10.0", master_version="8.10.0"),
+    ],
+    also=("S16",),
+)
+def renewal_refused(case: Case) -> Iterator[Said]:
+    """The agent asked for a new certificate before its own ends, and did not get one. It goes on with the old one
+    until that expires. A CA before 8 can't renew, and one that may not says 404: both are a site's choice."""
+    status = case.status
+    if status is None or status < 400:
+        return
+    told = case.exchange.response.header("x-puppet-version") if case.exchange.response else None
+    if status == 404:
+        yield Said("the CA does not renew certificates (404): auto-renewal is off", severity=Severity.NOTICE)
+    elif status == 403 and 0 < major(told or case.run.master_version) < 8:
+        yield Said("the CA does not renew certificates (403): it is older than 8", severity=Severity.NOTICE)
+    elif status == 400:
+        yield Said("the CA refuses to renew (400): it did not see the agent's certificate")
+    else:
+        yield Said(brief(f"the CA refuses to renew ({status}): {case.answer or 'it gives no reason'}"))

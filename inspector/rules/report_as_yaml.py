@@ -1,0 +1,48 @@
+"""P08."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import bodies
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import altered, catalog, plugins, report, talk
+
+_YAML = b"""--- !ruby/object:Puppet::Transaction::Report
+host: node1.example
+status: unchanged
+transaction_uuid: a-1
+environment: production
+report_format: 4
+puppet_version: 5.5.22
+"""
+
+
+@rule(
+    "P08",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="report as YAML",
+    remedy="Upgrade agents before 3.3. A 3.x agent falls back to YAML when the master's answers have no "
+    "X-Puppet-Version: see what takes that header out. Later ones: `puppet config print "
+    "preferred_serialization_format --section agent`.",
+    source="protocol 0.3, 3.5: 2.7 and 3.0 to 3.2 report in YAML, 3.3 to 3.8 as a fallback; later ones in PSON or JSON",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(
+            plugins(), catalog(), altered(report(), request={"body": _YAML}, headers={"Content-Type": "text/yaml"}),
+            version="5.5.22", master_version="5.5.22",
+        ),
+    ],
+)  # fmt: skip
+def report_as_yaml(case: Case) -> Iterator[Said]:
+    """The report came as YAML, which a master has to read with care: YAML can name Ruby classes. Agents of 2.7 and
+    early 3.x know no other way; a 3.x one that does so found no X-Puppet-Version in the master's answers. No later
+    agent does."""
+    if bodies.content_type(case.exchange.request) not in bodies.YAML or case.run.tool:
+        return
+    if (0, 0) < case.run.major < (4, 0):
+        yield Said("the report came as YAML, as old agents send it", severity=Severity.NOTICE)
+    else:
+        yield Said("the report came as YAML")

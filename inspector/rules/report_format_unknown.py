@@ -1,0 +1,28 @@
+"""P07."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "P07",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="unknown report format",
+    remedy="Upgrade puppet-inspector, and look whether your report processors know the format.",
+    source="protocol 0.3: report_format is 2 (2.6) to 12 (7 and later)",
+    good=lambda: [talk(plugins(), catalog(), report(report_format=2))],
+    bad=lambda: [talk(plugins(), catalog(), report(report_format=13))],
+)
+def report_format_unknown(case: Case) -> Iterator[str]:
+    """The report says of itself that it is of a format which no known agent writes. What is shown of it may be
+    incomplete. The agent is newer than this tool, or it is no agent."""
+    told = case.step.request
+    if isinstance(told, d.Report) and not told.known_format:
+        yield f"the report has format {told.report_format}"

@@ -1,0 +1,33 @@
+"""P09."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.told import cut
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "P09",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="report of another host",
+    remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; they must come "
+    "to one name. If they do, find out who sends reports with this certificate.",
+    source="protocol 1.2.2, 3.5: who may send report/NAME is decided by the URL; host in the body is what gets stored",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [talk(plugins(), catalog(), report(host="other.example"))],
+)
+def report_of_another_host(case: Case) -> Iterator[str]:
+    """The report was sent under one name and says in its body that it is of another. The master checks the name in
+    the URL only, so report processors store it as the other host's. The node's names are set up wrongly, or somebody
+    forges reports."""
+    told, match = case.step.request, case.step.match
+    if not isinstance(told, d.Report) or not told.host or match is None or not match.certname:
+        return
+    if told.host.lower() != match.certname.lower():
+        yield f"sent as {cut(match.certname, 100)}, but the report is of {cut(told.host, 100)}"

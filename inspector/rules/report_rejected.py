@@ -1,0 +1,34 @@
+"""P03."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.told import cut
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "P03",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="report rejected",
+    remedy="Look into the master's log for that moment: a report processor (`puppet config print reports --section "
+    "server`; up to 5: --section master), a full disk, PuppetDB.",
+    source='protocol 2.9: answered with an error the agent logs "Could not send report" and ends as if all were well',
+    good=lambda: [talk(plugins(), catalog(), report(status=204))],
+    bad=lambda: [talk(plugins(), catalog(), report(status=500))],
+)
+def report_rejected(case: Case) -> Iterator[str]:
+    """The master did not take the report. The node has its catalog applied, but dashboards and PuppetDB do not know
+    of the run, and the agent's exit code does not show it."""
+    status, run = case.status, case.run
+    if status is None or 200 <= status < 300 or status in (401, 403) or run.tool:  # S02: who may not
+        return
+    response = case.exchange.response
+    again = "location" if status in (301, 302, 307) else "retry-after" if status in (429, 503) else ""
+    if again and response and response.header(again):
+        return  # sent once more, there or then
+    yield f"the master answered the report with {status}" + (f": {cut(case.answer)}" if case.answer else "")

@@ -1,0 +1,41 @@
+"""P04."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import bodies
+from inspector.rules import Case, On, Said, rule
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "P04",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="very large report",
+    remedy="6.24 to 7 on the node: `puppet config set exclude_unchanged_resources true --section agent` (8 does so by "
+    "itself). If it is the log that is large: no --debug in service, `logoutput => on_failure`, `show_diff => false`.",
+    source="protocol 3.5: a report has each resource of the catalog, with 8 only the changed ones; ordinary ones have "
+    "some 100 kB",
+    good=lambda: [talk(plugins(), catalog(), report(logs=[_line(900_000)]))],
+    bad=lambda: [talk(plugins(), catalog(), report(logs=[_line(1_100_000)]))],
+)
+def report_too_big(case: Case, *, warning_bytes: float = 1_000_000, error_bytes: float = 5_000_000) -> Iterator[Said]:
+    """Report processors and PuppetDB take their time for a report of this size, and somewhere on the way a limit
+    may drop it. Mostly thousands of unchanged resources are in it, or the output of a command."""
+    request = case.exchange.request
+    if len(request.body) < warning_bytes and request.header("content-encoding") is None:
+        return
+    try:
+        size = len(bodies.plain(request))
+    except bodies.Unreadable:
+        return
+    if size >= warning_bytes:
+        severity = Severity.ERROR if size >= error_bytes else Severity.WARNING
+        yield Said(f"the report has {size / 1_000_000:.1f} MB", severity=severity)
+
+
+def _line(size: int) -> dict[str, str]:
+    return {"level": "notice", "source": "Exec[report]", "message": "x" * size}

@@ -1,0 +1,30 @@
+"""P12."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.told import cut
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "P12",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="report and request name different agent versions",
+    remedy="On the node: `type -a puppet; puppet --version; gem list puppet`; take away the installation that is not "
+    "meant. After an upgrade of the agent by itself: restart its service.",
+    source="protocol 2.8, 3.5: header X-Puppet-Version and puppet_version of the report are the same number",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [talk(plugins(), catalog(), report(puppet_version="6.29.0"))],
+)
+def report_version_differs(case: Case) -> Iterator[str]:
+    """The request comes from one version of Puppet, the report in it was written by another. Two installations are
+    mixed (package and gem), or the agent was upgraded while it ran."""
+    told, version = case.step.request, case.exchange.request.header("x-puppet-version")
+    if isinstance(told, d.Report) and version and told.puppet_version and told.puppet_version != version:
+        yield f"the request is by {cut(version, 40)}, the report by {cut(told.puppet_version, 40)}"

@@ -1,0 +1,41 @@
+"""R04."""
+
+from collections.abc import Iterator
+
+from inspector.model import Phase, Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.cached_catalog import CACHED
+from inspector.rules.told import reason
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "R04",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="report without a catalog request",
+    remedy="Read the report's log. If there is no complaint in it: `puppet config print use_cached_catalog --section "
+    "agent` on the node.",
+    source="protocol 2.7, 2.8: a run that fails before its catalog still reports; a cached catalog needs no request",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [talk(plugins(status=500), report(told="failed"))],
+)
+def report_without_catalog(case: Case) -> Iterator[Said]:
+    """A report came, but its run asked for no catalog. The run failed before it got that far (no server of
+    server_list answered, plugins could not be had, the connection broke), or the agent applied a catalog from its
+    cache (up to 4.3 the report does not say so)."""
+    run, told = case.run, case.step.request
+    if run.tool or run.catalogs or not isinstance(told, d.Report) or told.cached_catalog_status in CACHED:
+        return
+    before = case.ledger.fleet.before(run)
+    if run.transaction_uuid and any(each.transaction_uuid == run.transaction_uuid and each.asked for each in before):
+        return  # R02, R17: the run stands here in two pieces
+    # Else the run may have begun before the capture.
+    began = Phase.NODE in run.spans or Phase.PLUGINS in run.spans
+    why = reason(told)
+    if began or (told.status == "failed" and why):
+        words = "a report came without a catalog request"
+        yield Said(f"{words}; the agent says: {why}" if why else words, (run.seqs[0], case.exchange.seq))

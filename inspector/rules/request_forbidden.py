@@ -1,0 +1,43 @@
+"""S02."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import RUN
+from inspector.sample import catalog, content, metadata, node, plugins, report, talk
+
+AT = tuple(each for each in RUN if each != "static_file_content")  # that one has reasons of its own: F09
+
+
+@rule(
+    "S02",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=AT,
+    visible=Visible.WIRE,
+    title="refused although the agent showed its certificate",
+    remedy="Compare the master's auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to 3 "
+    "`/etc/puppet/auth.conf`) with the defaults of its version, and the name in the URL with the certificate's: "
+    "catalog, node, facts and report are for the node of that name only.",
+    source="protocol 1.2.2: default rules of puppetserver's auth.conf; 2.9: what a refusal does to a run",
+    good=lambda: [
+        talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report()),
+        talk(plugins(), catalog(), metadata("modules/demo/a", status=404), report()),
+    ],
+    bad=lambda: [
+        talk(plugins(), catalog(status=403), report(status=403, told="failed")),
+        talk(node(status=403), plugins(), catalog(), report()),
+    ],
+    also=("R20", "P01", "P03"),
+)
+def request_forbidden(case: Case) -> Iterator[Said]:
+    """The master knows who asks and does not allow it: auth.conf has a stricter rule, or the agent asks in
+    another name than its certificate's. Without catalog or plugins the run ends; when the node request alone
+    is refused the run goes on in the configured environment."""
+    if case.status not in (401, 403) or not case.exchange.agent.peer_chain:
+        return
+    who = case.step.certname or "an unreadable certificate"
+    severity = Severity.WARNING if case.endpoint == "node" else None
+    yield Said(f"{case.endpoint} was refused with {case.status}, asked with the certificate of {who}",
+               severity=severity)  # fmt: skip

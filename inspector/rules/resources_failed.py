@@ -1,0 +1,61 @@
+"""P01."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.told import FIRST, cut, errors, failure, line, whole
+from inspector.sample import catalog, plugins, report, talk
+
+_FAILED = {
+    "Exec[/bin/false]": {
+        "failed": True, "file": "/etc/puppetlabs/code/environments/production/manifests/site.pp", "line": 12,
+    },
+    "Notify[after]": {"skipped": True},
+}  # fmt: skip
+_LOG = {
+    "level": "err", "source": "/Stage[main]/Main/Exec[/bin/false]/returns",
+    "message": "change from 'notrun' to ['0'] failed: '/bin/false' returned 1 instead of one of [0]",
+}  # fmt: skip
+
+
+@rule(
+    "P01",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="resources failed",
+    remedy="Mend the resource that the message names, at that place of the manifest or on the node; then "
+    "`puppet agent -t`. What depends on it was skipped and comes by itself.",
+    source="protocol 3.5: a report's status is failed if a resource failed; its statuses and metrics say which",
+    good=lambda: [
+        talk(plugins(), catalog(), report(told="changed", resource_statuses={"Notify[x]": {"changed": True}})),
+    ],
+    bad=lambda: [
+        talk(plugins(), catalog(), report(told="failed", resource_statuses=_FAILED, logs=[_LOG])),
+        talk(plugins(), catalog(), report(told="failed", logs=[_LOG], metrics={
+            "resources": {"name": "resources", "label": "Resources", "values": [["failed", "Failed", 1]]},
+        })),
+    ],
+)  # fmt: skip
+def resources_failed(case: Case) -> Iterator[str]:
+    """The catalog was applied, but some of its resources could not be brought into their state. Those that depend on
+    them were skipped."""
+    told = case.step.request
+    if not isinstance(told, d.Report):
+        return
+    failed = told.failed
+    count = len(failed) or whole(told.counts.get("failed"))
+    if count < 1:
+        return
+    named = [failure(told, ref) for ref in failed[:FIRST]]
+    if not failed:  # 2.7 sends empty statuses; what failed is in its log only
+        lines = [each for each in errors(told) if (each.source or "").startswith("/Stage[")]
+        named = [f"{cut(each.source, 100)}: {line(each.message)}" for each in lines[:FIRST]]
+    rest = count - len(named)
+    if named and rest > 0:
+        named.append(f"and {rest} more")
+    head = "1 resource failed" if count == 1 else f"{count} resources failed"
+    yield f"{head}: {'; '.join(named)}" if named else head

@@ -1,0 +1,43 @@
+"""P06."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.told import some, whole
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "P06",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="restart failed",
+    remedy="On the node: `systemctl status <service>; journalctl -u <service>`. Puppet does not try again until "
+    "something notifies the resource anew: restart it by hand when it is mended.",
+    source="protocol 3.5: failed_to_restart, in the metrics and of each resource (5.5 and later)",
+    good=lambda: [
+        talk(plugins(), catalog(), report(told="changed", resource_statuses={
+            "Service[app]": {"changed": True, "failed_to_restart": False},
+        })),
+    ],
+    bad=lambda: [
+        talk(plugins(), catalog(), report(told="failed", resource_statuses={
+            "Service[app]": {"failed_to_restart": True},
+        })),
+    ],
+)  # fmt: skip
+def restart_failed(case: Case) -> Iterator[str]:
+    """Something that a service (or an exec) listens to was changed, and its restart failed. The new configuration is
+    on the node, what runs may still be the old one, or nothing runs."""
+    told = case.step.request
+    if not isinstance(told, d.Report):
+        return
+    named = [ref for ref, each in told.resource_statuses.items() if each.failed_to_restart]
+    count = len(named) or whole(told.metric("resources", "failed_to_restart"))
+    if count > 0:
+        head = "1 resource did not restart" if count == 1 else f"{count} resources did not restart"
+        yield f"{head}: {some(named)}" if named else head

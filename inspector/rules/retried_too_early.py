@@ -1,0 +1,46 @@
+"""S07."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import retry_after
+from inspector.sample import altered, catalog, plugins, report, talk, wait
+
+
+@rule(
+    "S07",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("catalog",),
+    visible=Visible.WIRE,
+    title="the agent does not wait as it was told",
+    remedy="Look at what asks in the agent's name: agents since 5.3 keep to Retry-After and stop after 100 tries. "
+    "If something in between repeats requests, switch that off for POST; else upgrade the agent.",
+    source="protocol 2.8: puppet lib/puppet/http/retry_after_handler.rb waits min(value, runinterval), 100 retries",
+    good=lambda: [
+        talk(plugins(), catalog(environment="dev"), plugins(), catalog(asks="dev", environment="dev"), report())
+    ],
+    bad=lambda: [
+        talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "60"}), wait(5), catalog(), report()),
+    ],
+    also=("S05",),
+)
+def retried_too_early(case: Case, *, longest_s: float = 300, retries: float = 100) -> Iterator[Said]:
+    """A busy master said how long to wait, and the agent asked again before that, or far more often than agents
+    do: that keeps the master busy. Agents wait no longer than their runinterval, so only waits up to five
+    minutes are judged."""
+    run, exchange = case.run, case.exchange
+    if run.tool or not run.delayed or (0, 0) < run.major < (5, 3):
+        return
+    tries = [each for each in run.delayed if each.endpoint == "catalog" and each.seq < exchange.seq]
+    if not tries:
+        return
+    last = tries[-1]
+    told = retry_after(last.retry_after, last.time) if (last.retry_after or "").strip().isdigit() else None
+    waited = exchange.time - last.time
+    if told is not None and waited < min(told, longest_s) - 1:
+        yield Said(f"the agent asked for the catalog again after {waited:.0f} s, told to wait {told:.0f} s",
+                   (last.seq, exchange.seq))  # fmt: skip
+    if len(tries) > retries:
+        yield Said(f"the agent asked for the catalog again more than {retries:.0f} times")

@@ -1,0 +1,47 @@
+"""R20."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import cut, reason
+from inspector.sample import catalog, plugins, report, talk, unanswered
+
+
+@rule(
+    "R20",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="no catalog, run skipped",
+    remedy="Read the master's message: it names what is wrong, often with file and line. Then, on the node, "
+    "`puppet agent -t`.",
+    source='protocol 2.7: without a catalog and without a cached one: "Could not retrieve catalog; skipping run"; the '
+    "report is sent all the same",
+    good=lambda: [
+        talk(plugins(), catalog(), report(told="failed", resource_statuses={"Notify[x]": {"skipped": True}})),
+    ],
+    bad=lambda: [
+        talk(plugins(), catalog(status=500), report(told="failed")),
+        talk(plugins(), unanswered(catalog()), report(told="failed")),
+    ],
+    also=("S01", "T14"),
+)
+def run_skipped(case: Case) -> Iterator[Said]:
+    """The agent got no catalog and had none to fall back on: nothing was applied on the node. Its report tells of a
+    failed run without resources."""
+    told, run = case.step.request, case.run
+    last = run.catalogs[-1] if run.catalogs else None
+    if not isinstance(told, d.Report) or run.tool or last is None or last.usable:
+        return
+    if told.status != "failed" or told.resource_statuses or told.cached_catalog_status == "on_failure":
+        return
+    if last.status is None:
+        why = f"the request got no answer ({cut(last.text)})" if last.text else "the request got no answer"
+    elif last.status >= 300:
+        why = f"{last.status} {cut(last.text)}".rstrip()
+    else:
+        why = reason(told) or cut(last.text)
+    yield Said(f"nothing was applied, for there was no catalog: {why}", (last.seq, case.exchange.seq))

@@ -1,0 +1,48 @@
+"""P10."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, rule
+from inspector.rules.told import cut, lasting, whole
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "P10",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="run longer than the interval between runs",
+    remedy="Mend what takes so long (the message names it; `puppet agent -t --evaltrace` shows each resource), or "
+    "`puppet config set runinterval 2h --section agent`.",
+    source="protocol 3.5: the report's metrics say the seconds of each part; runinterval is 30 minutes by default",
+    good=lambda: [talk(plugins(), catalog(), report(metrics=_times(1790)))],
+    bad=lambda: [talk(plugins(), catalog(), report(metrics=_times(2000)))],
+)
+def run_too_long(case: Case, *, runinterval_s: float = 1800) -> Iterator[str]:
+    """The agent was busy for longer than the time after which the next run is due. Runs are left out, changes reach
+    the node late, and at an hour (runtimeout) the agent gives up."""
+    told = case.step.request
+    if not isinstance(told, d.Report):
+        return
+    times = told.times
+    # Newer agents count the wait for their certificate as start-up.
+    busy = whole(times.get("total")) - case.run.waits.get("certificate", 0.0)
+    if busy <= runinterval_s:
+        return
+    parts = {name: took for name, took in times.items() if name not in _SUMS and took <= busy}
+    longest = max(parts, key=lambda name: parts[name], default=None)
+    most = f", most of it {cut(longest, 60)} ({lasting(parts[longest])})" if longest else ""
+    yield f"the run took {lasting(busy)}{most}"
+
+
+_SUMS = frozenset({"total", "catalog_application", "transaction_evaluation", "startup_time"})
+"""What is made up of other parts."""
+
+
+def _times(total: float) -> dict[str, object]:
+    values = [["exec", "Exec", total - 100], ["total", "Total", total]]
+    return {"time": {"name": "time", "label": "Time", "values": values}}

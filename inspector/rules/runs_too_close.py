@@ -1,0 +1,54 @@
+"""R16."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from inspector.model import Record, Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import lasting, utc
+from inspector.sample import Part, catalog, plugins, report, talk, together, wait
+
+
+@rule(
+    "R16",
+    Severity.NOTICE,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="runs follow each other closely, or many agents start at once",
+    remedy="On the nodes: `puppet config set splay true --section agent` spreads the starts; `puppet config print "
+    "runinterval --section agent` must fit what the masters can compile. By cron: give each node another minute.",
+    source="protocol 2.8 and the agents' defaults: runinterval is 30 minutes",
+    good=lambda: [
+        talk(*_runs(4, 1800)),
+        together(*(_other(number, 3 * number) for number in range(1, 25))),
+    ],
+    bad=lambda: [talk(*_runs(4, 120)), together(*(_other(number, 0.1 * number) for number in range(1, 25)))],
+)
+def runs_too_close(
+    case: Case, *, interval_s: float = 600, runs: float = 4, agents: float = 20, within_s: float = 10
+) -> Iterator[Said]:
+    """Each run costs a compilation. An agent that runs much more often than every 30 minutes, or many agents that
+    start within seconds of each other (cron at the same minute, no splay, an orchestration job), load the masters
+    more than they need. Somebody may also just have tried things by hand."""
+    run = case.run
+    if run.tool or not run.catalogs:
+        return
+    past = [each for each in case.ledger.fleet.before(run) if each.asked is not None][1 - int(runs) :]
+    starts = [*(each.started for each in past), run.started]
+    if len(starts) >= runs and all(0 < later - earlier < interval_s for earlier, later in pairwise(starts)):
+        took = lasting(starts[-1] - starts[0])
+        yield Said(f"{len(starts)} runs of one agent began within {took}", (*(p.seqs[0] for p in past), run.seqs[0]))
+    herd = case.ledger.fleet.herd(run, int(agents), within_s) if run.authenticated else []
+    if herd:
+        yield Said(f"{len(herd)} agents began their runs within {lasting(within_s)} on {utc(herd[0].time)}",
+                   tuple(sorted(each.seq for each in herd)))  # fmt: skip
+
+
+def _runs(count: int, interval: float) -> Iterator[Part]:
+    for number in range(count):
+        yield from (plugins(), catalog(uuid=f"a-{number}"), report(uuid=f"a-{number}"), wait(interval))
+
+
+def _other(number: int, after: float) -> list[Record]:
+    return talk(plugins(), catalog(), report(), certname=f"node{number}.example", address=f"192.0.2.{number}",
+                after=after)  # fmt: skip

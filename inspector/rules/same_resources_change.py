@@ -1,0 +1,50 @@
+"""P11."""
+
+from collections.abc import Iterator
+
+from inspector.model import Phase, Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import in_a_row, some
+from inspector.sample import Part, catalog, plugins, report, talk, wait
+
+
+@rule(
+    "P11",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="the same resources change in every run",
+    remedy="Look at the events in the reports: before and after of each change. Take the other hand away that changes "
+    "it back, or the second declaration of the same thing; give an exec `unless`, `onlyif` or `creates`.",
+    source="protocol 3.5: changed, of each resource in resource_statuses; a second run finds nothing to change",
+    good=lambda: [
+        talk(*_runs("File[/etc/a]", "File[/etc/b]", "File[/etc/a]"), *_runs("Notify[hello]") * 3),
+    ],
+    bad=lambda: [talk(*_runs("File[/etc/a]") * 3), talk(*_runs("File[/etc/a]") * 5)],
+)
+def same_resources_change(case: Case, *, runs: float = 3, warning_runs: float = 5) -> Iterator[Said]:
+    """A resource that Puppet has set needs no change in the next run. These changed each time: something sets them
+    back, two resources fight over one thing, or the value never reads as it was written. Execs without a condition
+    run each time because they were written so: a notice."""
+    changed = {ref for ref in case.run.changed if not ref.startswith("Notify[")}  # a notify is a change by nature
+    if not changed:
+        return
+    past = [each for each in case.ledger.fleet.before(case.run) if Phase.REPORT in each.phases]
+    rows = {ref: 1 + in_a_row(ref in each.changed for each in reversed(past)) for ref in changed}
+    for execs in (True, False):
+        named = sorted(ref for ref, row in rows.items() if row >= runs and ref.startswith("Exec[") is execs)
+        if named:
+            most = max(rows[ref] for ref in named)
+            proof = (*(each.seqs[1] for each in past[1 - most :]), case.exchange.seq)
+            severity = Severity.NOTICE if execs or most < warning_runs else Severity.WARNING
+            yield Said(f"changed in each of the last {most} runs: {some(named)}", proof, severity)
+
+
+def _runs(*refs: str) -> list[Part]:
+    parts: list[Part] = []
+    for number, ref in enumerate(refs):
+        uuid = f"{ref}-{number}"
+        told = report(uuid=uuid, told="changed", resource_statuses={ref: {"changed": True}})
+        parts += [plugins(), catalog(uuid=uuid), told, wait(1800)]
+    return parts

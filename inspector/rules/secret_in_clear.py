@@ -1,0 +1,139 @@
+"""P14."""
+
+import re
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import cut
+from inspector.sample import catalog, plugins, report, talk
+
+_KEYS = {
+    "a private key": re.compile(r"-----BEGIN (?:(?!ENCRYPTED)[A-Z]+ ){0,2}PRIVATE KEY-----\s*[A-Za-z0-9+/=]{16}"),
+    "an AWS access key": re.compile(r"(?<![A-Z0-9])A(?:KIA|SIA)[A-Z2-7]{16}(?![A-Z0-9])"),
+    "a GitHub token": re.compile(r"(?<![A-Za-z0-9_])gh[pousr]_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
+    "a GitLab token": re.compile(r"(?<![A-Za-z0-9_])glpat-[A-Za-z0-9_-]{20}(?![A-Za-z0-9_-])"),
+}
+"""What nothing but a secret looks like."""
+_SHORTEST = 20
+"""Characters of the shortest of them."""
+_PASSWORD = re.compile(
+    r"(?im)^(?P<diff>[+-])?.{0,200}?(?<![a-z0-9])(?:[a-z0-9]+[_-]){0,4}(?:password|passwd|passphrase|secret_?key|api_?key|"
+    r"auth_?token)['\"]?[ \t]*(?:(?P<sure>=>|=)|:)[ \t]*(?P<quote>['\"]?)(?P<value>[^\s'\",;]{6,})"
+)
+_NO_SECRETS = re.compile(
+    r"(?i)[$%{<\[(*/@&].*|(.)\1*|(?:true|false|undef|null|none|nil)\b.*|sensitive.*|redacted.*|changed.*|required.*"
+)
+"""A reference, a mask, a path, a word: what may stand behind ``password =`` without being one."""
+_QUIET = frozenset({"debug", "info"})
+
+
+@rule(
+    "P14",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("catalog", "report"),
+    visible=Visible.WIRE,
+    title="secret in clear",
+    remedy="Take it for known and change it. In the manifest wrap the value in Sensitive(...), and for a file whose "
+    "content holds it set `show_diff => false`; for an exec `logoutput => false`.",
+    source="protocol 3.2, 3.5: what is Sensitive is redacted in logs and events; a report is stored and shown to all "
+    "who may see reports",
+    good=lambda: [
+        talk(
+            plugins(),
+            catalog(resources=[{
+                "type": "File", "title": "/etc/app.key", "sensitive_parameters": ["content"],
+                "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
+            }]),
+            report(told="changed", logs=[
+                _line("--- a\n+++ b\n-password = $OLD\n+password = [redacted]\n+password_file=/etc/x"),
+                _line("changed password"), _line("password: authentication failed"),
+                _line("-----BEGIN PUBLIC KEY-----\nMIIEvQMIIEvQMIIEvQ"),
+            ]),
+        ),
+    ],
+    bad=lambda: [
+        talk(plugins(), catalog(), report(told="changed", logs=[
+            _line(f"content changed\n+-----BEGIN RSA PRIVATE KEY-----\n{'MIIEvQ' * 20}"),
+        ])),
+        talk(plugins(), catalog(), report(told="changed", logs=[
+            _line("--- a\n+++ b\n-db_password = horse-battery\n+db_password = correct-staple"),
+        ])),
+        talk(
+            plugins(),
+            catalog(resources=[{
+                "type": "File", "title": "/etc/app.key",
+                "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
+            }]),
+            report(),
+        ),
+    ],
+)  # fmt: skip
+def secret_in_clear(case: Case) -> Iterator[Said]:
+    """A secret stands readable where it will be kept: in the log of a report (a diff, the output of a command), or in
+    a catalog in a parameter that nobody marked as sensitive, so that its changes will be shown in reports. What is
+    marked as sensitive goes in clear too, but between agent and master only, and is not meant. What just looks like
+    a password is a warning: have a look."""
+    told, got = case.step.request, case.step.response
+    if isinstance(told, d.Report):
+        yield from _of_report(told)
+    elif isinstance(got, d.Catalog):
+        yield from _of_catalog(got)
+
+
+def _of_report(told: d.Report) -> Iterator[Said]:
+    for line in told.logs:
+        for what in _keys(line.message):
+            yield Said(f"{what} stands in the report, in the log of {_masked(line.source)}")
+        if line.level.lstrip(":") not in _QUIET and _password(line.message):
+            yield Said(f"what looks like a password stands in the report, in the log of {_masked(line.source)}",
+                       severity=Severity.WARNING)  # fmt: skip
+    for ref, status in told.resource_statuses.items():
+        for event in status.events or []:
+            for value in (event.previous_value, event.desired_value):
+                for what in _keys(value) if isinstance(value, str) else ():
+                    yield Said(f"{what} stands in the report, in an event of {_masked(ref)}")
+
+
+def _of_catalog(got: d.Catalog) -> Iterator[Said]:
+    for each in got.resources:
+        for name, value in each.parameters.items():
+            if isinstance(value, str) and name not in each.sensitive_parameters:
+                for what in _keys(value):
+                    yield Said(f"{what} stands in the catalog and is not marked as sensitive: {_masked(each.ref)}, "
+                               f"parameter {cut(name, 40)}", severity=Severity.WARNING)  # fmt: skip
+
+
+def _keys(text: str) -> list[str]:
+    # Thousands of lines and parameters come by here: expressions are asked about few of them.
+    if len(text) < _SHORTEST or not (
+        "PRIVATE KEY-----" in text or "AKIA" in text or "ASIA" in text or "glpat-" in text or "ghp_" in text
+        or "gho_" in text or "ghu_" in text or "ghs_" in text or "ghr_" in text
+    ):  # fmt: skip
+        return []
+    return [what for what, pattern in _KEYS.items() if pattern.search(text)]
+
+
+def _password(text: str) -> bool:
+    if "=" not in text and ":" not in text:
+        return False
+    lowered = text.lower()
+    if "pass" not in lowered and "key" not in lowered and "token" not in lowered:
+        return False
+    return any(
+        (found["sure"] or found["diff"]) and not _NO_SECRETS.fullmatch(found["value"])
+        for found in _PASSWORD.finditer(text)
+    )
+
+
+def _masked(text: str | None) -> str:
+    """A name for the message; one that itself holds a secret is not repeated."""
+    if text and (_password(text) or _keys(text)):
+        return "a resource whose name holds it"
+    return cut(text or "the agent", 100)
+
+
+def _line(message: str) -> dict[str, str]:
+    return {"level": "notice", "source": "/Stage[main]/Main/File[/etc/app.conf]/content", "message": message}

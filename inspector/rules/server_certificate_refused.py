@@ -1,0 +1,117 @@
+"""T08."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from inspector.ledger import CrlSeen
+from inspector.model import Handshake, Severity, Visible
+from inspector.protocol import documents as d
+from inspector.protocol import x509
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.trust import bundle_of, crl_trouble, leaf
+from inspector.rules.words import brief, utc
+from inspector.sample import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
+
+_EXPIRED = "The certificate 'CN=puppet.example' has expired, verify time is synchronized"
+_ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_unknown", "unsupported_certificate",
+           "decrypt_error")  # fmt: skip
+
+
+@rule(
+    "T08",
+    Severity.ERROR,
+    On.HANDSHAKE,
+    visible=Visible.HANDSHAKE,
+    title="the agent refuses the certificate it is shown",
+    remedy="See what the agent holds: {verify}. If its ca.pem or its CRL is old or of another installation: "
+    "{reset_ca}. If the certificate has expired, issue a new one for that host. Check the agent's clock.",
+    source="protocol 2.3, 4.3: agents verify chain, dates, revocation and name (puppet "
+    "lib/puppet/ssl/ssl_provider.rb); RFC 8446, 6.2: the alert says why",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+        talk(refused(None, by=None, reason="the agent left")),
+    ],
+    bad=lambda: [
+        talk(refused("unknown_ca")),
+        talk(refused("certificate_expired")),
+        talk(refused("certificate_expired", leg={"own_chain": carried(made(MASTER, ends=-60))})),
+        talk(ca(), crl(), refused("unknown_ca", leg={"own_chain": carried(made(MASTER, foreign=True))})),
+        talk(refused("bad_certificate")),
+        talk(refused(None, by="proxy", reason=_EXPIRED, culprits=(_EXPIRED,),
+                     leg={"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()})),
+    ],
+    also=("B01",),
+)  # fmt: skip
+def server_certificate_refused(case: Case) -> Iterator[Said]:
+    """The agent ended the handshake because it does not trust the certificate it was shown in the master's place:
+    its chain ends at a CA that the agent does not hold, or it has expired. With a CRL that is expired or missing the
+    agent sends the same alerts. Agents up to 5 keep only the first certificate of a CA bundle. Behind this proxy
+    the certificate shown is the proxy's."""
+    handshake = case.step.record
+    if not isinstance(handshake, Handshake):
+        return
+    if handshake.leg.side == "master":
+        culprit = next((each for each in handshake.culprits if "is revoked" not in each), None)
+        if culprit and handshake.alert_by != "master":
+            yield Said(brief(f"the proxy refuses the master: {culprit}"))
+        return
+    if handshake.alert_by != "agent" or handshake.alert not in _ALERTS:
+        return
+    shown, sni = leaf(handshake.leg.own_chain), handshake.leg.sni
+    if shown is None:
+        yield Said(f"the agent refuses the certificate it was shown ({handshake.alert})")
+        return
+    certificate = f"the certificate it was shown, {shown.subject},"
+    if shown.not_after < handshake.time:
+        yield Said(brief(f"{certificate} expired on {utc(shown.not_after)}"))
+        return
+    if shown.not_before > handshake.time:
+        yield Said(brief(f"{certificate} begins on {utc(shown.not_before)}"))
+        return
+    held = bundle_of(case.run)
+    problem = _problem(handshake.leg.own_chain, tuple(each.der for each in held), handshake.time) if held else None
+    if problem:
+        bundle = max(each.seq for each in case.run.cas if each.items)
+        yield Said(brief(f"{certificate} does not fit the CA it downloaded: {problem}"), (bundle, handshake.seq))
+        return
+    if crl_trouble(case.run, handshake.time) or (
+        sni and handshake.alert in ("bad_certificate", "certificate_unknown") and not x509.names_match(shown, sni)
+    ):
+        return  # B10 to B14, or T07
+    yield _by_alert(case, handshake, shown, certificate)
+
+
+def _by_alert(case: Case, handshake: Handshake, shown: d.Certificate, certificate: str) -> Said:
+    old = _expired_list(case, shown.issuer, handshake.time)
+    if old and handshake.alert == "certificate_expired":
+        words = f"the last CRL issued by '{old.issuer}' expired on {utc(old.next_update or 0)}"
+        return Said(brief(f"the agent refuses everybody: {words}"), (old.seq, handshake.seq))
+    match handshake.alert:
+        case "unknown_ca":
+            why = f"the agent does not know the CA '{shown.issuer}' of {certificate} or holds no CRL of it"
+        case "certificate_expired":
+            why = (f"the agent takes {certificate} for expired, which ends on {utc(shown.not_after)}: "
+                   "its clock is wrong, or its CRL has expired")  # fmt: skip
+        case "bad_certificate":
+            why = (f"the agent refuses {certificate} (bad_certificate): it called another name, or by its clock "
+                   "that is not yet valid")  # fmt: skip
+        case _:
+            why = f"the agent refuses {certificate} ({handshake.alert})"
+    return Said(brief(why))
+
+
+def _expired_list(case: Case, issuer: str, at: float) -> CrlSeen | None:
+    """The expired CRL of a CA, or of one in the same bundle: an agent holds none that is newer."""
+    bundles = [{each.subject for each in seen.certificates} for seen in case.ledger.bundles.values()]
+    names = {issuer}.union(*(names for names in bundles if issuer in names))
+    lists = (each for each in case.ledger.crls.values() if each.issuer in names)
+    return next((each for each in lists if each.next_update and each.next_update < at), None)
+
+
+@lru_cache(maxsize=256)
+def _problem(shown: tuple[bytes, ...], held: tuple[bytes, ...], time: float) -> str | None:
+    try:
+        problems = x509.verify(shown, held, [], time, "none")
+    except x509.Malformed:
+        return None
+    return str(problems[0]) if problems else None

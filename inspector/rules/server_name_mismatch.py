@@ -1,0 +1,51 @@
+"""T07."""
+
+from collections.abc import Iterator
+
+from inspector.model import Handshake, Severity, Visible
+from inspector.protocol import x509
+from inspector.rules import Case, On, rule
+from inspector.rules.trust import leaf
+from inspector.rules.words import brief, listed
+from inspector.sample import MASTER, carried, catalog, made, refused, report, talk
+
+_SAYS_SO = ("bad_certificate", "certificate_unknown", "handshake_failure", "close_notify", None)
+
+_REASON = f"Server hostname '{MASTER}' did not match server certificate; expected one of DNS:other.example"
+
+
+@rule(
+    "T07",
+    Severity.ERROR,
+    On.HANDSHAKE,
+    visible=Visible.HANDSHAKE,
+    title="the master's name is not in its certificate",
+    remedy="Let the agent call the master by a name that the certificate has: `puppet config set server <name> "
+    "--section main`. Or give the certificate that name: `dns_alt_names` on its host, then a new certificate for it.",
+    source="protocol 2.4: 'Server hostname X did not match server certificate' (puppet "
+    "lib/puppet/ssl/ssl_provider.rb)",
+    good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],
+    bad=lambda: [
+        talk(refused("bad_certificate", leg={"sni": "puppet.wrong.example"})),
+        talk(refused(None, by="proxy", reason=_REASON,
+                     leg={"side": "master", "peer_chain": carried(made("other.example")), "own_chain": ()})),
+    ],
+)  # fmt: skip
+def server_name_mismatch(case: Case) -> Iterator[str]:
+    """The agent called the master by a name that is not among those in the certificate it was shown, and left: it
+    can't know whom it talks to. Its `server` setting is wrong or too short, or the certificate lacks a name. The same
+    goes for the name by which this proxy calls the master."""
+    handshake = case.step.record
+    if not isinstance(handshake, Handshake):
+        return
+    leg = handshake.leg
+    if leg.side == "master":
+        if "did not match server certificate" in handshake.reason and handshake.alert_by != "master":
+            yield brief(f"the proxy refuses the master: {handshake.reason}")
+        return
+    shown = leaf(leg.own_chain)
+    if shown is None or not leg.sni or handshake.alert_by not in ("agent", None) or handshake.alert not in _SAYS_SO:
+        return
+    if not x509.names_match(shown, leg.sni):
+        names = listed([each.partition(":")[2] for each in shown.alt_names] or [shown.subject])
+        yield brief(f"the agent asked for '{leg.sni}'; the certificate it was shown is for {names}")

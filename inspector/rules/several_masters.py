@@ -1,0 +1,31 @@
+"""S20."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import listed
+from inspector.sample import altered, catalog, plugins, report, talk
+
+
+@rule(
+    "S20",
+    Severity.NOTICE,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="different masters answered one run",
+    remedy="Deploy code to all compilers at once, and let the load balancer keep an agent at one of them "
+    "(stickiness by address).",
+    source="protocol 1.4 (V6): X-Puppet-Compiler-Name since 7; X-Puppet-Version on every answer",
+    good=lambda: [
+        talk(plugins(), altered(catalog(), answers={"X-Puppet-Compiler-Name": "c1.example"}), report()),
+    ],
+    bad=lambda: [talk(altered(plugins(), answers={"X-Puppet-Version": "7.9.0"}), catalog(), report())],
+)
+def several_masters(case: Case) -> Iterator[Said]:
+    """A load balancer spread the requests of one run over several masters. That is fine as long as all have the
+    same code: if not, the catalog names files that another compiler has in another version, or not at all."""
+    run = case.run
+    for what, seen in (("compilers", run.compilers), ("versions of the master", run.master_versions)):
+        if len(seen) > 1:
+            yield Said(f"{len(seen)} {what} answered in one run: {listed(list(seen))}", tuple(seen.values())[:20])

@@ -1,0 +1,38 @@
+"""S08."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import waited
+from inspector.sample import catalog, plugins, report, slow, talk
+
+
+@rule(
+    "S08",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("catalog",),
+    visible=Visible.WIRE,
+    title="slow compilation of the catalog",
+    remedy="Have one run profiled, `puppet agent -t --profile`, and read the PROFILE lines in the master's log: a slow "
+    "function, Hiera backend or PuppetDB query. If all nodes are slow, the JRubies are busy: see their metrics.",
+    source="protocol 2.8: agents up to 3 wait 2 minutes for an answer, since 6 10 minutes (http_read_timeout)",
+    good=lambda: [talk(plugins(), slow(catalog(), 9), report())],
+    bad=lambda: [
+        talk(plugins(), slow(catalog(), 15), report()),
+        talk(plugins(), slow(catalog(), 75), report()),
+    ],
+)
+def slow_compile(case: Case, *, warning_s: float = 10, error_s: float = 60) -> Iterator[Said]:
+    """The master took long from the whole catalog request to the first byte of its answer. Compilation is slow,
+    or the request waited for a free JRuby. Agents up to 3 give up after two minutes, since 6 after ten."""
+    exchange = case.exchange
+    seconds = waited(exchange)
+    if seconds < warning_s:
+        return
+    severity = Severity.ERROR if seconds >= error_s else Severity.WARNING
+    if exchange.response is None:
+        yield Said(f"no catalog after {seconds:.0f} s, and then nobody waited any more", severity=severity)
+    else:
+        yield Said(f"the master took {seconds:.0f} s to compile the catalog", severity=severity)

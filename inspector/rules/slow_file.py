@@ -1,0 +1,29 @@
+"""F11."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import CONTENT, waited
+from inspector.sample import catalog, content, metadata, plugins, report, slow, talk
+
+FILE = "modules/demo/app.conf"
+
+
+@rule(
+    "F11",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=CONTENT,
+    visible=Visible.WIRE,
+    title="slow file serving",
+    remedy="Serving a file takes a JRuby too: if catalogs are slow as well, there are too few "
+    "(`max-active-instances`) or too many runs at once. If files alone are slow, look at the master's disk.",
+    source="protocol 5.5: the time from the request to the first byte; in recordings it is some milliseconds",
+    good=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 1), report())],
+    bad=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 4), report())],
+)
+def slow_file(case: Case, *, slow_s: float = 2) -> Iterator[str]:
+    """The master took seconds to begin with a file's content. It had no free JRuby, or its disk is slow."""
+    if case.status == 200 and waited(case.exchange) > slow_s:
+        yield f"content began more than {slow_s:g} s after it was asked for"

@@ -1,0 +1,60 @@
+"""F02."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief, listed
+from inspector.sample import catalog, content, metadata, plugins, report, talk
+
+ONE, OTHER = "modules/demo/a.conf", "modules/demo/b.conf"
+
+
+def _file(*names: str) -> dict[str, object]:
+    sources = [f"puppet:///{name}" for name in names]
+    return {"type": "File", "title": "/etc/a.conf", "parameters": {"source": sources}}
+
+
+@rule(
+    "F02",
+    Severity.ERROR,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="a file resource's source does not exist",
+    remedy="Put the file into the module's `files` directory (puppet:///modules/<module>/<file> leaves `files` out), "
+    "deploy it in the environment that the agent uses, or correct `source`.",
+    source="protocol 1.4 (V3): after a 404 the agent tries the next source; with none left the resource fails",
+    good=lambda: [
+        talk(
+            plugins(),
+            catalog(resources=[_file(ONE, OTHER)]),
+            metadata(ONE, status=404),
+            metadata(OTHER),
+            content(OTHER),
+            report(),
+        ),
+        talk(plugins(), catalog(resources=[_file(ONE, OTHER)]), metadata(ONE, status=404)),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(),
+            catalog(resources=[_file(ONE, OTHER)]),
+            metadata(ONE, status=404),
+            metadata(OTHER, status=404),
+            report(told="failed"),
+        ),
+    ],
+    also=("P01",),
+)
+def source_not_found(case: Case) -> Iterator[Said]:
+    """The master has none of the files that a file resource may be copied from, so the resource fails and what
+    depends on it is skipped. A list of sources is tried in its order: one that is missing is no fault."""
+    files = case.run.files
+    missing = {name for name, asked in files.asked.items() if asked.status == 404}
+    if not missing or files.catalog is None:
+        return
+    for ref, names in files.sources.items():
+        if missing.issuperset(names):
+            what = "none of its sources exists" if len(names) > 1 else "its source does not exist"
+            proof = (files.catalog, *(files.asked[name].seq for name in names[:20]))
+            yield Said(f"{brief(ref)}: {what} on the master ({listed(list(names))})", proof)

@@ -1,0 +1,42 @@
+"""R21."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import SINCE_4, Case, On, rule
+from inspector.sample import catalog, plugins, report, talk
+
+_SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "puppet:///modules/demo/app.conf"}}
+
+
+@rule(
+    "R21",
+    Severity.NOTICE,
+    On.EXCHANGE,
+    at=("catalog",),
+    generations=SINCE_4,
+    visible=Visible.WIRE,
+    title="static catalog wanted, ordinary one given",
+    remedy="Nothing is wrong. To pin files to the catalog's version of the code, set versioned-deploys, or "
+    "code-id-command and code-content-command (versioned-code.conf), on the Puppet Server.",
+    source="protocol 2.7, 3.2: agents since 4.4 ask with static_catalog=true; the master needs a code_id to give one",
+    good=lambda: [
+        talk(
+            plugins(), catalog(form={"static_catalog": "true"}, code_id="v1", resources=[_SOURCE]), report(),
+        ),
+        talk(plugins(), catalog(form={"static_catalog": "true"}), report()),
+    ],
+    bad=lambda: [talk(plugins(), catalog(form={"static_catalog": "true"}, resources=[_SOURCE]), report())],
+)  # fmt: skip
+def static_catalog_not_given(case: Case) -> Iterator[str]:
+    """The agent could check files against the catalog alone, but the master has no versioned code configured. So the
+    agent asks for the metadata of each file, and a deployment in the middle of a run can give it files of newer
+    code. That is how most masters are set up; it is said of an agent's first run only."""
+    asked, got = case.step.request, case.step.response
+    if not isinstance(asked, d.CatalogRequest) or not isinstance(got, d.Catalog) or not asked.static_catalog:
+        return
+    if got.code_id or case.run.tool or case.ledger.fleet.before(case.run):
+        return
+    if any(source.startswith("puppet:") for each in got.files for source in each.sources):
+        yield "the agent asked for a static catalog and got one without code_id"

@@ -1,0 +1,52 @@
+"""F09."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.static_file_by_other_path import static_catalog
+from inspector.rules.words import brief
+from inspector.sample import asked, content, plugins, report, talk
+
+FILE = "modules/demo/files/app.conf"
+UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-command" setting is not present'
+
+
+@rule(
+    "F09",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("static_file_content",),
+    visible=Visible.WIRE,
+    title="the file of a static catalog can't be had",
+    remedy="Let code-id-command and code-content-command in versioned-code.conf both be set and work: call the "
+    "latter by hand as `<command> <environment> <code id> <path>`. Or `puppet config set static_catalogs false "
+    "--section server`.",
+    source="protocol 1.4 (V5): 400 without code_id, 403 outside of files, tasks, scripts, lib, 500 without a command",
+    good=lambda: [
+        talk(
+            plugins(),
+            static_catalog(),
+            content(FILE, endpoint="static_file_content", code_id="v1"),
+            report(),
+        ),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(),
+            static_catalog(),
+            asked(f"static_file_content/{FILE}", UNSET, status=500, media="text/plain", query="&code_id=v1"),
+            report(told="failed"),
+        ),
+    ],
+    also=("P01",),
+)
+def static_content_refused(case: Case) -> Iterator[str]:
+    """The catalog tells the agent to fetch a file in the version that it was compiled with, and the master can't
+    give it: the commands of the versioned code service are not set, or one fails. The resource fails."""
+    status = case.status
+    if status is None or status < 400 or status == 503:
+        return
+    if status in (401, 403) and not case.exchange.agent.peer_chain:  # T03
+        return
+    yield f"static_file_content was answered {status}: {brief(case.answer) or 'no reason'}"

@@ -1,0 +1,55 @@
+"""F08."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules.words import brief
+from inspector.sample import Part, catalog, content, plugins, report, talk
+
+FILE = "modules/demo/app.conf"
+
+
+def static_catalog(*, uri: bool = True) -> Part:
+    """A static catalog with one file; ``uri=False``: without a place where its version is to be had."""
+    digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
+    said: dict[str, object] = {
+        "path": "/srv/app.conf", "relative_path": None, "type": "file", "source": f"puppet:///{FILE}",
+        "checksum": {"type": "sha256", "value": f"{{sha256}}{digest}"},
+    }  # fmt: skip
+    if uri:
+        said["content_uri"] = "puppet:///modules/demo/files/app.conf"
+    file = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": f"puppet:///{FILE}"}}
+    return catalog(code_id="v1", metadata={"/etc/app.conf": said}, resources=[file])
+
+
+@rule(
+    "F08",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=("file_content",),
+    generations=SINCE_4,
+    visible=Visible.WIRE,
+    title="a static catalog's file is fetched as it is now",
+    remedy="Look at the agent's version (static catalogs need 4.4) and `puppet config print static_catalogs`, and for "
+    "what may rewrite the path static_file_content between agent and master.",
+    source="protocol 1.4 (V5), 3.3: what has a content_uri is fetched through static_file_content with the code_id",
+    good=lambda: [
+        talk(
+            plugins(),
+            static_catalog(),
+            content("modules/demo/files/app.conf", endpoint="static_file_content", code_id="v1"),
+            report(),
+        ),
+        talk(plugins(), static_catalog(uri=False), content(FILE), report()),
+    ],
+    bad=lambda: [talk(plugins(), static_catalog(), content(FILE), report())],
+)
+def static_file_by_other_path(case: Case) -> Iterator[Said]:
+    """The static catalog says where this very version of the file is to be had, but it was fetched by the path
+    that gives whatever is deployed at the moment. What the node gets may not be what was compiled."""
+    match, files = case.step.match, case.run.files
+    if match is None or case.status != 200 or files.catalog is None or not files.inlined.get(match.key or ""):
+        return
+    yield Said(f"{brief(match.key or '')} was fetched through file_content though the catalog names a version",
+               (files.catalog, case.exchange.seq))  # fmt: skip

@@ -1,0 +1,40 @@
+"""T01."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.trust import opens
+from inspector.sample import altered, catalog, report, talk
+
+OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1.0", "TLSv1.1": "TLS 1.1"}
+
+
+@rule(
+    "T01",
+    Severity.ERROR,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="TLS older than 1.2",
+    remedy="The agent: upgrade it, or the Ruby and OpenSSL under it. The master: `ssl-protocols: [TLSv1.2, TLSv1.3]` "
+    "in webserver.conf (puppetserver), SSLProtocol in its web server (up to 4).",
+    source="RFC 8996: TLS 1.0 and 1.1 must not be used; protocol 2.8",
+    good=lambda: [talk(*(altered(each, leg={"tls_version": "TLSv1.2"}) for each in (catalog(), report())))],
+    bad=lambda: [
+        talk(*(altered(each, leg={"tls_version": "TLSv1"}) for each in (catalog(), report()))),
+        talk(*(altered(each, leg={"tls_version": "TLSv1.1"}) for each in (catalog(), report())), version="3.8.7"),
+    ],
+)
+def tls_old_version(case: Case) -> Iterator[Said]:
+    """Two ends could agree on nothing better than a TLS that is forbidden since 2021 and that today's OpenSSL and
+    Java refuse. The proxy itself offers all up to 1.3, so it is the other end's limit. Agents of 2.7 and 3.x on old
+    systems have nothing newer."""
+    exchange = case.exchange
+    master = exchange.master.tls_version if exchange.master else None
+    if (exchange.agent.tls_version not in OLD and master not in OLD) or not opens(case):
+        return
+    if exchange.agent.tls_version in OLD:
+        severity = Severity.WARNING if case.run.dialect == "legacy" else Severity.ERROR
+        yield Said(f"the agent speaks {OLD[exchange.agent.tls_version]}", severity=severity)
+    if master in OLD:
+        yield Said(f"the master speaks {OLD[master]}")

@@ -1,0 +1,59 @@
+"""T02."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.tls_old_version import OLD
+from inspector.rules.trust import opens
+from inspector.rules.words import brief
+from inspector.sample import altered, catalog, report, talk
+
+_BROKEN = re.compile(r"(?:^|[-_])(NULL|EXP\d*|EXPORT\d*|ADH|AECDH|ANON|RC4|RC2|3DES|DES|MD5)(?:[-_]|$)")
+_SHA1 = re.compile(r"[-_]SHA$")
+
+
+@rule(
+    "T02",
+    Severity.ERROR,
+    On.EXCHANGE,
+    visible=Visible.WIRE,
+    title="weak cipher",
+    remedy="The agent: upgrade it, or set `ciphers` in its puppet.conf (6 and later). The master: `cipher-suites` in "
+    "webserver.conf (puppetserver), SSLCipherSuite in its web server (up to 4).",
+    source="RFC 7465 (RC4), RFC 8996, RFC 9325 4.1: no NULL, no anonymous, no export suites, no RC4; protocol 2.8",
+    good=lambda: [
+        talk(*(altered(each, leg={"cipher": "ECDHE-RSA-AES128-GCM-SHA256"}) for each in (catalog(), report()))),
+        talk(*(altered(each, leg={"cipher": "ECDHE-ECDSA-AES256-SHA384"}) for each in (catalog(), report()))),
+    ],
+    bad=lambda: [
+        talk(*(altered(each, leg={"cipher": "ECDHE-RSA-RC4-SHA"}) for each in (catalog(), report()))),
+        talk(*(altered(each, leg={"cipher": "DES-CBC3-SHA"}) for each in (catalog(), report()))),
+        talk(*(altered(each, leg={"cipher": "ECDHE-RSA-AES256-SHA"}) for each in (catalog(), report()))),
+    ],
+)
+def tls_weak_cipher(case: Case) -> Iterator[Said]:
+    """The connection is encrypted in a way that can be broken (RC4, triple DES), or not at all (NULL), or with
+    somebody unknown (anonymous). Suites with CBC and SHA-1 are only old. With a TLS before 1.2 there is nothing
+    better to choose from."""
+    exchange = case.exchange
+    if not opens(case):
+        return
+    for who, leg in (("the agent", exchange.agent), ("the master", exchange.master)):
+        weak = _weakness(leg.cipher) if leg and leg.cipher else None
+        if leg is None or weak is None or (weak is Severity.WARNING and leg.tls_version in OLD):
+            continue
+        severity = weak
+        if case.run.dialect == "legacy" and who == "the agent":
+            severity = Severity.WARNING if weak is Severity.ERROR else Severity.NOTICE
+        yield Said(brief(f"{who} and the proxy agreed on the cipher {leg.cipher}"), severity=severity)
+
+
+@lru_cache(maxsize=256)
+def _weakness(cipher: str) -> Severity | None:
+    cipher = cipher.upper()
+    if _BROKEN.search(cipher):
+        return Severity.ERROR
+    return Severity.WARNING if _SHA1.search(cipher) else None

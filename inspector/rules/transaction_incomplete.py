@@ -1,0 +1,47 @@
+"""P05."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import reason
+from inspector.sample import catalog, plugins, report, talk
+
+
+@rule(
+    "P05",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("report",),
+    visible=Visible.WIRE,
+    title="catalog not applied to its end",
+    remedy="The report's log says what stopped it: a dependency cycle or an unknown provider (mend the manifest), "
+    "`puppet config print runtimeout --section agent` exceeded, or a signal.",
+    source="protocol 3.5: 5.5 and later report transaction_completed; the status is failed without it",
+    good=lambda: [
+        talk(plugins(), catalog(), report(transaction_completed=True)),
+        talk(plugins(), report(told="failed", transaction_completed=False)),
+    ],
+    bad=lambda: [
+        talk(
+            plugins(), catalog(),
+            report(told="failed", transaction_completed=False, logs=[
+                {"level": "err", "source": "Puppet", "message": "Failed to apply catalog: Found 1 dependency cycle"},
+            ]),
+        ),
+    ],
+)  # fmt: skip
+def transaction_incomplete(case: Case) -> Iterator[Said]:
+    """The agent had a catalog and began, but did not get to its end: some resources were not even looked at. It was
+    stopped, ran into runtimeout (an hour by default), or could not begin because the catalog makes no sense to it."""
+    told, run = case.step.request, case.run
+    if not isinstance(told, d.Report) or told.transaction_completed is not False:
+        return
+    last = run.catalogs[-1] if run.catalogs else None
+    refused = last is not None and last.environment not in (None, last.asked)  # R06, R07
+    # Without a catalog there is no transaction to complete.
+    if told.resource_statuses or (last is not None and last.usable and not refused):
+        why = reason(told)
+        yield Said("the agent did not apply its catalog to the end" + (f": {why}" if why else ""),
+                   (last.seq, case.exchange.seq) if last else ())  # fmt: skip

@@ -1,0 +1,121 @@
+"""What several rules ask of certificates: what an agent holds, and what it was shown."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from cryptography import x509 as cx509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+
+from inspector.protocol import x509
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from inspector.ledger import Presented
+    from inspector.model import Handshake
+    from inspector.protocol import documents as d
+    from inspector.rules import Case
+    from inspector.runs import Run
+
+DAY = 86_400.0
+SKEW = 300.0
+"""How far a CRL's beginning may lie ahead before agents mind (puppet lib/puppet/ssl/verifier.rb)."""
+
+
+def opens(case: Case) -> bool:
+    """True for the first request on a connection, where what the connection shows is judged."""
+    use = case.run.legs.get(case.exchange.agent.id)
+    return use is not None and use.used == 1
+
+
+def leaf(chain: Sequence[bytes]) -> d.Certificate | None:
+    """The first certificate of a chain as TLS carried it; None if there is none that can be read."""
+    return _read(chain[0]) if chain else None
+
+
+@lru_cache(maxsize=1024)
+def _read(der: bytes) -> d.Certificate | None:
+    try:
+        return x509.read_der(der)
+    except x509.Malformed:
+        return None
+
+
+def serial(certificate: d.Certificate) -> str:
+    """A serial number as Puppet's inventory writes it."""
+    return f"0x{certificate.serial:04x}"[:50]
+
+
+def bundle_of(run: Run) -> list[d.Certificate]:
+    """The CA bundle that was downloaded in this run; empty if none was."""
+    return next((each.items for each in reversed(run.cas) if each.items), None) or []
+
+
+def lists_of(run: Run) -> list[d.RevocationList]:
+    """The CRLs that were downloaded in this run; empty if none were."""
+    return next((each.items for each in reversed(run.crls) if each.items), None) or []
+
+
+def made_by(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> list[d.Certificate]:
+    """The CAs that may have made a CRL: of those with the name, the ones with the key, if there is one."""
+    named = [each for each in authorities if each.subject == crl.issuer]
+    keyed = [each for each in named if each.key_identifier == crl.authority_key_identifier]
+    return keyed or named
+
+
+def forged(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> bool:
+    """True if a CA of the CRL's name is known and none of that name signed it."""
+    named = made_by(crl, authorities)
+    return bool(named) and not any(_signed(crl.der, each.der) for each in named)
+
+
+@lru_cache(maxsize=64)
+def _signed(crl: bytes, authority: bytes) -> bool:
+    """Whether a CA's key made a CRL; True where this machine can't tell (MD5)."""
+    try:
+        read, key = cx509.load_der_x509_crl(crl), cx509.load_der_x509_certificate(authority).public_key()
+        digest = read.signature_hash_algorithm
+        # Not is_signature_valid: that calls every SHA-1 of a CA up to 3.8 invalid.
+        if isinstance(key, rsa.RSAPublicKey) and digest:
+            parameters = read.signature_algorithm_parameters
+            scheme = parameters if isinstance(parameters, padding.PSS) else padding.PKCS1v15()
+            key.verify(read.signature, read.tbs_certlist_bytes, scheme, digest)
+        elif isinstance(key, ec.EllipticCurvePublicKey) and digest:
+            key.verify(read.signature, read.tbs_certlist_bytes, ec.ECDSA(digest))
+    except UnsupportedAlgorithm:
+        return True
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
+
+
+def crl_trouble(run: Run, at: float) -> bool:
+    """True if the CRLs of this run keep the agent from trusting anybody: B10, B12, B13 and B14 say how."""
+    lists, authorities = lists_of(run), bundle_of(run)
+    if not lists:
+        return False
+    covered = {each.issuer for each in lists}
+    return any(
+        (each.next_update is not None and each.next_update < at)
+        or each.last_update > at + SKEW
+        or forged(each, authorities)
+        for each in lists
+    ) or any(each.is_ca and each.subject not in covered for each in authorities)
+
+
+def used(case: Case) -> Presented | None:
+    """The agent's certificate, if it was used in this run."""
+    run = case.run
+    presented = case.ledger.known(run.certname).presented
+    if presented is None or not run.seqs or run.authenticated is None:
+        return None
+    return presented if run.seqs[0] <= presented.last_seq and presented.seq <= run.seqs[-1] else None
+
+
+def lent_or_shown(handshake: Handshake) -> d.Certificate | None:
+    """The agent's certificate in a failed handshake: shown to the proxy, or lent to it for the master."""
+    leg = handshake.leg
+    return leaf(leg.peer_chain if leg.side == "agent" else leg.own_chain)

@@ -1,0 +1,31 @@
+"""R22."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import cut
+from inspector.sample import altered, catalog, plugins, report, talk
+
+
+@rule(
+    "R22",
+    Severity.NOTICE,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="no agent, but an agent's requests",
+    remedy="If you know the tool, nothing is wrong. Else find it by address and certificate, and see in the master's "
+    "auth.conf what it may ask.",
+    source="protocol 2.8: agents say X-Puppet-Version (4.0 and later) or a User-Agent of Puppet's or Ruby's",
+    good=lambda: [talk(plugins(), catalog(), report())],
+    bad=lambda: [
+        talk(altered(catalog(), headers={"X-Puppet-Version": None, "User-Agent": "curl/7.88.1"})),
+    ],
+)
+def unknown_client(case: Case) -> Iterator[Said]:
+    """Something that is no Puppet agent asked what agents ask: curl, a monitoring check, a script with an agent's
+    certificate. What it does is not judged as an agent's run."""
+    run = case.run
+    if run.tool:
+        proof = tuple(dict.fromkeys((run.seqs[0], run.seqs[-1])))
+        yield Said(f"{cut(run.tool, 80)} asks what agents ask", proof)

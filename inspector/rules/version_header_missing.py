@@ -1,0 +1,42 @@
+"""S11."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, rule
+from inspector.rules.words import CA, RUN
+from inspector.sample import altered, catalog, plugins, report, talk
+
+ABSENT = {"X-Puppet-Version": None}
+
+
+@rule(
+    "S11",
+    Severity.WARNING,
+    On.EXCHANGE,
+    at=(*RUN, *CA),
+    visible=Visible.WIRE,
+    title="answer without X-Puppet-Version",
+    remedy="Let what stands between master and agent pass the header X-Puppet-Version on; a master older than 3.3.1 "
+    "does not send it: upgrade it.",
+    source="protocol 2.8, 1.1.5: masters send it since 3.3.1; without it agents of 3.3 to 3.8 fall back to YAML",
+    good=lambda: [
+        talk(plugins(), catalog(), report()),
+        talk(
+            altered(plugins(), answers=ABSENT),
+            altered(catalog(), answers=ABSENT),
+            altered(report(), answers=ABSENT),
+            version="2.7.26",
+        ),
+    ],
+    bad=lambda: [talk(altered(plugins(), answers=ABSENT), catalog(), report())],
+)
+def version_header_missing(case: Case) -> Iterator[str]:
+    """Every master since 3.3.1 tells its version with each answer. Where it is missing something in between took
+    it away. Agents of 3.3 to 3.8 take such a master for an old one and send YAML, later ones skip translations."""
+    response = case.exchange.response
+    if response is None or response.status != 200 or response.header("x-puppet-version") is not None:
+        return
+    if (0, 0) < case.run.major < (3, 3):  # their masters may be as old
+        return
+    yield "answers of the master come without X-Puppet-Version"

@@ -1,0 +1,79 @@
+"""B39."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from inspector.model import Severity, Visible
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.csr_repeated import WAITS
+from inspector.rules.told import lasting, utc
+from inspector.runs import Run
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
+
+BURST = 1.0
+"""Up to 6.3 an agent asks for its certificate several times within this many seconds when it starts."""
+STEADY = 0.1
+"""How much an interval may differ from the usual one and still be the same setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """An agent that asks for its certificate at a fixed interval, and is told that there is none."""
+
+    interval: float
+    """Seconds, the usual ones."""
+    times: int
+    first: float
+    last: float
+    seqs: tuple[int, int]
+
+
+def polling(run: Run) -> Polling | None:
+    """How an agent waits for its certificate; None if it does not, or is started now and then without waiting."""
+    missed = [each for each in run.certificates if each.status == 404]
+    if run.tool or not missed:
+        return None
+    began = [missed[0].time, *(b.time for a, b in pairwise(missed) if b.time - a.time > BURST)]
+    gaps = [after - before for before, after in pairwise(began)]
+    if len(gaps) < 2:
+        return None
+    usual = median(gaps)
+    if sum(abs(gap - usual) <= STEADY * usual for gap in gaps) < 0.75 * len(gaps):
+        return None
+    more = run.certificates.total - len(run.certificates)  # only the first and the last are kept
+    return Polling(usual, len(began) + more, began[0], missed[-1].time, (missed[0].seq, missed[-1].seq))
+
+
+@rule(
+    "B39",
+    Severity.NOTICE,
+    On.RUN_END,
+    visible=Visible.WIRE,
+    title="agent waits for its certificate",
+    remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",
+    source="protocol 2.2, 2.3: without a certificate the agent asks again every waitforcert seconds, by default 120; "
+    "from 6.4 on it submits its request again each time",
+    good=lambda: [
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+        talk(ca(), not_issued(), csr(), not_issued(), not_issued(), not_issued(), version="5.5.22"),
+    ],
+    bad=lambda: [
+        talk(ca(), crl(), csr(), not_issued(), *[wait(119), csr(status=400, text=WAITS), not_issued()] * 3),
+        talk(ca(), csr(), not_issued(), *[wait(120), not_issued()] * 3, version="5.5.22"),
+    ],
+    also=("B01", "B03", "B17"),
+)
+def waiting_for_certificate(case: Case) -> Iterator[Said]:
+    """The CA has the node's request and nobody signed it yet, so the agent asks for its certificate again and again.
+    That is what it should do; somebody has to sign, or there is a reason not to."""
+    run, waits = case.run, polling(case.run)
+    if waits is None:
+        return
+    text = f"asked for its certificate {waits.times} times over {lasting(waits.last - waits.first)}, every "
+    text += lasting(waits.interval)
+    if run.csrs:
+        text += f"; its request was first sent on {utc(run.csrs[0].time)}"
+    text += ", then it was signed" if run.certificate else " and is not signed yet" if run.csrs else ""
+    yield Said(text, waits.seqs)

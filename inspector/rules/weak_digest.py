@@ -1,0 +1,44 @@
+"""B32."""
+
+from collections.abc import Iterator
+
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.weak_key import keys_in
+from inspector.rules.words import brief
+from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, talk, weakly_signed
+
+
+@rule(
+    "B32",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate_request", "certificate", "renewal", "ca", "catalog"),
+    visible=Visible.WIRE,
+    title="weak digest",
+    remedy="Upgrade what signs (agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1); then {clean} on the CA and "
+    "{reset} on the node.",
+    source="protocol 4.1, 4.3: 3.0 and later sign with SHA-256; OpenSSL 3 refuses certificates that are signed with "
+    "MD5 or SHA-1",
+    good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
+    bad=lambda: [
+        talk(ca(), crl(), csr(made=weakly_signed("md5")), not_issued()),
+        talk(ca(), crl(), csr(made=weakly_signed("sha1")), not_issued()),
+        talk(ca(), csr(made=weakly_signed("md5")), not_issued(), version="2.7.26"),
+    ],
+    also=("B01", "B03"),
+)
+def weak_digest(case: Case) -> Iterator[Said]:
+    """A certificate or a signing request is signed over a digest that can be forged. A certificate like that is
+    refused by today's OpenSSL. Agents of 2.7 sign their requests with MD5 and CAs of 2.7 their certificates with
+    SHA-1: there it is what they do. A root's own signature proves nothing and is not looked at."""
+    legacy = case.run.dialect == "legacy"
+    for what, each in keys_in(case):
+        if each.signature not in ("md5", "sha1") or (isinstance(each, d.Certificate) and each.issuer == each.subject):
+            continue
+        severity = Severity.ERROR if each.signature == "md5" else Severity.WARNING
+        if legacy and (each.signature == "sha1" or isinstance(each, d.CertificateRequest)):
+            severity = Severity.NOTICE
+        name = "MD5" if each.signature == "md5" else "SHA-1"
+        yield Said(brief(f"{what} '{each.subject}' is signed over {name}"), severity=severity)

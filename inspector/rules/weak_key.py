@@ -1,0 +1,49 @@
+"""B31."""
+
+from collections.abc import Iterator
+
+from inspector import pki
+from inspector.model import Severity, Visible
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief
+from inspector.sample import NAME, ca, catalog, crl, csr, issued, not_issued, report, talk
+
+
+@rule(
+    "B31",
+    Severity.ERROR,
+    On.EXCHANGE,
+    at=("certificate_request", "certificate", "renewal", "ca", "catalog"),
+    visible=Visible.WIRE,
+    title="weak public key",
+    remedy="On the node: `puppet config set keylength 4096 --section main`; then {clean} on the CA and {reset} on "
+    "the node. A CA with a weak key must be made anew.",
+    source="protocol 4.1: agents make RSA keys of 4096 bits; OpenSSL's security level 2, which Debian and RHEL set, "
+    "refuses RSA keys below 2048",
+    good=lambda: [
+        talk(ca(), crl(), csr(made=pki.make_csr(NAME, pki.new_key(2048))), not_issued()),
+        talk(ca(), crl(), csr(), issued(), catalog(), report()),
+    ],
+    bad=lambda: [talk(ca(), crl(), csr(made=pki.make_csr(NAME, pki.new_key(1024))), not_issued())],
+    also=("B01",),
+)
+def weak_key(case: Case, *, rsa_bits: float = 2048) -> Iterator[Said]:
+    """A key is so short that it can be broken. Today's OpenSSL refuses it, so the pair breaks at the latest when one
+    of the two hosts is upgraded. With 2.7 and 3.x on both sides nothing refuses it yet."""
+    severity = Severity.WARNING if case.run.dialect == "legacy" else Severity.ERROR
+    for what, each in keys_in(case):
+        if each.key_type == "rsa" and each.key_size is not None and each.key_size < rsa_bits:
+            yield Said(brief(f"{what} '{each.subject}' has an RSA key of {each.key_size} bits"), severity=severity)
+
+
+def keys_in(case: Case) -> Iterator[tuple[str, d.Certificate | d.CertificateRequest]]:
+    """What there is of certificates and requests in an exchange, and what each is."""
+    asked, given, client = case.step.request, case.step.response, case.step.client
+    if isinstance(asked, d.CertificateRequest):
+        yield "the signing request", asked
+    if isinstance(given, d.Certificates):
+        for each in given.certificates:
+            yield ("the CA" if case.endpoint == "ca" else "the certificate"), each
+    if client is not None:
+        yield "the certificate", client

@@ -1,0 +1,76 @@
+"""What several rules say or ask in the same way."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from inspector.model import Exchange
+    from inspector.rules import Case
+
+MOST = 200
+"""Characters of captured text that a message quotes."""
+
+YEAR = 31_536_000.0
+
+PARSED = ("node", "environment_check", "plugin_list", "catalog", "file_metadata", "file_metadatas")
+"""What agents ask for and read by its Content-Type."""
+CONTENT = ("file_content", "plugin_file", "static_file_content")
+RUN = (*PARSED, *CONTENT, "file_bucket_file", "facts", "report")
+"""What a run asks for, the CA's endpoints aside."""
+CA = ("ca", "crl", "certificate", "certificate_request", "certificate_request_lookup", "renewal")
+
+
+def brief(text: str) -> str:
+    """Captured text on one line, short enough for a message: its beginning, and its end, which names file and line."""
+    line = " ".join(text.split())
+    return line if len(line) <= MOST else f"{line[: MOST // 2 - 1]}…{line[-MOST // 2 :]}"
+
+
+def listed(names: list[str], most: int = 3) -> str:
+    """``a, b, c and 4 more``."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return brief(", ".join(names[:most])) + rest
+
+
+def utc(time: float) -> str:
+    """A moment of the capture."""
+    try:
+        return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return "an impossible date"
+
+
+def major(version: str | None) -> int:
+    """The first number of a version, 0 if there is none."""
+    head = (version or "").partition(".")[0]
+    return int(head) if head.isascii() and head.isdigit() and len(head) < 4 else 0
+
+
+def media_type(case: Case) -> str | None:
+    """The answer's media type without its parameters, lower case; None without the header."""
+    response = case.exchange.response
+    told = response.header("content-type") if response else None
+    return None if told is None else told.partition(";")[0].strip().lower()
+
+
+def waited(exchange: Exchange) -> float:
+    """Seconds from the whole request to the first byte of the answer, or to the end if none came."""
+    asked = exchange.request.ended or exchange.time
+    response = exchange.response
+    answered = response.started if response else exchange.failed
+    return max(0.0, (answered or asked) - asked)
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """Seconds that a Retry-After header asks for, a number or a date; None if agents can't read it."""
+    if value is None:
+        return None
+    if value.strip().isascii() and value.strip().isdigit():
+        return min(float(value), YEAR)
+    try:
+        return min(max(0.0, parsedate_to_datetime(value).timestamp() - now), YEAR)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None

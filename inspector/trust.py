@@ -1,0 +1,107 @@
+"""How an agent judges the certificates and CRLs that it was given: at a moment, and when that changes.
+
+Pure: the moment is an argument. The checks are OpenSSL's (``protocol.chains``), the words a Puppet 6 agent's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from OpenSSL import crypto
+
+from inspector.protocol import x509
+from inspector.rules.told import cut, some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.protocol import documents as d
+    from inspector.protocol.chains import Revocation
+
+MOMENTS = 20
+"""How many moments to come are looked at."""
+NEVER = 253_402_300_000.0
+"""The end of the year 9999, with which certificates say that they do not end (RFC 5280)."""
+_UNREADABLE = (x509.Malformed, crypto.Error, ValueError, OverflowError, TypeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the agent says to the certificates and CRLs it was given, at a moment."""
+
+    at: float
+    problems: tuple[str, ...]
+    """None: it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What an agent judges, and by what."""
+
+    own: bool
+    """Whether its own download of the CA was seen; else ``held`` is what another agent downloaded."""
+    held: tuple[d.Certificate, ...]
+    """The CA certificates that it trusts."""
+    crls: tuple[d.RevocationList, ...] | None
+    """None: they are not in the capture."""
+    revocation: Revocation
+    """Its setting certificate_revocation, as far as it shows; ``none`` also where its CRLs are not known."""
+    shown: tuple[bytes, ...] = ()
+    """The chain that it was shown for the master's (DER); empty if the capture does not have it."""
+    host: str | None = None
+    """As whom it called the master."""
+    mine: d.Certificate | None = None
+    """Its own certificate."""
+
+    def judged(self, at: float) -> Judgement:
+        """What it says at a moment (seconds since the epoch)."""
+        try:
+            return Judgement(at, tuple(dict.fromkeys(self._problems(at))))
+        except _UNREADABLE as error:
+            return Judgement(at, (f"can't be judged: {cut(error)}",))
+
+    def breaks(self, now: Judgement) -> Iterator[Judgement]:
+        """The moments after one at which something new goes wrong, each with only what is new."""
+        known = {*now.problems}
+        for moment in [each for each in sorted(self._moments()) if now.at < each < NEVER][:MOMENTS]:
+            new = tuple(each for each in self.judged(moment + 1).problems if each not in known)
+            known |= {*new}
+            if new:
+                yield Judgement(moment, new)
+
+    def _problems(self, at: float) -> Iterator[str]:
+        authorities, lists = [each.der for each in self.held], [each.der for each in self.crls or ()]
+        chains = [chain for chain in (self.shown, (self.mine.der,) if self.mine else ()) if chain]
+        for chain in chains:
+            yield from map(str, x509.verify(chain, authorities, lists, at, self.revocation))
+        if self.shown and self.host and not x509.names_match(leaf := x509.read_der(self.shown[0]), self.host):
+            names = some(leaf.alt_names) or leaf.subject
+            yield f"Server hostname '{cut(self.host)}' did not match server certificate; expected one of {names}"
+        if not chains:
+            yield from map(str, self._of_bundle(at))
+
+    def _of_bundle(self, at: float) -> Iterator[x509.Problem]:
+        """What is wrong with the CA's own, where there is nobody's certificate to verify by it."""
+        for each in self.held:
+            if code := 9 if at < each.not_before else 10 if at > each.not_after else 0:
+                yield x509.Problem(code, 0, each.subject, each.issuer)
+            uncovered = all(crl.issuer != each.subject for crl in self.crls or ())
+            if self.revocation == "chain" and each.is_ca and uncovered:
+                yield x509.Problem(3, 0, each.subject, each.subject)
+        for crl in self.crls or ():
+            late = crl.next_update is not None and at > crl.next_update
+            if code := 11 if at < crl.last_update else 12 if late else 0:
+                yield x509.Problem(code, 0, crl.issuer, crl.issuer)
+
+    def _moments(self) -> set[float]:
+        """When the judgement may change."""
+        ends = {each.not_after for each in self.held}
+        ends |= {each.next_update for each in self.crls or () if each.next_update is not None}
+        ends |= {self.mine.not_after} if self.mine else set()
+        for der in self.shown:
+            try:
+                ends.add(x509.read_der(der).not_after)
+            except x509.Malformed:
+                continue
+        return ends

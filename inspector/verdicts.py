@@ -1,0 +1,200 @@
+"""One cause, not ten symptoms: what a run's findings and its outcome come down to.
+
+``FOLLOWS`` is the one table of which deviation follows from which. To fold a new rule, add it there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from inspector.model import Severity, Visible
+from inspector.rules import rule_of
+
+if TYPE_CHECKING:
+    from inspector.model import Finding
+    from inspector.runs import Run
+
+type Certainty = Literal["certain", "likely", "not visible"]
+"""Proved by what was recorded; what fits best; or the cause is not on the wire at all."""
+
+_TLS = ("T06", "T07", "T08", "T09", "R03", "R04")
+_NO_CATALOG = ("R20", "R19", "R03", "P13", "P03")
+_KEYS = ("B18", "B20", "B22", "B23", "B02")
+FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    # Who can't trust whom: what was served explains the alert that follows it.
+    ("T15", ()),
+    ("T10", ("B10", "B12", "B33", "B35", *_TLS)),
+    ("B14", _TLS),
+    ("B10", _TLS),
+    ("B12", _TLS),
+    ("B13", _TLS),
+    ("B05", ("B13", *_TLS)),
+    ("B04", _TLS),
+    ("B33", _TLS),
+    ("B35", _TLS),
+    ("T05", ("T06", "T08", "T09", "S02", *_NO_CATALOG)),
+    ("T07", ("T08", "T09")),
+    ("T06", ("T09",)),
+    ("T08", ("T09",)),
+    # Who the agent is to the CA.
+    ("B06", ("B43",)),
+    ("S17", ("B09",)),
+    ("B09", ()),
+    ("B08", ()),
+    ("B21", ("B46", "T17", *_KEYS)),
+    ("B46", (*_KEYS, "B17", "R17", "T17", "B39", "B41")),
+    ("B19", ("B43", "B20", "B22", "B39")),
+    ("B18", ("B20", "B22", "B23", "B02", "B43", "B39")),
+    ("B22", ("B20", "B02")),
+    ("B20", ("B17", "B39", "B41", "B23", "B02")),
+    ("B23", ("B02",)),
+    ("B38", ("T04", "S02")),
+    ("B25", ("B26", "B24", "B43", "B44", "B39", "B40")),
+    ("B26", ("B24", "B43", "B44", "B39", "B40")),
+    ("B24", ("B43", "B44", "B39", "B40")),
+    ("B28", ("B43", "B29", "B39", "B41", "B42")),
+    ("B27", ("B43", "B29", "B39", "B41", "B42")),
+    ("B29", ("B43", "B39", "B41", "B42")),
+    ("B44", ("B43",)),
+    ("B43", ("B39", "B40")),
+    ("B40", ("B39", "B41", "B42")),
+    ("B42", ("B17", "B39", "B41")),
+    ("B17", ("B39", "B41")),
+    ("B39", ("B41",)),
+    # Who the agent is to the master.
+    ("T03", ("S02", "T04", *_NO_CATALOG)),
+    ("T04", ("S02", *_NO_CATALOG)),
+    ("S18", ("S03", "B06", "R09", *_NO_CATALOG)),
+    ("S16", ("S10",)),
+    ("S03", ("S04", "R01", "R09", *_NO_CATALOG)),
+    ("S02", ("P01", *_NO_CATALOG)),
+    # Why there is no catalog.
+    ("R13", ("S01", *_NO_CATALOG)),
+    ("F07", ("S01", "P01", *_NO_CATALOG)),
+    ("R09", ("S01", "R01", *_NO_CATALOG)),
+    ("S15", ("S01", "S04", "S06", "S09", "P01", *_NO_CATALOG)),
+    ("S06", ("S01", "S07", "P01", *_NO_CATALOG)),
+    ("S05", ("S01", "S07", "P01", *_NO_CATALOG)),
+    ("S12", ("P01", *_NO_CATALOG)),
+    ("S14", ("F03", "P01", *_NO_CATALOG)),
+    ("S13", ("S09", "P01", *_NO_CATALOG)),
+    ("S09", ("P01", *_NO_CATALOG)),
+    ("R06", ("R05", "R07", "R08", *_NO_CATALOG)),
+    ("R07", ("R08", "P05")),
+    ("S08", _NO_CATALOG),
+    ("S01", _NO_CATALOG),
+    ("R20", ("R19", "R03", "P13")),
+    # Why a resource failed, and what became of the report.
+    ("S20", ("F02", "F03", "P01", "P13")),
+    ("F09", ("P01", "P13")),
+    ("F02", ("P01", "P13")),
+    ("F03", ("P01", "P13")),
+    ("P01", ("P13",)),
+    ("P06", ("P13",)),
+    ("P05", ("P13",)),
+    ("S04", ("P03",)),
+    ("P04", ("P03",)),
+    ("P03", ()),
+    # What costs connections.
+    ("T12", ("T11",)),
+    ("T13", ("T11",)),
+    ("T14", ("T11",)),
+    ("R17", ("R03", "R04", "P10")),
+    ("R02", ("R04",)),
+    ("B36", ("B34",)),
+    ("S11", ("P08",)),
+    ("P11", ("F05",)),
+)
+"""Causes, the deeper ones first, each with what follows from it when both are in one run."""
+
+BY_NATURE = frozenset({"B01", "B03"})
+"""What no site can help with its agents as they are: no verdict of a run that went well."""
+
+_EFFECTS: dict[str, frozenset[str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run comes down to."""
+
+    cause: Finding | None
+    """None: it went wrong, and nothing on the wire says why."""
+    symptoms: tuple[str, ...]
+    """Ids of the run's other findings that follow from the cause."""
+    certainty: Certainty
+    since: float
+    """When the cause first showed."""
+
+
+def effects(ident: str) -> frozenset[str]:
+    """What follows from a deviation, also by way of others."""
+    if not _EFFECTS:
+        _EFFECTS.update(_closed(dict(FOLLOWS)))
+    return _EFFECTS.get(ident, frozenset())
+
+
+def _closed(table: dict[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
+    closed = {}
+    for cause in table:
+        found: set[str] = set()
+        ahead = list(table[cause])
+        while ahead:
+            each = ahead.pop()
+            if each not in found:
+                found.add(each)
+                ahead += table.get(each, ())
+        closed[cause] = frozenset(found - {cause})
+    return closed
+
+
+def verdict(run: Run) -> Verdict | None:
+    """What to say of a run; None if it went well and nothing in it is worth more than a notice."""
+    bad = run.outcome != "complete"
+    telling = [each for each in run.findings if (_explains(each, run) if bad else _matters(each))]
+    if not telling:
+        # A request that nobody has signed is seen to wait, and is no deviation.
+        seen: Certainty = "certain" if run.outcome == "waiting" and run.csrs else "not visible"
+        return Verdict(None, (), seen, run.csrs[0].time if run.csrs else run.started) if bad else None
+    folded = {each for finding in telling for each in effects(finding.rule)}
+    roots = [each for each in telling if each.rule not in folded] or telling
+    cause = min(roots, key=_depth)
+    follows = effects(cause.rule)
+    symptoms = tuple(dict.fromkeys(each.rule for each in run.findings if each.rule in follows))
+    return Verdict(cause, symptoms, _certainty(cause, run), cause.since or run.started)
+
+
+def _depth(finding: Finding) -> tuple[int, int, int]:
+    order = [cause for cause, _ in FOLLOWS]
+    deep = order.index(finding.rule) if finding.rule in order else len(order)
+    return -finding.severity.rank, deep, finding.seqs[0] if finding.seqs else 0
+
+
+def _explains(finding: Finding, run: Run) -> bool:
+    """An error explains why a run did not end well, and what errors follow from; or that nobody signed."""
+    errors = {each.rule for each in run.findings if each.severity is Severity.ERROR}
+    waits = run.outcome == "waiting" and finding.rule in WAITING
+    return finding.severity is Severity.ERROR or bool(errors & effects(finding.rule)) or waits
+
+
+def _matters(finding: Finding) -> bool:
+    return finding.severity is not Severity.NOTICE and (
+        finding.severity is Severity.ERROR or finding.rule not in BY_NATURE
+    )
+
+
+WAITING = frozenset({"B17", "B27", "B39", "B41", "B42", "B44"})
+"""What keeps an agent waiting for its certificate: no error, and the whole reason."""
+
+
+def _certainty(cause: Finding, run: Run) -> Certainty:
+    visible = rule_of(cause.rule).visible
+    if visible is Visible.HANDSHAKE:
+        # Our own verification named what is wrong, or the alert does.
+        shown = [each for seq, each in run.handshakes if seq in cause.seqs]
+        return "certain" if any(each.culprits or each.alert in NAMING for each in shown) else "likely"
+    return "certain" if visible is Visible.WIRE else "likely"
+
+
+NAMING = frozenset({"certificate_revoked", "certificate_expired", "certificate_required"})
+"""Alerts that can mean one thing only."""

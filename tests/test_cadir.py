@@ -1,0 +1,480 @@
+"""A CA's directory: its records against each other, against an agent's directory, and against the wire."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from inspector import cadir, pki, present, ssldir
+from inspector.errors import InspectorError
+from inspector.join import WireKey, against_wire, join
+from inspector.lab.ca import LabCA
+from inspector.model import Severity
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from cryptography import x509
+
+    from inspector.cadir import CaDir
+    from inspector.diagnosis import Diagnosis, Generation
+    from inspector.ssldir import SslDir
+
+NAME = "node1.example"
+DAY = 86400.0
+PUPPET = 12345
+"""As whom the CA runs: root gives its files to it where it may."""
+
+
+class Authority:
+    """A CA and its directory as puppetserver keeps it; ``write`` brings the directory up to date."""
+
+    def __init__(self, path: Path, name: str = "ca.example") -> None:
+        self.ca, self.path = LabCA(name), path
+        self.keys: dict[str, pki.PrivateKey] = {}
+        self.issue("master.example")
+        self.issue(NAME)
+
+    def issue(self, certname: str) -> x509.Certificate:
+        self.request(certname)
+        certificate = self.ca.sign(certname)
+        self.write()
+        return certificate
+
+    def request(self, certname: str, key: pki.PrivateKey | None = None, alt_names: tuple[str, ...] = ()) -> None:
+        self.keys[certname] = key or pki.new_key()
+        status, text = self.ca.submit(certname, pki.pem(pki.make_csr(certname, self.keys[certname], alt_names)))
+        assert status == 200, text
+        self.write()
+
+    def write(self) -> None:
+        self.ca.write_cadir(self.path)
+        lines = [_line(each) for each in self.ca.inventory]
+        self.put("inventory.txt", "".join(lines))
+        self.put("serial", f"{len(lines) + 3:04X}")
+        for directory, read in (("signed", self.ca.certificate), ("requests", self.ca.request)):
+            (self.path / directory).mkdir(exist_ok=True)
+            for name in self.keys:
+                file = self.path / directory / f"{name}.pem"
+                if pem := read(name):
+                    file.write_bytes(pem)
+                else:
+                    file.unlink(missing_ok=True)
+        if os.geteuid() == 0:
+            for file in (self.path, *self.path.rglob("*")):
+                os.chown(file, PUPPET, PUPPET)
+
+    def put(self, name: str, text: str) -> Path:
+        file = self.path / name
+        file.write_text(text)
+        return file
+
+    def read(self) -> CaDir:
+        return cadir.read(self.path)
+
+    def found(self, now: float | None = None) -> list[Diagnosis]:
+        found = cadir.examine(self.read(), now or time.time())
+        return [each for each in found if each.what != "the CA belongs to root"]
+
+    def only(self, now: float | None = None) -> Diagnosis:
+        found = self.found(now)
+        assert len(found) == 1, found
+        return found[0]
+
+
+def _line(certificate: x509.Certificate) -> str:
+    def date(time: datetime) -> str:
+        return time.strftime("%Y-%m-%dT%H:%M:%SUTC")
+
+    dates = f"{date(certificate.not_valid_before_utc)} {date(certificate.not_valid_after_utc)}"
+    return f"0x{certificate.serial_number:04x} {dates} /CN={pki.certname_of(certificate)}\n"
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "ca")
+
+
+def test_a_healthy_ca_is_well_and_stays_as_it_is(authority: Authority) -> None:
+    def snapshot() -> list[tuple[str, int, int]]:
+        return sorted((str(p), (s := p.lstat()).st_mode, s.st_mtime_ns) for p in authority.path.rglob("*"))
+
+    before = snapshot()
+    assert authority.found() == []
+    assert snapshot() == before
+
+
+def test_what_a_join_needs(authority: Authority) -> None:
+    authority.request("node2.example")
+    authority.ca.revoke(NAME)
+    authority.write()
+    read = authority.read()
+    assert set(read.signed) == {"master.example", NAME}
+    assert set(read.requests) == {"node2.example"}
+    assert read.serial == 5
+    assert [(each.serial, each.name) for each in read.inventory] == [(3, "master.example"), (4, NAME)]
+    assert read.revoked == {4}
+
+
+def test_the_ruby_ca_writes_a_heading_and_an_encrypted_key(authority: Authority) -> None:
+    authority.put("inventory.txt", "# Inventory of signed certificates\n# SERIAL NOT_BEFORE NOT_AFTER SUBJECT\n"
+                  + (authority.path / "inventory.txt").read_text())  # fmt: skip
+    encrypted = authority.ca.authority.key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
+    (authority.path / "ca_key.pem").write_bytes(encrypted)
+    assert authority.only().what == "the CA's key can't be opened"
+    (authority.path / "private").mkdir()
+    authority.put("private/ca.pass", "secret").chmod(0o640)
+    assert authority.found() == []
+    assert authority.read().generation == "legacy"
+    assert len(authority.read().inventory) == 2
+
+
+# -- the CA itself ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ca_crt.pem", "ca_key.pem", "ca_crl.pem", "inventory.txt", "serial"])
+def test_a_missing_file_keeps_it_from_starting(authority: Authority, name: str) -> None:
+    (authority.path / name).unlink()
+    found = authority.only()
+    assert (found.severity, found.what) == (Severity.ERROR, "half-initialised CA")
+    assert f"missing: {name};" in found.detail
+
+
+def test_the_key_of_another_ca(authority: Authority) -> None:
+    pki.write_private(authority.path / "ca_key.pem", pki.key_pem(pki.new_key()))
+    found = next(each for each in authority.found() if each.severity is Severity.ERROR)
+    assert found.what == "the CA's key and certificate do not belong together"
+
+
+def test_certificates_of_a_second_ca(authority: Authority, tmp_path: Path) -> None:
+    other = Authority(tmp_path / "other", "ca.example")  # the same name: the CA was made anew
+    (authority.path / "signed" / f"{NAME}.pem").write_bytes(other.ca.certificate(NAME) or b"")
+    found = authority.only()
+    assert (found.severity, found.what) == (Severity.WARNING, "certificates of a second CA")
+    assert NAME in found.detail
+    assert "master.example" not in found.detail
+
+
+def test_crls(authority: Authority) -> None:
+    crl = authority.path / "ca_crl.pem"
+    crl.write_bytes(authority.ca.signing_crl)
+    assert (authority.only().what, authority.only().rule) == ("the CRLs do not cover the chain", "B13")
+    crl.write_bytes(LabCA("ca.example").crl_bundle)
+    assert "bad signature of the CRL" in {each.what for each in authority.found()}
+    blocks = authority.ca.crl_bundle.split(b"-----BEGIN X509 CRL-----\n")
+    crl.write_bytes(b"-----BEGIN X509 CRL-----\n".join([b"", blocks[2], blocks[1]]))
+    assert authority.only().what == "wrong order of the CRLs"
+
+
+def test_the_end_of_the_crl(authority: Authority) -> None:
+    end = time.time() + 5 * 365 * DAY
+    assert "CRL ends soon" in {each.what for each in authority.found(end - 10 * DAY)}
+    over = {each.what: each for each in authority.found(end + DAY)}
+    assert over["CRL expired"].rule == "B10"
+    assert "puppetserver ca revoke" in over["CRL expired"].remedy
+    assert over["expired certificates"].severity is Severity.NOTICE
+
+
+def test_the_end_of_the_ca(authority: Authority) -> None:
+    end = time.time() + 15 * 365 * DAY
+    assert "CA ends soon" in {each.what for each in authority.found(end - 40 * DAY)}
+    assert "CA expired" in {each.what for each in authority.found(end + DAY)}
+
+
+# -- serial, inventory, signed ----------------------------------------------------------------------------
+
+
+def test_a_serial_that_was_given_already(authority: Authority) -> None:
+    authority.put("serial", "0004")
+    found = authority.only()
+    assert (found.severity, found.what) == (Severity.ERROR, "the CA would give a serial twice")
+    assert f"serial gives 0004 next, but 0004 was given already, to {NAME}" in found.detail
+    assert f"`echo 0005 > {authority.path / 'serial'}`" in found.remedy
+
+
+def test_a_serial_that_is_none(authority: Authority) -> None:
+    authority.put("serial", "five")
+    assert authority.only().what == "serial can't be used"
+
+
+def test_a_serial_that_nobody_counted(authority: Authority) -> None:
+    authority.keys["proxy.example"] = pki.new_key()
+    foreign = pki.sign(authority.ca.authority, authority.keys["proxy.example"].public_key(), "proxy.example")
+    (authority.path / "signed" / "proxy.example.pem").write_bytes(pki.pem(foreign))
+    assert [each.what for each in authority.found()] == ["certificates that the inventory does not know"]
+
+
+def test_one_serial_for_two(authority: Authority) -> None:
+    inventory = authority.path / "inventory.txt"
+    inventory.write_text(inventory.read_text() + inventory.read_text().splitlines()[1].replace(NAME, "twin.example"))
+    found = authority.only()
+    assert (found.severity, found.what) == (Severity.ERROR, "one serial, several certificates")
+    assert f"0004 ({NAME}, twin.example)" in found.detail
+
+
+def test_a_certificate_that_the_inventory_does_not_know(authority: Authority) -> None:
+    lines = (authority.path / "inventory.txt").read_text().splitlines()
+    authority.put("inventory.txt", f"{lines[0]}\nnonsense\n")
+    found = {each.what: each for each in authority.found()}
+    assert set(found) == {"certificates that the inventory does not know", "strange lines"}
+    assert NAME in found["certificates that the inventory does not know"].detail
+
+
+def test_an_older_certificate_than_the_inventory(authority: Authority) -> None:
+    inventory = authority.path / "inventory.txt"
+    inventory.write_text(inventory.read_text() + inventory.read_text().splitlines()[1].replace("0x0004", "0x0005"))
+    authority.put("serial", "0006")
+    assert authority.only().what == "older certificates are served"
+
+
+def test_revoked_and_not_cleaned_then_cleaned(authority: Authority) -> None:
+    authority.ca.revoke(NAME)
+    authority.write()
+    found = authority.only()
+    assert (found.severity, found.what) == (Severity.NOTICE, "revoked but not cleaned")
+    assert found.remedy == f"`puppetserver ca clean --certname {NAME}`"
+    authority.ca.clean(NAME)
+    authority.write()
+    assert authority.found() == []
+
+
+def test_a_serial_revoked_that_was_never_issued(authority: Authority) -> None:
+    lines = (authority.path / "inventory.txt").read_text().splitlines()
+    authority.ca.clean(NAME)
+    authority.write()
+    authority.put("inventory.txt", lines[0] + "\n")
+    assert authority.only().what == "revoked serials that were never issued"
+
+
+def test_a_certificate_under_another_name(authority: Authority) -> None:
+    signed = authority.path / "signed"
+    (signed / f"{NAME}.pem").rename(signed / "other.example.pem")
+    found = authority.found()
+    assert "other.example.pem is for CN=node1.example" in " ".join(each.detail for each in found)
+
+
+def test_a_key_under_two_names(authority: Authority) -> None:
+    authority.request("clone.example", authority.keys[NAME])
+    found = {each.what: each for each in authority.found()}
+    assert found["a key that several agents have"].severity is Severity.WARNING
+    assert f"clone.example, {NAME}" in found["a key that several agents have"].detail
+
+
+# -- requests ---------------------------------------------------------------------------------------------
+
+
+def test_a_request_that_waits(authority: Authority) -> None:
+    authority.request("node2.example")
+    found = authority.only()
+    fingerprint = authority.read().requests["node2.example"].fingerprint
+    assert (found.severity, found.detail) == (Severity.NOTICE, f"node2.example (SHA256) {fingerprint}")
+    assert "`puppetserver ca sign --certname node2.example`" in found.remedy
+
+
+def test_a_request_that_will_be_refused(authority: Authority) -> None:
+    authority.request("node2.example", alt_names=("www.example",))
+    found = {each.what: each for each in authority.found()}
+    assert found["request that the CA will not sign"].detail.endswith("the alternative names DNS:www.example")
+
+
+def test_a_request_for_a_signed_name(authority: Authority) -> None:
+    csr = pki.pem(pki.make_csr(NAME, pki.new_key()))
+    (authority.path / "requests" / f"{NAME}.pem").write_bytes(csr)
+    found = authority.only()
+    assert (found.severity, found.rule) == (Severity.WARNING, "B18")
+
+
+def test_modes_and_owners(authority: Authority) -> None:
+    (authority.path / "ca_key.pem").chmod(0o644)
+    assert authority.only().what == "private key open to everybody"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_of_root_in_the_ca_of_puppet(authority: Authority) -> None:
+    os.chown(authority.path / "ca_key.pem", 0, 0)
+    found = authority.only()
+    assert (found.severity, found.what) == (Severity.ERROR, "wrong owner")
+    assert found.remedy == f"`chown -R {PUPPET}: {authority.path}`"
+
+
+def test_what_is_no_cadir(authority: Authority, tmp_path: Path) -> None:
+    with pytest.raises(InspectorError, match="There is no directory"):
+        cadir.read(tmp_path / "nowhere")
+    with pytest.raises(InspectorError, match="is no cadir"):
+        cadir.read(tmp_path)
+    authority.ca.enrol(tmp_path / "ssl", "node3.example")
+    with pytest.raises(InspectorError) as raised:
+        cadir.read(tmp_path / "ssl")
+    assert raised.value.hint == "Give it with --ssldir."
+
+
+# -- with an agent ----------------------------------------------------------------------------------------
+
+
+class Pair:
+    """The CA's directory and an agent's; ``certified`` and ``asked`` are what the agent has."""
+
+    def __init__(self, authority: Authority, path: Path) -> None:
+        self.authority, self.path = authority, path
+        place = pki.SslDir(path, NAME)
+        place.create()
+        self.place = place
+        pki.write_private(place.key, pki.key_pem(authority.keys[NAME]))
+        place.certificate.write_bytes(authority.ca.certificate(NAME) or b"")
+        place.ca.write_bytes(authority.ca.ca_bundle)
+        place.crl.write_bytes(authority.ca.crl_bundle)
+
+    def agent(self) -> SslDir:
+        return ssldir.read(self.path)
+
+    def joined(self) -> list[Diagnosis]:
+        return join(self.agent(), self.authority.read())
+
+    def new_key(self) -> str:
+        pki.write_private(self.place.key, pki.key_pem(pki.new_key()))
+        self.place.certificate.unlink(missing_ok=True)
+        return self.agent().key or ""
+
+
+@pytest.fixture
+def pair(authority: Authority, tmp_path: Path) -> Pair:
+    return Pair(authority, tmp_path / "ssl")
+
+
+def test_agent_and_ca_agree(pair: Pair) -> None:
+    assert pair.joined() == []
+    assert join(pair.agent(), None) == []
+
+
+def test_the_agent_lost_its_key(pair: Pair) -> None:
+    key = pair.new_key()
+    found = pair.joined()
+    assert [(each.severity, each.rule) for each in found] == [(Severity.ERROR, "B18")]
+    assert f"the agent's key is key {key[:16]}…" in found[0].detail
+    assert f"{NAME} already has a signed certificate; ignoring certificate request" in found[0].detail
+    assert f"`puppetserver ca clean --certname {NAME}`" in found[0].remedy
+
+
+def test_signed_but_not_fetched(pair: Pair) -> None:
+    pair.place.certificate.unlink()
+    assert [(each.severity, each.what) for each in pair.joined()] == [
+        (Severity.NOTICE, "signed, but not fetched yet"),
+    ]
+
+
+def test_the_ca_revoked_it(pair: Pair) -> None:
+    pair.authority.ca.revoke(NAME)
+    pair.authority.write()
+    found = pair.joined()
+    assert [each.what for each in found] == ["the CA has revoked the agent's certificate", "the agent has an older CRL"]
+    assert "crl.pem has number 0 of CN=Puppet CA: ca.example, the CA has 1" in found[1].detail
+
+
+def test_the_ca_gave_the_name_away(pair: Pair) -> None:
+    pair.authority.ca.clean(NAME)
+    pair.authority.issue(NAME)
+    found = [each.what for each in pair.joined() if each.severity is Severity.ERROR]
+    assert found == ["the CA has revoked the agent's certificate", "the CA has a certificate for another key"]
+
+
+def test_the_ca_lost_it(pair: Pair) -> None:
+    (pair.authority.path / "signed" / f"{NAME}.pem").unlink()
+    assert [each.what for each in pair.joined()] == ["the CA does not know the agent's certificate"]
+
+
+def test_a_renewed_certificate(pair: Pair) -> None:
+    renewed = pki.sign(pair.authority.ca.authority, pair.authority.keys[NAME].public_key(), NAME)
+    pair.place.certificate.write_bytes(pki.pem(renewed))
+    assert [each.severity for each in pair.joined()] == [Severity.NOTICE]
+
+
+def test_the_agent_trusts_another_ca(pair: Pair) -> None:
+    pair.place.ca.write_bytes(LabCA("other.example").ca_bundle)
+    assert "the agent trusts another CA" in [each.what for each in pair.joined()]
+
+
+@pytest.mark.parametrize(
+    ("own", "what"), [(True, "waiting to be signed"), (False, "the CA holds a request of another key")]
+)
+def test_a_request_on_the_ca(pair: Pair, own: bool, what: str) -> None:
+    pair.authority.ca.clean(NAME)
+    pair.new_key()
+    pair.authority.request(NAME, pki.read_key(pair.place.key) if own else None)
+    found = [each for each in pair.joined() if "CRL" not in each.what]
+    assert [each.what for each in found] == [what]
+    assert found[0].severity is (Severity.NOTICE if own else Severity.ERROR)
+
+
+@pytest.mark.parametrize(("generation", "severity"), [("legacy", Severity.ERROR), ("modern", Severity.NOTICE)])
+def test_a_local_request_of_which_the_ca_knows_nothing(pair: Pair, generation: Generation, severity: Severity) -> None:
+    pair.authority.ca.clean(NAME)
+    pair.authority.write()
+    pair.new_key()
+    agent = pair.agent()
+    agent = replace(agent, csr_key=agent.key, generation=generation)
+    found = [each for each in join(agent, pair.authority.read()) if "CRL" not in each.what]
+    assert [each.severity for each in found] == [severity]
+
+
+# -- with a capture ---------------------------------------------------------------------------------------
+
+
+AT = 1_700_000_000.0
+
+
+def test_the_csr_of_the_wire_and_a_certificate_for_another_key(pair: Pair) -> None:
+    old = pair.agent().key or ""
+    key = pair.new_key()
+    seen = [
+        WireKey("csr", "stranger.example", old, AT, 1),
+        WireKey("csr", NAME, key, AT + 60, 2),
+        WireKey("certificate", NAME, old, AT + 61, 3),
+    ]
+    (found,) = against_wire(pair.agent(), pair.authority.read(), seen)
+    assert (found.severity, found.rule) == (Severity.ERROR, "B22")
+    asked, served = (present.clock(AT + 60)[:5], present.clock(AT + 61)[:5])
+    assert found.detail.startswith(
+        f"the agent's key is the one in the CSR of {asked} (record 2); the CA serves a certificate for another key "
+        f"({served} (record 3)"
+    )
+    assert f"`puppetserver ca clean --certname {NAME}`" in found.remedy
+
+
+def test_a_key_that_was_made_after_the_csr(pair: Pair) -> None:
+    old = pair.agent().key or ""
+    pair.new_key()
+    (found,) = against_wire(pair.agent(), None, [WireKey("csr", NAME, old, AT, 7)])
+    assert found.severity is Severity.ERROR
+    assert "the agent's key is not the one in the CSR of" in found.detail
+    pair.place.key.unlink()
+    pair.place.certificate.write_bytes(pair.authority.ca.certificate(NAME) or b"")
+    (found,) = against_wire(pair.agent(), None, [WireKey("csr", NAME, old, AT, 7)])
+    assert "of which nothing is left here" in found.detail
+
+
+def test_all_is_well_on_the_wire(pair: Pair) -> None:
+    key = pair.agent().key or ""
+    seen = [
+        WireKey("csr", NAME, key, AT, 1),
+        WireKey("certificate", NAME, key, AT, 2),
+        WireKey("client", NAME, key, AT, 3),
+    ]
+    (found,) = against_wire(pair.agent(), pair.authority.read(), seen)
+    assert found.severity is Severity.NOTICE
+    assert against_wire(pair.agent(), None, []) == []
+
+
+def test_somebody_else_runs_under_the_name(pair: Pair) -> None:
+    (found,) = against_wire(pair.agent(), None, [WireKey("client", NAME, "ab" * 32, AT, 9)])
+    assert (found.severity, found.what) == (Severity.WARNING, "somebody else has this certname")
+    assert "abababababababab…" in found.detail

@@ -1,0 +1,394 @@
+"""The live probe against masters on loopback, whole ones and broken ones."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import livecheck, pki
+from inspector.errors import IdentityError
+from inspector.lab.ca import LabCA
+from inspector.lab.master import LabMaster
+from inspector.lab.server import Server
+from inspector.model import Request, Response, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from inspector.diagnosis import Diagnosis
+
+NAME = "puppet.example"
+DAY = 86400.0
+CA_PATH = "/puppet-ca/v1/certificate/ca"
+CRL_PATH = "/puppet-ca/v1/certificate_revocation_list/ca"
+
+
+class Site:
+    """A master, its CA, and an agent's files; a test breaks one thing."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.ca = LabCA("ca.example")
+        self.place = self.ca.enrol(directory / "master", NAME, ("puppet",))
+        self.agent = self.ca.enrol(directory / "agent", "node1.example")
+        self.master = LabMaster(self.ca, self.place)
+        self.address = self.master.address
+
+    def probe(self, *, name: str = NAME, now: float | None = None, agent: bool = False) -> list[Diagnosis]:
+        return livecheck.probe(
+            *self.address,
+            ca=self.agent.ca,
+            crl=self.agent.crl,
+            certificate=self.agent.certificate if agent else None,
+            key=self.agent.key if agent else None,
+            name=name,
+            now=now or time.time(),
+        )
+
+    def errors(self, *, name: str = NAME, now: float | None = None, agent: bool = False) -> dict[str, Diagnosis]:
+        found = self.probe(name=name, now=now, agent=agent)
+        errors = {each.what: each for each in found if each.severity is Severity.ERROR}
+        assert not errors or "accepted" not in {each.what for each in found}
+        return errors
+
+    def answer(self, path: str, response: Response) -> None:
+        self.master.instead["GET", path] = response
+
+    def shown(self, certificate: bytes, key: pki.PrivateKey) -> None:
+        """Show another certificate to agents."""
+        self.place.certificate.write_bytes(certificate)
+        pki.write_private(self.place.key, pki.key_pem(key))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    with made.master:
+        yield made
+
+
+@contextlib.contextmanager
+def listening(talk: Callable[[socket.socket, threading.Event], None]) -> Iterator[tuple[str, int]]:
+    """A server that does with each connection what a test says; ``Event``: the test is over."""
+    over, threads = threading.Event(), list[threading.Thread]()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def handle(connection: socket.socket) -> None:
+            with connection, contextlib.suppress(OSError):
+                talk(connection, over)
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while not over.is_set():
+                    connection, _ = server.accept()
+                    threads.append(threading.Thread(target=handle, args=(connection,)))
+                    threads[-1].start()
+
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        try:
+            yield server.getsockname()
+        finally:
+            over.set()
+            with contextlib.suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)
+            accepting.join()
+            for thread in threads:
+                thread.join()
+
+
+def only(found: list[Diagnosis]) -> Diagnosis:
+    assert len(found) == 1, found
+    return found[0]
+
+
+# -- a whole master ---------------------------------------------------------------------------------------
+
+
+def test_a_healthy_master(site: Site) -> None:
+    found = site.probe(agent=True)
+    assert {each.severity for each in found} == {Severity.NOTICE}
+    assert [each.what for each in found] == ["TLS", "the agent's certificate is taken", "accepted"]
+    assert found[0].detail.startswith("TLSv1.3, TLS_")
+    assert found[0].detail.endswith("; Puppet 7.23.0")
+
+
+def test_it_only_ever_gets(site: Site) -> None:
+    site.probe(agent=True)
+    assert {each.request.method for each in site.master.received} == {"GET"}
+    assert {each.request.path for each in site.master.received} == {CA_PATH, CRL_PATH, "/puppet/v3/environments"}
+
+
+def test_without_a_ca_of_this_host_it_is_a_new_agent(site: Site) -> None:
+    found = livecheck.probe(*site.address, name="puppet", now=time.time())
+    assert found[-1].detail.startswith("new agents would accept 127.0.0.1:")
+
+
+def test_a_file_that_is_no_ca(site: Site, tmp_path: Path) -> None:
+    with pytest.raises(IdentityError, match="can't be read"):
+        livecheck.probe(*site.address, ca=tmp_path / "nothing", now=time.time())
+    with pytest.raises(IdentityError, match="can't be used"):
+        livecheck.probe(*site.address, ca=site.agent.crl, now=time.time())
+
+
+# -- its certificate --------------------------------------------------------------------------------------
+
+
+def test_a_wrong_name(site: Site) -> None:
+    errors = site.errors(name="other.example")
+    assert set(errors) == {"wrong name"}
+    expected = f"Server hostname 'other.example' did not match server certificate; expected one of {NAME}, puppet"
+    assert errors["wrong name"].detail == expected
+
+
+def test_a_wrong_ca(site: Site, tmp_path: Path) -> None:
+    other = LabCA("other.example").enrol(tmp_path / "other", "node1.example")
+    site.agent.ca.write_bytes(other.ca.read_bytes())
+    site.agent.crl.write_bytes(other.crl.read_bytes())
+    errors = site.errors()
+    assert set(errors) == {"another CA", "the master's certificate is of another CA"}
+    assert "agents hold CN=Puppet CA: other.example" in errors["another CA"].detail
+
+
+def test_an_expired_certificate(site: Site) -> None:
+    errors = site.errors(now=time.time() + (5 * 365 + 1) * DAY)
+    assert "has expired, verify time is synchronized" in errors["certificate expired"].detail
+    assert errors["CRL expired"].rule == "B10"
+
+
+def test_it_will_end_soon(site: Site) -> None:
+    found = {each.what: each for each in site.probe(now=time.time() + (5 * 365 - 10) * DAY)}
+    assert found["ends soon"].severity is Severity.WARNING
+    assert found["the clocks differ"].severity is Severity.WARNING
+    assert f"CN={NAME} ends on" in found["ends soon"].detail
+
+
+def test_a_revoked_master_by_the_crl_it_serves(site: Site) -> None:
+    site.ca.revoke(NAME)
+    errors = site.errors()
+    assert errors["the master's certificate is revoked"].detail == f"Certificate 'CN={NAME}' is revoked"
+
+
+def test_a_certificate_of_its_own_making(site: Site) -> None:
+    stranger = LabCA("stranger.example")
+    key = pki.new_key()
+    site.shown(pki.pem(pki.sign(stranger.authority, key.public_key(), NAME)), key)
+    assert "the master's certificate is of another CA" in site.errors()
+
+
+# -- what it hands out ------------------------------------------------------------------------------------
+
+
+def test_no_crl(site: Site) -> None:
+    site.answer(CRL_PATH, Response(status=404, body=b"Could not find certificate_revocation_list ca"))
+    errors = site.errors()
+    assert (set(errors), errors["no CRL"].rule) == ({"no CRL"}, "B08")
+    assert "404 (Could not find certificate_revocation_list ca)" in errors["no CRL"].detail
+
+
+def test_a_crl_that_does_not_cover_the_chain(site: Site) -> None:
+    site.answer(CRL_PATH, Response(status=200, body=site.ca.signing_crl))
+    errors = site.errors()
+    assert (set(errors), errors["the CRLs do not cover the chain"].rule) == ({"the CRLs do not cover the chain"}, "B13")
+
+
+def test_a_page_of_a_balancer(site: Site) -> None:
+    page = b"<html><head><title>Welcome to\n\x1b[31m nginx</title></head></html>"
+    site.answer(CA_PATH, Response(status=200, headers=(("Content-Type", "text/html"),), body=page))
+    found = site.errors()["its CA certificate is no PEM"]
+    assert found.detail.startswith("text/html, ")
+    assert "Welcome to" in found.detail
+    assert "\x1b" not in found.detail
+
+
+def test_it_is_no_ca(site: Site) -> None:
+    site.answer(CA_PATH, Response(status=404, body=b"not here"))
+    found = site.errors()["no CA certificate"]
+    assert found.remedy == "Name the CA: `puppet config set ca_server HOST --section main`"
+
+
+def test_a_bundle_without_its_root(site: Site) -> None:
+    site.answer(CA_PATH, Response(status=200, body=pki.pem(site.ca.authority.certificate)))
+    assert "CN=Puppet Root CA" in site.errors()["its CA bundle is incomplete"].detail
+
+
+# -- an agent's certificate -------------------------------------------------------------------------------
+
+
+def test_a_revoked_agent(site: Site) -> None:
+    site.ca.revoke("node1.example")
+    found = site.errors(agent=True)["the master refuses the agent's certificate"]
+    assert "Certificate 'CN=node1.example' is revoked" in found.detail
+    assert "alert certificate_revoked" in found.detail
+    assert "`puppetserver ca clean --certname node1.example`" in found.remedy
+
+
+def test_an_agent_that_is_not_taken_for_one(site: Site) -> None:
+    site.answer("/puppet/v3/environments", Response(status=403))
+    found = site.errors(agent=True)["the master does not take the agent's certificate"]
+    assert found.rule == "T03"
+
+
+# -- what is no master ------------------------------------------------------------------------------------
+
+
+def test_nothing_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+    found = only(livecheck.probe(*address, now=time.time()))
+    assert (found.severity, found.what) == (Severity.ERROR, "no connection")
+    assert found.detail.endswith(": Connection refused")
+
+
+def test_a_host_that_is_none() -> None:
+    found = only(livecheck.probe("no-such-host.invalid", 8140, now=time.time()))
+    assert found.what == "unknown host"
+
+
+def test_plain_http() -> None:
+    def talk(connection: socket.socket, _over: threading.Event) -> None:
+        connection.recv(4096)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n<html>400</html>")
+
+    with listening(talk) as address:
+        assert only(livecheck.probe(*address, now=time.time())).what == "plain HTTP"
+
+
+def test_something_else_than_tls() -> None:
+    def talk(connection: socket.socket, _over: threading.Event) -> None:
+        connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+        connection.recv(4096)
+
+    with listening(talk) as address:
+        assert only(livecheck.probe(*address, now=time.time())).what == "no TLS"
+
+
+def test_it_hangs_up() -> None:
+    with listening(lambda connection, _over: connection.shutdown(socket.SHUT_RDWR)) as address:
+        assert only(livecheck.probe(*address, now=time.time())).what == "no TLS"
+
+
+def test_it_says_nothing() -> None:
+    def talk(_connection: socket.socket, over: threading.Event) -> None:
+        over.wait(30)
+
+    with listening(talk) as address:
+        found = only(livecheck.probe(*address, now=time.time(), timeout=0.3))
+    assert found.what == "too slow"
+
+
+def secured(site: Site, talk: Callable[[ssl.SSLSocket, threading.Event], None]) -> Callable[..., None]:
+    """Talk after a proper handshake."""
+
+    def handle(connection: socket.socket, over: threading.Event) -> None:
+        with site.master.context().wrap_socket(connection, server_side=True) as tls:
+            talk(tls, over)
+
+    return handle
+
+
+def test_it_answers_drop_by_drop(site: Site) -> None:
+    def talk(tls: ssl.SSLSocket, over: threading.Event) -> None:
+        if tls.recv(4096):
+            tls.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not over.wait(0.02):
+                tls.sendall(b"X-Slow: 1\r\n")
+
+    with listening(secured(site, talk)) as site.address:
+        found = {each.what for each in livecheck.probe(*site.address, name="else", now=time.time(), timeout=0.5)}
+    assert found == {"too slow", "TLS", "wrong name"}  # the handshake is judged all the same
+
+
+@pytest.mark.parametrize(
+    ("sent", "what"),
+    [(b"", "no answer"), (b"nonsense\r\n\r\n", "no HTTP"), (b"HTTP/1.1 200 OK\r\nA" + b"a" * 70_000, "no HTTP")],
+)
+def test_it_answers_no_http(site: Site, sent: bytes, what: str) -> None:
+    def talk(tls: ssl.SSLSocket, _over: threading.Event) -> None:
+        if tls.recv(4096) and sent:
+            tls.sendall(sent)
+
+    with listening(secured(site, talk)) as site.address:
+        assert what in site.errors()
+
+
+def test_an_endless_answer(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.tlsget.LIMIT", 200_000)
+
+    def talk(tls: ssl.SSLSocket, over: threading.Event) -> None:
+        if tls.recv(4096):
+            tls.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            while not over.is_set():
+                tls.sendall(b"A" * 65536)
+
+    with listening(secured(site, talk)) as site.address:
+        assert "too much" in site.errors()
+
+
+# -- protocols --------------------------------------------------------------------------------------------
+
+
+def speaking(site: Site, lowest: str, highest: str) -> Server:
+    """The lab master behind old TLS."""
+
+    def context() -> ssl.SSLContext:
+        made = site.master.context()
+        made.set_ciphers("ALL:@SECLEVEL=0")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            made.minimum_version, made.maximum_version = ssl.TLSVersion[lowest], ssl.TLSVersion[highest]
+        return made
+
+    def answer(request: Request, certname: str | None) -> Response:
+        return site.master.answer(request, certname)
+
+    return Server(context, answer)
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "severity", "what", "detail"),
+    [
+        ("TLSv1", "TLSv1", Severity.ERROR, "no TLS 1.2", "TLSv1 is the newest it speaks"),
+        ("TLSv1", "TLSv1_3", Severity.WARNING, "TLS below 1.2", "it accepts TLSv1 and TLSv1.1"),
+        ("TLSv1_1", "TLSv1_2", Severity.WARNING, "TLS below 1.2", "it accepts TLSv1.1"),
+    ],
+)
+def test_old_tls(site: Site, lowest: str, highest: str, severity: Severity, what: str, detail: str) -> None:
+    server = speaking(site, lowest, highest)
+    server.start()
+    try:
+        site.address = server.address
+        found = {each.what: each for each in site.probe()}
+    finally:
+        server.close()
+    assert found[what].severity is severity
+    assert found[what].detail.startswith(detail)
+
+
+# -- Puppet 3 ---------------------------------------------------------------------------------------------
+
+
+def test_a_master_of_puppet_3(site: Site) -> None:
+    def answer(request: Request, _certname: str | None) -> Response:
+        if request.path == "/production/certificate/ca":
+            return Response(status=200, body=site.ca.ca_bundle)
+        if request.path.startswith("/production/"):
+            return Response(status=403, body=b"Forbidden request")
+        return Response(status=400, body=b"The environment must be purely alphanumeric, not 'puppet-ca'")
+
+    server = Server(site.master.context, answer)
+    server.start()
+    try:
+        site.address = server.address
+        found = site.probe()
+    finally:
+        server.close()
+    assert [each.what for each in found] == ["TLS", "a master of Puppet 3", "accepted"]

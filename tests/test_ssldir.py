@@ -1,0 +1,423 @@
+"""An agent's directory: healthy ones say nothing, broken ones say what an agent would say, and what to do."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from inspector import pki, ssldir
+from inspector.errors import InspectorError
+from inspector.lab.ca import LabCA
+from inspector.model import Severity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inspector.diagnosis import Diagnosis, Generation
+    from inspector.protocol.x509 import Revocation
+
+NAME = "node1.example"
+DAY = 86400.0
+
+
+class Agent:
+    """An enrolled agent's directory as 6.4 and later leave it; a test breaks one thing."""
+
+    def __init__(self, ca: LabCA, path: Path, certname: str = NAME) -> None:
+        self.ca, self.certname = ca, certname
+        self.place = ca.enrol(path, certname)
+        self.path = path
+
+    def write(self, name: str, data: bytes) -> Path:
+        file = self.path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(data)
+        return file
+
+    def csr(self, key: pki.PrivateKey) -> Path:
+        return self.write(f"certificate_requests/{self.certname}.pem", pki.pem(pki.make_csr(self.certname, key)))
+
+    def found(
+        self,
+        now: float | None = None,
+        *,
+        certname: str | None = None,
+        generation: Generation | None = None,
+        revocation: Revocation = "chain",
+    ) -> list[Diagnosis]:
+        return ssldir.examine(ssldir.read(self.path, certname, generation), now or time.time(), revocation)
+
+    def only(self, now: float | None = None, **options: Generation) -> Diagnosis:
+        found = self.found(now, **options)  # type: ignore[arg-type]
+        assert len(found) == 1, found
+        return found[0]
+
+
+@pytest.fixture
+def ca() -> LabCA:
+    return LabCA("ca.example")
+
+
+@pytest.fixture
+def agent(ca: LabCA, tmp_path: Path) -> Agent:
+    return Agent(ca, tmp_path / "ssl")
+
+
+def snapshot(path: Path) -> list[tuple[str, int, int, int]]:
+    return sorted((str(p), (s := p.lstat()).st_mode, s.st_mtime_ns, s.st_size) for p in path.rglob("*"))
+
+
+def test_a_healthy_directory_is_well_and_stays_as_it_is(agent: Agent) -> None:
+    before = snapshot(agent.path)
+    assert agent.found() == []
+    assert snapshot(agent.path) == before
+
+
+def test_what_a_join_needs(agent: Agent) -> None:
+    key = pki.read_key(agent.place.key)
+    agent.csr(key)
+    read = ssldir.read(agent.path)
+    assert read.certname == NAME
+    assert read.certificate is not None
+    assert read.key == read.csr_key == read.certificate.key
+    assert read.authorities[0].common_name == "Puppet CA: ca.example"
+    assert len(read.crls) == 2
+    assert read.generation == "legacy"  # a request kept beside its certificate
+
+
+def test_a_private_key_is_never_told(agent: Agent) -> None:
+    agent.place.key.write_bytes(pki.key_pem(pki.new_key()))
+    assert "PRIVATE" not in repr(ssldir.read(agent.path)) + repr(agent.found())
+
+
+# -- what belongs together ------------------------------------------------------------------------------
+
+
+def test_certificate_of_another_key(agent: Agent) -> None:
+    agent.place.key.write_bytes(pki.key_pem(pki.new_key()))
+    found = agent.only()
+    assert found.severity is Severity.ERROR
+    assert f"The certificate for 'CN={NAME}' does not match its private key" in found.detail
+    assert found.remedy == (
+        f"On the CA `puppetserver ca clean --certname {NAME}`, then here `puppet ssl clean; puppet agent -t`"
+    )
+
+
+def test_commands_of_a_legacy_agent(agent: Agent) -> None:
+    agent.place.key.write_bytes(pki.key_pem(pki.new_key()))
+    remedy = agent.only(generation="legacy").remedy
+    assert f"`puppet cert clean {NAME}`" in remedy
+    assert "puppet ssl" not in remedy
+
+
+def test_certificate_without_its_key(agent: Agent) -> None:
+    agent.place.key.unlink()
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.ERROR, "certificate without its private key")
+
+
+def test_certificate_of_another_name(agent: Agent) -> None:
+    key = pki.read_key(agent.place.key)
+    agent.place.certificate.write_bytes(pki.pem(pki.sign(agent.ca.authority, key.public_key(), "other.example")))
+    found = agent.only()
+    assert found.what == "certificate of another name"
+    assert "CN=other.example" in found.detail
+
+
+def test_an_encrypted_key_and_its_password(agent: Agent) -> None:
+    key = pki.read_key(agent.place.key)
+    encrypted = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"sesame"),
+    )
+    agent.place.key.write_bytes(encrypted)
+    found = agent.only()
+    assert found.what == "the private key can't be opened"
+    assert "encrypted" in found.detail
+    agent.write("private/password", b"sesame")
+    assert agent.found() == []
+
+
+def test_a_stale_public_key(agent: Agent) -> None:
+    public = pki.new_key().public_key()
+    pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    agent.write(f"public_keys/{NAME}.pem", pem)
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.NOTICE, "stale public key")
+
+
+def test_a_weak_key(ca: LabCA, agent: Agent) -> None:
+    key = pki.new_key(1024)
+    agent.place.key.write_bytes(pki.key_pem(key))
+    agent.place.certificate.write_bytes(pki.pem(pki.sign(ca.authority, key.public_key(), NAME)))
+    assert [(each.severity, each.what) for each in agent.found()] == [(Severity.WARNING, "weak key")]
+
+
+# -- bootstrap ------------------------------------------------------------------------------------------
+
+
+def test_waiting_for_a_certificate(agent: Agent) -> None:
+    agent.place.certificate.unlink()
+    agent.csr(pki.read_key(agent.place.key))
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.NOTICE, "waiting for its certificate")
+    assert f"`puppetserver ca sign --certname {NAME}`" in found.remedy
+
+
+def test_a_local_request_blocks_a_legacy_agent(agent: Agent) -> None:
+    key = pki.read_key(agent.place.key)
+    agent.place.certificate.unlink()
+    csr = agent.csr(key)
+    public = key.public_key()
+    pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    agent.write(f"public_keys/{NAME}.pem", pem)  # 6.4 and later write none
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.WARNING, "a local signing request")
+    assert f"`rm {csr}; puppet agent -t`" in found.remedy
+    assert f"`puppet cert sign {NAME}`" in found.remedy
+
+
+@pytest.mark.parametrize(("generation", "severity"), [("legacy", Severity.ERROR), ("modern", Severity.NOTICE)])
+def test_a_local_request_of_another_key(agent: Agent, generation: Generation, severity: Severity) -> None:
+    agent.place.certificate.unlink()
+    agent.csr(pki.new_key())
+    found = agent.only(generation=generation)
+    assert (found.severity, found.what) == (severity, "signing request of another key")
+
+
+def test_a_certname_in_upper_case(ca: LabCA, tmp_path: Path) -> None:
+    agent = Agent(ca, tmp_path / "ssl", "Node1.example")
+    agent.place.certificate.unlink()
+    assert "certname in upper case" in [each.what for each in agent.found() if each.severity is Severity.ERROR]
+
+
+def test_nobody_enrolled_yet(tmp_path: Path) -> None:
+    (tmp_path / "certs").mkdir()
+    found = ssldir.examine(ssldir.read(tmp_path), time.time())
+    assert [(each.severity, each.what) for each in found] == [(Severity.NOTICE, "not enrolled")]
+
+
+# -- trust ----------------------------------------------------------------------------------------------
+
+
+def test_another_ca(agent: Agent) -> None:
+    other = LabCA("other.example")
+    agent.place.ca.write_bytes(other.ca_bundle)
+    agent.place.crl.write_bytes(other.crl_bundle)
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.ERROR, "certificate of another CA")
+    assert "Puppet CA: other.example" in found.detail
+    assert f"`rm {agent.place.ca} {agent.place.crl}; puppet agent -t`" in found.remedy
+
+
+def test_a_revoked_certificate(agent: Agent) -> None:
+    agent.ca.revoke(NAME)
+    agent.place.crl.write_bytes(agent.ca.crl_bundle)
+    found = agent.only()
+    assert (found.what, found.detail) == ("certificate revoked", f"Certificate 'CN={NAME}' is revoked")
+
+
+def test_crls_that_do_not_cover_the_chain(agent: Agent) -> None:
+    agent.place.crl.write_bytes(agent.ca.signing_crl)
+    found = agent.only()
+    assert (found.what, found.rule) == ("the CRLs do not cover the chain", "B13")
+    assert "Puppet Root CA" in found.detail
+    assert agent.found(revocation="leaf") == []
+
+
+def test_no_crl_is_fetched_with_the_next_run(agent: Agent) -> None:
+    agent.place.crl.unlink()
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.NOTICE, "no CRL")
+    assert agent.found(revocation="none") == []
+
+
+def test_no_ca_certificate(agent: Agent) -> None:
+    agent.place.ca.unlink()
+    found = agent.only()
+    assert (found.severity, found.rule) == (Severity.WARNING, "B01")
+
+
+def test_the_end_of_certificate_and_crl(agent: Agent) -> None:
+    end = time.time() + 5 * 365 * DAY
+    assert [each.what for each in agent.found(end - 60 * DAY)] == ["certificate ends in the next three months"]
+    soon = agent.found(end - 10 * DAY)
+    assert {each.what for each in soon} == {"certificate ends soon", "CRL ends soon"}
+    assert {each.severity for each in soon} == {Severity.WARNING}
+    over = {each.what: each for each in agent.found(end + DAY)}
+    assert set(over) == {"certificate expired", "CRL expired"}
+    assert f"CN={NAME}' has expired" in over["certificate expired"].detail
+    assert over["CRL expired"].rule == "B10"
+
+
+def test_a_clock_behind(agent: Agent) -> None:
+    found = agent.found(time.time() - 2 * DAY)
+    assert {"certificate not yet valid", "CRL not yet valid"} <= {each.what for each in found}
+    assert all("timedatectl" in each.remedy for each in found)
+
+
+def test_agents_bear_with_a_crl_of_the_next_minutes(agent: Agent) -> None:
+    assert agent.found(time.time() - 120) == []
+
+
+# -- leftovers ------------------------------------------------------------------------------------------
+
+
+def test_a_second_ca(agent: Agent) -> None:
+    other = LabCA("this-host.example")
+    other.write_cadir(agent.path / "ca")
+    agent.write("ca/inventory.txt", b"")
+    agent.write("ca/serial", b"0001\n")
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.WARNING, "a second CA")
+    assert "Puppet CA: this-host.example" in found.detail
+    assert f"`mv {agent.path}/ca {agent.path}/ca.old`" in found.remedy
+
+
+def test_a_half_initialised_master(agent: Agent) -> None:
+    agent.write("ca/ca_crt.pem", agent.ca.ca_bundle)
+    agent.write("ca/serial", b"0001\n")
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.ERROR, "half-initialised CA")
+    assert "ca/ has ca_crt.pem, serial, not ca_key.pem, ca_crl.pem, inventory.txt" in found.detail
+
+
+def test_the_link_to_the_ca_of_puppetserver_7(agent: Agent, tmp_path: Path) -> None:
+    LabCA("elsewhere.example").write_cadir(tmp_path / "puppetserver")
+    (agent.path / "ca").symlink_to(tmp_path / "puppetserver")
+    assert agent.found() == []
+
+
+def test_other_files_and_the_lock(agent: Agent) -> None:
+    agent.write("ssl.lock", b"4711")
+    agent.write("certs/old.example.pem", agent.place.certificate.read_bytes())
+    agent.write("crl.pem.rpmsave", b"")
+    found = {each.what: each for each in agent.found()}
+    assert set(found) == {"locked", "other files"}
+    assert "4711" in found["locked"].detail
+    assert "crl.pem.rpmsave, certs/old.example.pem" in found["other files"].detail
+
+
+# -- files that are not what they should be -------------------------------------------------------------
+
+
+def test_broken_and_empty_files(agent: Agent) -> None:
+    agent.place.certificate.write_bytes(b"")
+    agent.place.crl.write_bytes(b"<html>no</html>")
+    agent.place.key.write_bytes(b"-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n")
+    found = [each for each in agent.found() if each.severity is Severity.ERROR]
+    assert {each.what for each in found} >= {
+        f"certs/{NAME}.pem is no certificate", "crl.pem is no CRL", f"private_keys/{NAME}.pem is no private key",
+    }  # fmt: skip
+    assert f"certs/{NAME}.pem: it is empty" in [each.detail for each in found]
+
+
+def test_a_pipe_is_not_opened(agent: Agent) -> None:
+    agent.place.crl.unlink()
+    os.mkfifo(agent.place.crl)
+    assert "crl.pem is no file" in [each.detail for each in agent.found()]
+
+
+def test_a_device_is_not_followed(agent: Agent) -> None:
+    agent.place.crl.unlink()
+    agent.place.crl.symlink_to("/dev/zero")
+    assert "crl.pem is no file" in [each.detail for each in agent.found()]
+
+
+def test_a_huge_file_is_not_read(agent: Agent) -> None:
+    with agent.place.crl.open("wb") as file:
+        file.truncate(200 << 20)
+    assert "file too large" in [each.what for each in agent.found()]
+
+
+def test_files_that_may_not_be_read(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def refuse(path: Path, flags: int) -> int:
+        if str(path) == str(agent.place.key):
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags)
+
+    monkeypatch.setattr("inspector.folder.os.open", refuse)
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.WARNING, "not readable")
+    assert f"private_keys/{NAME}.pem" in found.detail
+    assert found.remedy == "Run this as root."
+
+
+def test_directories_that_may_not_be_read_are_told_of_once(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.iterdir", refuse)
+    found = agent.only()  # and not: nobody enrolled here
+    assert (found.what, found.detail.partition(" ")[0]) == ("not readable", ".")
+
+
+def test_hostile_names_reach_no_terminal(agent: Agent) -> None:
+    agent.write("certs/\x1b[31mred.pem", b"")
+    agent.write("odd {clean} $(reboot)", b"")
+    found = agent.found(certname=NAME)
+    assert not any("\x1b" in each.detail + each.remedy for each in found)
+
+
+# -- modes and owners -----------------------------------------------------------------------------------
+
+
+def test_a_key_open_to_everybody(agent: Agent) -> None:
+    agent.place.key.chmod(0o644)
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.WARNING, "private key open to everybody")
+    assert found.remedy == f"`chmod o= {agent.place.key}`"
+
+
+def test_anybody_may_write(agent: Agent) -> None:
+    agent.place.ca.chmod(0o666)
+    assert agent.only().what == "writable for everybody"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_the_modes_of_every_generation_are_well(agent: Agent, mode: int) -> None:
+    agent.place.key.chmod(mode)
+    agent.path.chmod(0o771)
+    assert stat.S_IMODE(agent.path.stat().st_mode) == 0o771
+    assert agent.found() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_key_of_another_user(agent: Agent) -> None:
+    for path in (agent.path, *agent.path.rglob("*")):
+        os.chown(path, 12345, 12345)
+    assert agent.found() == []
+    os.chown(agent.place.key, 0, 0)
+    found = agent.only()
+    assert (found.severity, found.what) == (Severity.WARNING, "wrong owner")
+    assert f"private_keys/{NAME}.pem is 0600 root; 12345, who owns the directory" in found.detail
+
+
+# -- what is no ssldir ------------------------------------------------------------------------------------
+
+
+def test_no_directory_and_the_wrong_one(ca: LabCA, tmp_path: Path) -> None:
+    with pytest.raises(InspectorError, match="There is no directory"):
+        ssldir.read(tmp_path / "nowhere")
+    with pytest.raises(InspectorError, match="is no ssldir"):
+        ssldir.read(tmp_path)
+    ca.write_cadir(tmp_path / "ca")
+    with pytest.raises(InspectorError) as raised:
+        ssldir.read(tmp_path / "ca")
+    assert raised.value.hint == "Give it with --cadir."
+
+
+def test_several_agents_in_one_directory(agent: Agent) -> None:
+    agent.ca.enrol(agent.path, "node2.example")
+    with pytest.raises(InspectorError) as raised:
+        ssldir.read(agent.path)
+    assert "--certname" in raised.value.hint
+    assert [each.what for each in agent.found(certname=NAME)] == ["other files"]
