@@ -342,17 +342,19 @@ class PuppetInspector:
         if self._recorder is None:
             return
         state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
-        self._restore(flow)
+        lost = self._restore(flow)
         exchange = transfer.exchange_of(
             flow,
             state.leg(flow.client_conn) if state else None,
             master.leg(flow.server_conn) if master else None,
         )
         fields, stripped = self._sent.pop(flow.id, (flow.request.headers.fields, ()))
-        request = dataclasses.replace(exchange.request, headers=transfer.headers_of(http.Headers(fields)))
+        headers = transfer.headers_of(http.Headers(fields))
+        response = exchange.response
         exchange = dataclasses.replace(
             exchange,
-            request=request,
+            request=dataclasses.replace(exchange.request, headers=headers, lost=lost.get("request", 0)),
+            response=response and dataclasses.replace(response, lost=lost.get("response", 0)),
             identity=state.identity if state else None,
             stripped=stripped,
         )
@@ -364,15 +366,21 @@ class PuppetInspector:
             )
         self._recorder.put(exchange, functools.partial(self._understood, flow))
 
-    def _restore(self, flow: http.HTTPFlow) -> None:
-        """Give a body that was passed on while it came back to the flow, for mitmproxy's own views too."""
+    def _restore(self, flow: http.HTTPFlow) -> dict[str, int]:
+        """Give a body that was passed on while it came back to the flow, for mitmproxy's own views too.
+
+        Returns how many bytes of each side's were not kept.
+        """
+        lost = {}
         for side, message in (("request", flow.request), ("response", flow.response)):
             tee = self._tees.pop((flow.id, side), None)
             if tee is None or message is None:
                 continue
             message.raw_content = tee.finish()
             if tee.cut:
+                lost[side] = tee.size - len(message.raw_content)
                 self.gap(f"of a {side} body of {tee.size} bytes only the first {len(message.raw_content)} were kept")
+        return lost
 
     # -- telling ------------------------------------------------------------------------------------
 

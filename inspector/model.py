@@ -73,6 +73,8 @@ class Message:
     http_version: str = "HTTP/1.1"
     started: float | None = None
     ended: float | None = None
+    lost: int = field(default=0, kw_only=True)
+    """Bytes of the body that were passed on and not kept: it was too large."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header, its name compared without case; None if it is absent."""

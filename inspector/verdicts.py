@@ -174,6 +174,8 @@ def _explains(finding: Finding, run: Run) -> bool:
     """An error explains why a run did not end well, and what errors follow from; or that nobody signed."""
     errors = {each.rule for each in run.findings if each.severity is Severity.ERROR}
     waits = run.outcome == "waiting" and finding.rule in WAITING
+    if finding.rule in ECHOES:
+        return False
     return finding.severity is Severity.ERROR or bool(errors & effects(finding.rule)) or waits
 
 
@@ -183,6 +185,8 @@ def _matters(finding: Finding) -> bool:
     )
 
 
+ECHOES = frozenset({"R20", "R03", "R04"})
+"""They say that a run failed, as its outcome does, and not why."""
 WAITING = frozenset({"B17", "B27", "B39", "B41", "B42", "B44"})
 """What keeps an agent waiting for its certificate: no error, and the whole reason."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
@@ -175,3 +176,43 @@ def test_a_pasted_message_is_explained(run: Run) -> None:
     assert "B23" in out
     assert "puppetserver ca clean" in out
     assert run("explain", "The", "CRL", "issued", "by", "'CN=x'", "has", "expired")[0] == 0
+
+
+# -- bootstrap ------------------------------------------------------------------------------------------
+
+
+def test_bootstrap_tells_each_agents_ladder(run: Run, broken: Path) -> None:
+    status, out, _ = run("bootstrap", broken)
+    assert status == 0
+    assert "CA 200 (unverified, sha256 " in out
+    assert "key mismatch: the agent asked with " in out
+    assert "hangs at certificate since " in out
+    (ladder,) = [each for each in valid("bootstrap", run("bootstrap", broken, "--json")[1])
+                 if each["certname"] == "lost.example"]  # fmt: skip
+    assert [rung["state"] for rung in ladder["rungs"]][:2] == ["CA", "CRL"]
+    assert [rung["verified"] for rung in ladder["rungs"]][:2] == [False, True]
+    assert {key["kind"] for key in ladder["keys"]} == {"csr", "certificate"}
+    assert run("bootstrap", broken, "lost.example")[1].startswith("lost.example ")
+
+
+def test_bootstrap_judges_a_day_to_come(run: Run, broken: Path) -> None:
+    tomorrow = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)).isoformat()
+    (today,) = valid("bootstrap", run("bootstrap", broken, "lost.example", "--json", "--at", tomorrow)[1])
+    (later,) = valid("bootstrap", run("bootstrap", broken, "lost.example", "--json", "--at", "2060-01-01")[1])
+    assert (today["now"]["works"], later["now"]["works"]) == (True, False)
+    assert today["breaks"]
+    assert later["now"]["at"] == "2060-01-01T00:00:00.000Z"
+    assert any("has expired" in each for each in later["now"]["problems"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("lst.example",), "shows no bootstrap of 'lst.example'. It shows lost.example"),
+        (("lost.example", "--at", "soon"), "'soon' is no date"),
+    ],
+)
+def test_a_mistake_with_bootstrap(run: Run, broken: Path, argv: tuple[str, ...], message: str) -> None:
+    status, out, err = run("bootstrap", broken, *argv)
+    assert (status, out) == (2, "")
+    assert message in " ".join(err.split())

@@ -189,3 +189,21 @@ def test_a_hook_that_meets_an_end_fails_closed(addon: live.PuppetInspector, monk
     flow.live = True
     addon.requestheaders(flow)
     assert flow.error
+
+
+def test_of_a_body_that_is_too_large_the_record_says_how_much_is_lost(
+    addon: live.PuppetInspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "KEEP", 10)
+    flow = tflow.tflow(resp=True)
+    tee = addon._tees[flow.id, "response"] = live._Tee(addon)
+    assert [tee(b"12345678"), tee(b"90abcd")] == [b"12345678", b"90abcd"]
+    addon.response(flow)
+    assert addon._recorder is not None
+    addon._recorder.finish()
+    gap, exchange = recorded(tmp_path)
+    assert isinstance(exchange, Exchange)
+    assert exchange.response is not None
+    assert (exchange.response.body, exchange.response.lost, exchange.request.lost) == (b"12345678", 6, 0)
+    assert isinstance(gap, Gap)
+    assert gap.reason == "of a response body of 14 bytes only the first 8 were kept"

@@ -131,8 +131,8 @@ def test_a_line_says_why_something_is_missing() -> None:
                                stripped=("X-Client-DN",))  # fmt: skip
     (told,) = lines(lent)
     assert told.endswith(
-        " none         -    10 ms  T16  no answer: the master closed the connection  sent without the agent's identity: "
-        "there is no key for a.example  withheld from the master: X-Client-DN"
+        " none         -    10 ms  T16  no answer: the master closed the connection  sent without the agent's "
+        "identity: there is no key for a.example  withheld from the master: X-Client-DN"
     )
 
 

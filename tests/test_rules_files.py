@@ -292,6 +292,7 @@ def test_f03_compression_is_undone_first() -> None:
         content(FILE, b"no", status=404),
         altered(content(FILE, b"ne"), error="peer closed connection"),
         altered(content(FILE, b"ne"), answers={"Content-Length": "3"}),
+        altered(content(FILE, b"ne"), response={"lost": 1}),
     ],
 )
 def test_f03_judges_whole_contents_only(part: Part) -> None:
