@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector import pki
 from inspector.analyzer import Analyzer, Step
-from inspector.model import Exchange, Handshake, Leg, Record, Request, Response
+from inspector.model import Exchange, Finding, Handshake, Leg, Record, Request, Response
+from inspector.rules import rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -244,3 +245,13 @@ def steps(analyzer: Analyzer, records: Iterable[Record]) -> Iterator[Step]:
         step = analyzer.feed(record)
         assert step.trouble == [], step.trouble
         yield step
+
+
+def findings(records: Iterable[Record], ident: str, **thresholds: float) -> list[Finding]:
+    """What one rule says, alone, with these thresholds."""
+    rule = rule_of(ident)
+    assert set(thresholds) <= set(rule.thresholds)
+    analyzer = Analyzer([dataclasses.replace(rule, thresholds={**rule.thresholds, **thresholds})])
+    for _ in steps(analyzer, records):
+        pass
+    return [finding for run in analyzer.finish() for finding in run.findings]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import json
 from collections import Counter
@@ -12,7 +11,7 @@ import pytest
 
 from inspector.analyzer import Analyzer
 from inspector.model import Finding, Severity
-from inspector.rules import all_rules, rule_of
+from inspector.rules import all_rules
 from inspector.sample import (
     altered,
     catalog,
@@ -25,6 +24,7 @@ from inspector.sample import (
     unanswered,
     wait,
 )  # fmt: skip
+from tests.conversations import findings
 from tests.recorded import ABSENT, RECORDINGS, SHARED, name_of, records_of
 
 if TYPE_CHECKING:
@@ -37,16 +37,6 @@ if TYPE_CHECKING:
 
 REPORTS = tuple(rule for rule in all_rules() if rule.id.startswith("P"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
-
-
-def findings(records: Sequence[Record], ident: str, **thresholds: float) -> list[Finding]:
-    """What one rule says, alone, without a mistake of our own."""
-    rule = rule_of(ident)
-    assert set(thresholds) <= set(rule.thresholds)
-    analyzer = Analyzer([dataclasses.replace(rule, thresholds={**rule.thresholds, **thresholds})])
-    for record in records:
-        assert not analyzer.feed(record).trouble
-    return [finding for run in analyzer.finish() for finding in run.findings]
 
 
 def told(ident: str, **fields: Any) -> list[tuple[str, Severity]]:

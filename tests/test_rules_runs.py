@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,8 @@ import pytest
 from inspector import fleet
 from inspector.analyzer import Analyzer
 from inspector.fleet import Fleet
-from inspector.model import Finding, Phase, Severity
-from inspector.rules import all_rules, rule_of
+from inspector.model import Phase, Severity
+from inspector.rules import all_rules
 from inspector.runs import Run
 from inspector.sample import (
     altered,
@@ -35,6 +34,7 @@ from inspector.sample import (
     wait,
 )  # fmt: skip
 from inspector.seen import PhaseSpan
+from tests.conversations import findings
 from tests.recorded import ABSENT, RECORDINGS, SHARED, name_of, records_of
 
 if TYPE_CHECKING:
@@ -47,16 +47,6 @@ if TYPE_CHECKING:
 
 RUNS = tuple(rule for rule in all_rules() if rule.id.startswith("R"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
-
-
-def findings(records: Sequence[Record], ident: str, **thresholds: float) -> list[Finding]:
-    """What one rule says, alone, without a mistake of our own."""
-    rule = rule_of(ident)
-    assert set(thresholds) <= set(rule.thresholds)
-    analyzer = Analyzer([dataclasses.replace(rule, thresholds={**rule.thresholds, **thresholds})])
-    for record in records:
-        assert not analyzer.feed(record).trouble
-    return [finding for run in analyzer.finish() for finding in run.findings]
 
 
 def severities(records: Sequence[Record], ident: str, **thresholds: float) -> list[Severity]:

@@ -100,7 +100,7 @@ def test_a_verdict(
     run = a_run(outcome, *findings)
     found, told = verdicts.verdict(run), present.verdict(run)
     if cause == "nothing to say":
-        assert found is told is public.verdict(run) is None
+        assert (found, told, public.verdict(run)) == (None, None, None)
         return
     assert found is not None
     assert told is not None
