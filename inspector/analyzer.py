@@ -7,7 +7,6 @@ no I/O. Our own mistakes (a rule that raises) are kept as ``Step.trouble`` and n
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from inspector.segmenter import Segmenter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from inspector.model import Leg, Message, Record
+    from inspector.model import Leg, Record
     from inspector.protocol.endpoints import Match
     from inspector.rules import Ignore, Rule
 
@@ -74,7 +73,7 @@ class Analyzer:
         chosen = tuple(all_rules() if rules is None else rules)
         self._ignores = tuple(ignores)
         self._rules = {on: tuple(rule for rule in chosen if rule.on is on) for on in On}
-        self._chosen: dict[tuple[On, str, str | None, bool], tuple[Rule, ...]] = {}
+        self._chosen: dict[tuple[On, str, bool, bool, str | None, bool], tuple[Rule, ...]] = {}
         self._over: dict[int, Run] = {}
         self._segmenter = Segmenter()
         self._ledger = Ledger() if ledger is None else ledger
@@ -123,6 +122,7 @@ class Analyzer:
             self._judge(run, trouble, keep=True)
             if self._ignores:  # not before: an agent's first requests say no name
                 kept = [each for each in run.findings if not self._ignored(each, run)]
+                run.ignored += len(run.findings) - len(kept)
                 run.findings[:] = kept
             self._ledger.fleet.remember(run)
 
@@ -151,12 +151,13 @@ class Analyzer:
         else:
             step.request = d.Undecodable("not read, for the master refused it unread")
         if exchange.response is not None:
-            answered = functools.partial(decode.answer, match.endpoint.response, exchange.request)
-            step.response = self._decode(step, answered, exchange.response)
+            step.response = self._decode(
+                step, decode.answer, match.endpoint.response, exchange.request, exchange.response
+            )
 
-    def _decode[M: Message](self, step: Step, decoder: Callable[[M], d.Document], message: M) -> d.Document:
+    def _decode[*Given](self, step: Step, decoder: Callable[[*Given], d.Document], *given: *Given) -> d.Document:
         try:
-            return decoder(message)
+            return decoder(*given)
         except Exception as error:  # noqa: BLE001 - our own bug must never stop an agent's run
             step.trouble.append(f"decoding failed: {error!r}")
             return d.Undecodable(f"puppet-inspector could not read it: {error!r}")
@@ -207,15 +208,12 @@ class Analyzer:
                 self._chains[chain[0]] = None
         return self._chains[chain[0]]
 
-    def _rules_for(self, on: On, endpoint: str, run: Run) -> tuple[Rule, ...]:
-        key = on, endpoint, run.generation, run.tool is None
+    def _rules_for(self, on: On, case: Case) -> tuple[Rule, ...]:
+        # Everything that ``Rule.applies`` looks at.
+        key = on, case.endpoint, case.refused, case.opening, case.run.generation, case.run.tool is None
         rules = self._chosen.get(key)
         if rules is None:
-            rules = tuple(
-                rule for rule in self._rules[on]
-                if rule.applies(run) and (on is not On.EXCHANGE or not rule.at or endpoint in rule.at)
-            )  # fmt: skip
-            self._chosen[key] = rules
+            rules = self._chosen[key] = tuple(rule for rule in self._rules[on] if rule.applies(case))
         return rules
 
     # -- rules ----------------------------------------------------------------------------------------
@@ -224,11 +222,12 @@ class Analyzer:
         if run is None:
             return
         case = Case(step, run, self._ledger)
-        for rule in self._rules_for(on, case.endpoint, run):
+        for rule in self._rules_for(on, case):
             try:
                 for said in rule.ask(case):
                     finding = rule.finding(said, case)
                     if self._ignores and run.certname and self._ignored(finding, run):
+                        run.ignored += keep
                         continue
                     step.findings.append(_keep(run, finding) if keep else finding)
             except Exception as error:  # noqa: BLE001 - a broken rule must not stop anything
@@ -256,10 +255,11 @@ def _keep(run: Run, finding: Finding) -> Finding:
 
 
 def _transaction(match: Match | None, request: d.Document | None) -> str | None:
-    if isinstance(request, d.CatalogRequest | d.Report):
+    if isinstance(request, (d.CatalogRequest, d.Report)):
         return request.transaction_uuid
-    if match:
-        return next((value for key, value in match.parameters if key == "transaction_uuid"), None)
+    for key, value in match.parameters if match else ():
+        if key == "transaction_uuid":
+            return value
     return None
 
 

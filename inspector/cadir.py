@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 COUNTED = 1 << 31
 """Serials that a CA counts are below this (it reads its file as a Java int); others come from elsewhere."""
 
+_RESTORE = "Restore it from a backup"
 _ENTRY = re.compile(r"(?:0x)?([0-9A-Fa-f]+)\s+(\S+)\s+(\S+)\s+(.*\S)")
 _CN = re.compile(r"(?:^|[/,])CN=([^/,]+)")
 
@@ -90,8 +91,8 @@ def read(path: Path, generation: Generation | None = None) -> CaDir:
     names = there.list()
     if not any(name in names for name in (*CA_FILES, "signed")) and not there.hidden:
         raise _no_cadir(path, names)
-    authorities, crls = there.certificates("ca_crt.pem"), there.crls("ca_crl.pem")
-    private = there.key("ca_key.pem", "private/ca.pass")
+    authorities, crls = there.certificates("ca_crt.pem", _RESTORE), there.crls("ca_crl.pem", _RESTORE)
+    private = there.key("ca_key.pem", "private/ca.pass", _RESTORE)
     there.list("private")
     issuer = next((each for each in authorities if private and each.key == private.key), None)
     issuer = issuer or (authorities[0] if authorities else None)
@@ -232,21 +233,21 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
     if soon := ending(ends, now, 3 * SOON):
         yield diagnosis.warning("CA ends soon", "; ".join(soon), "Renew it, then give every agent the new ca.pem")
     if soon := ending([(f"ca_crl.pem: {each.issuer}", each.next_update) for each in cadir.crls], now):
-        yield diagnosis.warning("CRL ends soon", "; ".join(soon), _new_crl(cadir))
+        yield diagnosis.warning("the CA's CRL ends soon", "; ".join(soon), _new_crl(cadir))
 
 
 def _new_crl(cadir: CaDir) -> str:
-    return "Any revocation makes the signing CA's anew: " + cadir.advise("{revoke}") + "; another CA's comes from there"
+    return cadir.advise("{new_crl}. An external CA must issue the list itself: put it into ca_crl.pem")
 
 
 def _problem(cadir: CaDir, problem: x509.Problem) -> Diagnosis:
     what, remedy, rule = {
-        3: ("the CRLs do not cover the chain", "Add that CA's CRL to ca_crl.pem", "B13"),
-        8: ("bad signature of the CRL", "Restore ca_crl.pem from a backup", None),
+        3: ("the CA's CRLs do not cover the chain", "Add that CA's CRL to ca_crl.pem", "B13"),
+        8: ("bad signature of the CA's CRL", "Restore ca_crl.pem from a backup", None),
         9: ("CA not yet valid", "Set this host's clock: `timedatectl`", None),
         10: ("CA expired", "Renew it, then give every agent the new ca.pem", None),
-        11: ("CRL not yet valid", "Set this host's clock: `timedatectl`", None),
-        12: ("CRL expired", _new_crl(cadir), "B10"),
+        11: ("the CA's CRL is not yet valid", "Set this host's clock: `timedatectl`", None),
+        12: ("the CA's CRL expired", _new_crl(cadir), "B10"),
     }.get(problem.code, ("the CA's chain is broken", "Put every CA up to the root into ca_crt.pem", None))
     return diagnosis.error(what, str(problem), remedy, rule)
 
@@ -273,7 +274,7 @@ def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     if twice:
         detail = f"given more than once: {listed(twice)}; revoking one revokes the others"
         yield diagnosis.error(
-            "one serial, several certificates", detail, "Issue all but one anew: " + cadir.advise("{clean}")
+            "one serial, several certificates", detail, "Issue all but one anew: " + cadir.advise("{enrol}")
         )
 
 
@@ -306,7 +307,7 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
     if foreign and cadir.signing:
         first = cadir.signed[foreign[0]]
         detail = f"{cadir.signing.subject} did not sign {listed(foreign)}; the first is by {first.issuer}"
-        yield diagnosis.warning("certificates of a second CA", detail, cadir.advise("For each: {clean}", foreign[0]))
+        yield diagnosis.warning("certificates of a second CA", detail, cadir.advise("For each: {enrol_ca}", foreign[0]))
     misnamed = [f"{name}.pem is for {each.subject}" for name, each in cadir.signed.items() if each.common_name != name]
     if misnamed:
         yield diagnosis.warning("certificates under a wrong name", f"signed/: {listed(misnamed)}")
@@ -316,14 +317,20 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
             "expired certificates", f"signed/: {listed(expired)}", cadir.advise("{clean}", expired[0])
         )
     if soon := ending([(name, each.not_after) for name, each in cadir.signed.items()], now):
-        yield diagnosis.notice("certificates end soon", listed(soon), "Renew them on their agents, or clean and reset")
+        yield diagnosis.notice(
+            "certificates end soon", listed(soon), cadir.advise("Renew them on their agents, or for each: {enrol}")
+        )
     holders: dict[str, set[str]] = defaultdict(set)
     for name, key in [(n, c.key) for n, c in cadir.signed.items()] + [(n, r.key) for n, r in cadir.requests.items()]:
         holders[key].add(name)
     shared = [f"{', '.join(sorted(names))} ({key_text(key)})" for key, names in holders.items() if len(names) > 1]
     if shared:
         detail = f"one key under several names: {listed(shared)}; a cloned machine?"
-        yield diagnosis.warning("a key that several agents have", detail, cadir.advise("On the clones {reset}"))
+        yield diagnosis.warning(
+            "a key that several agents have",
+            detail,
+            cadir.advise("For each clone, with a certname of its own: {enrol}"),
+        )
 
 
 def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
@@ -338,7 +345,9 @@ def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
             )
         elif signed and signed.key != request.key:
             detail = f"{name}: the certificate is for {key_text(signed.key)}, the request for {key_text(request.key)}"
-            remedy = cadir.advise("Compare with {fingerprint} on the agent, then {clean}", name)
+            remedy = cadir.advise(
+                "Compare with {fingerprint} on the agent; if it is that node's request: {enrol}", name
+            )
             yield diagnosis.warning("request with another key for a signed name", detail, remedy, "B18")
         elif signed:
             yield diagnosis.notice("request for a signed name", f"{name}: requests/ and signed/ have the same key")

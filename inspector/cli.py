@@ -35,6 +35,7 @@ first steps:
   puppet-inspector demo                          an embedded lab, recorded and explained
   puppet-inspector run -- puppet agent -t        this host's agent, once, through the proxy
   mitmdump -s "$(puppet-inspector addon)"        the proxy, between agents and their master
+  puppet-inspector follow                        what happens, while the proxy records it
   puppet-inspector runs captures/FILE.sqlite     what happened
   puppet-inspector check captures/FILE.sqlite    what was wrong, and what to do
 
@@ -102,6 +103,17 @@ def _parser() -> argparse.ArgumentParser:
     runs = command("runs", _runs, "the runs of a capture")
     runs.add_argument("capture", type=Path)
     runs.add_argument("--json", action="store_true", help="as JSON (docs/json/runs.schema.json)")
+    _add_filter(runs)
+
+    listing = command("list", _list, "the exchanges of a capture, a line each")
+    listing.add_argument("capture", type=Path)
+    listing.add_argument("--json", action="store_true", help="as JSON (docs/json/list.schema.json)")
+    _add_filter(listing)
+
+    follow = command("follow", _follow, "the lines of a capture while a proxy writes it; ends with Ctrl-C")
+    follow.add_argument("capture", type=Path, nargs="?", help="default: the latest in captures/, then every new one")
+    follow.add_argument("--all", action="store_true", help="from its beginning, not from its end")
+    _add_filter(follow)
 
     show = command("show", _show, "one exchange or handshake in full")
     show.add_argument("capture", type=Path)
@@ -164,6 +176,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_filter(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--filter",
+        default="",
+        metavar="TERMS",
+        help="only what all of these hold for: 'phase:catalog status:>=400 agent:web* !rule:B01 words' (README)",
+    )
+
+
 # -- commands -----------------------------------------------------------------------------------------
 
 
@@ -199,14 +220,39 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _runs(arguments: argparse.Namespace) -> int:
     """The runs of a capture: who, which versions, how it ended, phases and findings."""
-    return _tell(arguments.capture, as_json=arguments.json)
+    return _tell(arguments.capture, as_json=arguments.json, filtered=arguments.filter)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    """Every exchange, failed handshake and gap of a capture as the proxy prints them, each with its number (for
+    `show`) and with all findings that it proves."""
+    from inspector import follow
+
+    found = follow.listed(arguments.capture, arguments.filter)
+    if arguments.json:
+        _print_json([follow.row(step) for step, _ in found])
+        return 0
+    for step, line in found:
+        print(follow.numbered(step, line))
+    return 0
+
+
+def _follow(arguments: argparse.Namespace) -> int:
+    """The proxy's lines while it records: each exchange with its number, and each run that is over with its
+    verdict. Also through a pipe, and on another terminal than the proxy's."""
+    from inspector import follow
+
+    for line in follow.follow(arguments.capture, arguments.filter, everything=arguments.all):
+        print(line, flush=True)
+    return 0
 
 
 def _show(arguments: argparse.Namespace) -> int:
     """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents."""
     from inspector import present, public
 
-    _, steps = _analyze(arguments.capture, only=arguments.seq)
+    steps: list[Step] = []
+    _analyze(arguments.capture, lambda step: steps.append(step) if step.record.seq == arguments.seq else None)
     if not steps:
         raise InspectorError(
             f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector runs` gives the numbers."
@@ -224,10 +270,12 @@ def _show(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     """Every deviation from the protocol, the worst first: what, where, why, and what to do."""
     from inspector import formats, present, public
-    from inspector.rules import rule_of
     from inspector.ruleset import load
 
-    runs = _together(arguments.capture, load(arguments.rules))
+    ruleset = load(arguments.rules, time.time())
+    for warning in ruleset.warnings:
+        print(f"puppet-inspector: {warning}", file=sys.stderr)
+    runs = _together(arguments.capture, ruleset)
     found = [(capture, run, each) for capture, run in runs for each in run.findings]
     if arguments.baseline:
         found = formats.new(found, formats.baseline(arguments.baseline))
@@ -240,17 +288,25 @@ def _check(arguments: argparse.Namespace) -> int:
         case "junit":
             print(formats.junit(found, runs, limit))
         case _:
-            for _, run, finding in sorted(found, key=lambda each: -each[2].severity.rank):
-                for line in present.finding(finding, rule_of(finding.rule), run):
-                    print(line)
-            _print_verdicts([run for _, run in runs])
-            print(present.counts([finding for _, _, finding in found]) or "nothing deviates from the protocol")
+            known = sum(len(run.findings) for _, run in runs) - len(found)
+            ignored = sum(run.ignored for _, run in runs)
+            if not known and _print_verdicts([run for _, run in runs]):
+                print()
+            _print_findings(found, several=len(arguments.capture) > 1)
+            told = present.counts([finding for _, _, finding in found])
+            told = told or (
+                "nothing new" if known else "no findings" if ignored else "nothing deviates from the protocol"
+            )
+            told += f"; {known} in {arguments.baseline}, not shown" if known else ""
+            print(told + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
     return int(limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in found))
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
     """What is wrong, why, and what to do now: the verdicts of a capture's runs, the state of an agent's or a CA's
-    directory, what a running master would be for this host's agents; or several of them joined. Reads only."""
+    directory, what a running master would be for this host's agents; or several of them joined. Reads only.
+    The exit status is 1 when a run's outcome or anything found is an error (`check` goes by --fail-on, and by its
+    findings only)."""
     from inspector import doctor, public
 
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
@@ -385,18 +441,16 @@ def _output(arguments: argparse.Namespace) -> Path:
     return capture_path(arguments.output or "")
 
 
-def _analyze(capture: Path, only: int | None = None) -> tuple[Analyzer, list[Step]]:
+def _analyze(capture: Path, look: Callable[[Step], None]) -> Analyzer:
     from inspector.analyzer import Analyzer
     from inspector.store import Capture
 
-    analyzer, kept = Analyzer(), []
+    analyzer = Analyzer()
     with Capture.open(capture) as records:
         for record in records.records():
-            step = analyzer.feed(record)
-            if record.seq == only:
-                kept.append(step)
+            look(analyzer.feed(record))
     analyzer.finish()
-    return analyzer, kept
+    return analyzer
 
 
 def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Run]]:
@@ -418,35 +472,70 @@ def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Ru
     return [(path, run) for path, analyzer in zip(captures, analyzers, strict=True) for run in analyzer.finish()]
 
 
-def _tell(capture: Path, *, as_json: bool) -> int:
-    from inspector import present, public
+def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
+    from inspector import filters, follow, present, public
 
-    analyzer, _ = _analyze(capture)
+    chosen = filters.parse(filtered, follow.latest(capture))
+    marked: set[int] = set()
+    analyzer = _analyze(capture, lambda step: marked.add(step.record.seq) if chosen.marks(step) else None)
+    runs = [run for run in analyzer.runs if chosen.matches_run(run, _words(run), marked)]
     if as_json:
-        _print_json(public.runs(analyzer))
+        numbers = {run.number for run in runs}
+        _print_json([each for each in public.runs(analyzer) if each["run"] in numbers])
         return 0
-    rows = [present.run_row(run) for run in analyzer.runs]
-    if not rows:
-        print(f"There are no runs in {capture}.")
+    if not runs:
+        print(f"No run in {capture} is such." if analyzer.runs else f"There are no runs in {capture}.")
         return 0
-    _print_rows(present.RUN_COLUMNS, rows, below="phases")
-    findings: list[Finding] = [finding for run in analyzer.runs for finding in run.findings]
-    _print_verdicts(analyzer.runs)
+    _print_rows(present.RUN_COLUMNS, [present.run_row(run) for run in runs], below="phases")
+    findings: list[Finding] = [finding for run in runs for finding in run.findings]
+    _print_verdicts(runs)
     print(f"{present.counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
     return 0
 
 
-def _print_verdicts(runs: Iterable[Run]) -> None:
+def _words(run: Run) -> str:
+    """All that is printed of a run, for the plain words of a filter."""
     from inspector import present
 
+    return "\n".join([*present.run_row(run), *(present.verdict(run) or ())])
+
+
+def _print_findings(found: Sequence[tuple[Path, Run, Finding]], *, several: bool) -> None:
+    """The worst first; what follows from a run's cause, and what was explained already, in brief."""
+    from inspector import present, verdicts
+    from inspector.rules import rule_of
+
+    def follows(run: Run, finding: Finding) -> bool:
+        verdict = verdicts.verdict(run)
+        return verdict is not None and finding.rule in verdict.symptoms
+
+    told = set()
+    for capture, run, finding in sorted(found, key=lambda each: (-each[2].severity.rank, follows(each[1], each[2]))):
+        rule = rule_of(finding.rule)
+        said = rule.id, rule.remedy_for(run)
+        where = f"{capture.name} " if several else ""
+        for line in present.finding(finding, rule, run, where, brief=follows(run, finding) or said in told):
+            print(line)
+        told.add(said)
+
+
+def _print_verdicts(runs: Iterable[Run]) -> int:
+    """Returns how many there are."""
+    from inspector import present
+
+    told = 0
     for run in runs:
         if (verdict := present.verdict(run)) is not None:
+            told += 1
             print(f"run {run.number}: {verdict[0]}")
             print(f"  do: {verdict[1]}")
+    return told
 
 
 def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    from inspector import present
+
+    print(present.as_json(value))
 
 
 def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> None:

@@ -5,12 +5,12 @@ Protocol 2.2 (up to 6.3), 2.3 (6.4 and later), 2.4 (what is verified).
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from inspector import clocks
 from inspector.model import Exchange, Handshake
 from inspector.protocol import bodies
 from inspector.protocol import documents as d
@@ -298,7 +298,7 @@ def _certificate(certificate: d.Certificate) -> Facts:
 
 def day(time: float) -> str:
     """The day of a moment, UTC."""
-    return f"{datetime.datetime.fromtimestamp(time, datetime.UTC):%Y-%m-%d}"
+    return f"{clocks.date(time):%Y-%m-%d}"
 
 
 def _sighting(kind: Kind, seen: d.CertificateRequest | d.Certificate, exchange: Exchange) -> Sighting:

@@ -16,6 +16,15 @@ from functools import lru_cache
 _RUBY = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)?")
 
 
+FIRST, LAST = -62_135_596_800.0, 253_402_300_799.0
+"""The first and the last second that a calendar has (years 1 and 9999), since the epoch."""
+
+
+def date(time: float) -> datetime.datetime:
+    """A moment's date, UTC; the nearest that there is for one beyond all calendars."""
+    return datetime.datetime.fromtimestamp(max(FIRST, min(time, LAST)), datetime.UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Offset:
     """A clock is ahead of the proxy's by something between ``low`` and ``high`` (seconds)."""

@@ -148,7 +148,12 @@ def verified(
 def ending(things: Iterable[tuple[str, float | None]], now: float, within: float = SOON) -> list[str]:
     """Of names and dates those that end soon, in words."""
     return [
-        f"{name} ends on {day(end)}, in {max(0, int((end - now) // DAY))} days"
+        f"{name} ends on {day(end)}, {_in_days(end - now)}"
         for name, end in things
         if end is not None and now <= end < now + within
     ]
+
+
+def _in_days(seconds: float) -> str:
+    days = int(seconds // DAY)
+    return "within a day" if days < 1 else "in a day" if days == 1 else f"in {days} days"

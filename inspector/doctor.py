@@ -64,7 +64,7 @@ def ailments(runs: Iterable[Run]) -> list[Ailment]:
         if verdict is None:
             continue
         cause = verdict.cause.rule if verdict.cause else None
-        rank = verdict.cause.severity.rank if verdict.cause else Severity.ERROR.rank
+        rank = verdict.cause.severity.rank if verdict.cause and run.outcome == "complete" else Severity.ERROR.rank
         key = (run.certname or run.address, cause, run.outcome if cause is None else "")
         before = found.pop(key, None)
         found[key] = Ailment(run, cause, rank, before.times + 1 if before else 1)
@@ -97,8 +97,8 @@ def of_directories(
     now = time.time()
     held = ssldir.read(ssl, certname) if ssl else None
     authority = cadir.read(ca) if ca else None
-    found = ssldir.examine(held, now) if held else []
-    found += cadir.examine(authority, now) if authority else []
+    found = cadir.examine(authority, now) if authority else []
+    found += join.following(ssldir.examine(held, now), found) if held else []
     if held:
         found += join.join(held, authority) + join.against_wire(held, authority, seen)
     return diagnosis.worst_first(found)

@@ -100,13 +100,13 @@ class Fleet:
         A herd is found once: by the run that completes it, not again by those that come to it.
         """
         mine, time = _start(run), run.started
-        near = self._between(time - 2 * seconds, time + 2 * seconds)
-        if any(_crowd(near, place, agents, seconds) for place in range(len(near) - agents + 1)):
-            return []
-        insort(near, mine)
+        before = self._between(time - 2 * seconds, time + 2 * seconds)
+        near = sorted([*before, mine])
         at = near.index(mine)
         crowds = (_crowd(near, place, agents, seconds) for place in range(max(0, at - agents + 1), at + 1))
-        return next((crowd for crowd in crowds if mine in crowd), [])
+        found = next((crowd for crowd in crowds if mine in crowd), [])
+        known = found and any(_crowd(before, place, agents, seconds) for place in range(len(before) - agents + 1))
+        return [] if known else found
 
     def _between(self, low: float, high: float) -> list[Start]:
         first = bisect_left(self.starts, low, key=lambda each: each.time)
@@ -119,9 +119,10 @@ def _start(run: Run) -> Start:
 
 def _crowd(starts: list[Start], place: int, agents: int, seconds: float) -> list[Start]:
     """So many beginnings from a place on, if that few seconds hold them and they are of different agents."""
-    crowd = starts[place : place + agents]
-    if not crowd or len(crowd) < agents or crowd[-1].time - crowd[0].time > seconds:
+    last = place + agents - 1
+    if agents < 1 or last >= len(starts) or starts[last].time - starts[place].time > seconds:
         return []
+    crowd = starts[place : last + 1]
     return crowd if len({each.certname for each in crowd}) == agents else []
 
 

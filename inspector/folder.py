@@ -122,16 +122,18 @@ class Folder:
             return None
         return data
 
-    def certificates(self, name: str) -> tuple[Certificate, ...]:
-        return tuple(self._parse(name, "certificate", x509.read_certificates) or ())
+    def certificates(self, name: str, remedy: str = "") -> tuple[Certificate, ...]:
+        """A file's certificates; ``remedy`` is for a file that holds none."""
+        return tuple(self._parse(name, "certificate", x509.read_certificates, remedy) or ())
 
-    def crls(self, name: str) -> tuple[RevocationList, ...]:
-        return tuple(self._parse(name, "CRL", x509.read_crls) or ())
+    def crls(self, name: str, remedy: str = "") -> tuple[RevocationList, ...]:
+        """A file's CRLs; ``remedy`` as with ``certificates``."""
+        return tuple(self._parse(name, "CRL", x509.read_crls, remedy) or ())
 
-    def request(self, name: str) -> CertificateRequest | None:
-        return self._parse(name, "signing request", x509.read_csr)
+    def request(self, name: str, remedy: str = "") -> CertificateRequest | None:
+        return self._parse(name, "signing request", x509.read_csr, remedy)
 
-    def key(self, name: str, password_file: str) -> PrivateKey | None:
+    def key(self, name: str, password_file: str, remedy: str = "") -> PrivateKey | None:
         """What a file with a private key holds."""
         data = self.read(name)
         if data is None:
@@ -141,7 +143,7 @@ class Folder:
         except TypeError:  # it is encrypted
             password = self.read(password_file)
         except (ValueError, UnsupportedAlgorithm):
-            self._malformed(name, "private key", "it can't be read as a key in PEM form")
+            self._malformed(name, "private key", "it can't be read as a key in PEM form", remedy)
             return None
         try:
             if password:
@@ -165,19 +167,19 @@ class Folder:
 
     # -- private --------------------------------------------------------------------------------------
 
-    def _parse[T](self, name: str, what: str, parse: Callable[[bytes], T]) -> T | None:
+    def _parse[T](self, name: str, what: str, parse: Callable[[bytes], T], remedy: str = "") -> T | None:
         data = self.read(name)
         if data is None:
             return None
         try:
             return parse(data)
         except x509.Malformed as error:
-            self._malformed(name, what, "it is empty" if not data.strip() else str(error))
+            self._malformed(name, what, "it is empty" if not data.strip() else str(error), remedy)
             return None
 
-    def _malformed(self, name: str, what: str, why: str) -> None:
+    def _malformed(self, name: str, what: str, why: str, remedy: str = "") -> None:
         self.hidden.add(name)
-        self.troubles.append(diagnosis.error(f"{name} is no {what}", f"{name}: {why}"))
+        self.troubles.append(diagnosis.error(f"{name} is no {what}", f"{name}: {why}", remedy))
 
     def _entry(self, name: str) -> Entry | None:
         path = self.path / name

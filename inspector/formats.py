@@ -72,7 +72,9 @@ def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[s
                 "logicalLocations": [{"name": name, "kind": "agent"}],
             }
         ],
-        "partialFingerprints": {"finding/v1": "/".join(_mark(run.certname, finding.rule, finding.message))},
+        "partialFingerprints": {
+            "finding/v1": present.clean("/".join(_mark(run.certname, finding.rule, finding.message)))
+        },
     }
 
 
@@ -82,7 +84,7 @@ def junit(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Sever
     cases, failures = 0, 0
     for capture, run in runs:
         cases += 1
-        name = run.certname or run.address or "an unnamed agent"
+        name = present.clean(run.certname or run.address or "an unnamed agent")
         case = ET.SubElement(suite, "testcase", classname=_xml(name), name=f"{capture.name} run {run.number}",
                              time=f"{run.duration:.3f}")  # fmt: skip
         mine = [finding for _, other, finding in found if other is run]
@@ -90,7 +92,8 @@ def junit(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Sever
         failures += bool(bad)
         if bad:  # build servers show one failure a case
             worst = max(bad, key=lambda each: each.severity.rank)
-            failure = ET.SubElement(case, "failure", type=worst.rule, message=_xml(f"{worst.rule} {worst.message}"))
+            message = _xml(f"{worst.rule} {present.clean(worst.message)}")
+            failure = ET.SubElement(case, "failure", type=worst.rule, message=message)
             failure.text = _xml("\n".join(_told(each, run) for each in bad))
         if rest := [each for each in mine if each not in bad]:
             ET.SubElement(case, "system-out").text = _xml("\n".join(_told(each, run) for each in rest))

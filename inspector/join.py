@@ -5,11 +5,12 @@ It judges what others read: no files, no network, no clock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from inspector import diagnosis, present
 from inspector.diagnosis import key_text, listed
+from inspector.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,6 +48,17 @@ def join(ssldir: SslDir, cadir: CaDir | None) -> list[Diagnosis]:
     return diagnosis.worst_first(found)
 
 
+def following(agent: Sequence[Diagnosis], ca: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """An agent's diagnoses; errors that its CA's directory has as well say that they follow from there."""
+    causes = {each.detail: each.what for each in ca if each.severity is Severity.ERROR}
+    return [
+        replace(each, detail=f"{each.detail}; it follows from '{causes[each.detail]}'")
+        if each.severity is Severity.ERROR and each.detail in causes
+        else each
+        for each in agent
+    ]
+
+
 def against_wire(ssldir: SslDir, cadir: CaDir | None, seen: Sequence[WireKey]) -> list[Diagnosis]:
     """What a capture proves about an agent's key: which requests and certificates were its own, worst first."""
     name = ssldir.certname
@@ -72,9 +84,7 @@ def _authorities(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
         return
     if {each.key for each in ssldir.authorities}.isdisjoint(each.key for each in cadir.authorities):
         detail = f"certs/ca.pem holds {_named(ssldir.authorities)}; the CA is {_named(cadir.authorities)}"
-        remedy = f"`rm {ssldir.path('certs/ca.pem', 'crl.pem')}`, then " + ssldir.advise(
-            "on the CA {clean}, here {reset}"
-        )
+        remedy = f"`rm {ssldir.path('certs/ca.pem', 'crl.pem')}`, then " + ssldir.advise("{enrol}")
         yield diagnosis.error("the agent trusts another CA", detail, remedy)
     elif signing := cadir.signing:
         here = {each.fingerprint for each in ssldir.authorities}
@@ -102,7 +112,7 @@ def _certificates(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
     """The agent has a certificate: is it the one that the CA knows?"""
     name, mine = ssldir.certname, ssldir.certificate
     assert mine is not None  # noqa: S101 - the caller looked
-    again = ssldir.advise("On the CA {clean}, then here {reset}")
+    again = ssldir.advise("{enrol}")
     theirs = cadir.signed.get(name or "")
     issuer = cadir.signing
     if issuer and mine.issuer == issuer.subject and mine.serial in cadir.revoked:
@@ -126,7 +136,7 @@ def _certificates(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
 def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
     """The agent has no certificate: what would the CA say to its request?"""
     signed, request = cadir.signed.get(name), cadir.requests.get(name)
-    again = ssldir.advise("On the CA {clean}, then here {reset}")
+    again = ssldir.advise("{enrol}")
     mine = f"the agent's key is {key_text(ssldir.key)}" if ssldir.key else "the agent has no key"
     if signed and ssldir.key == signed.key:
         detail = f"signed/{name}.pem ({signed.fingerprint}) is for the agent's key"
@@ -186,7 +196,7 @@ def _asked_and_served(ssldir: SslDir, cadir: CaDir | None, own: Sequence[WireKey
         )
     if wrong:
         said.append(f"the key here is {key_text(ssldir.key)}" if ssldir.key else "there is no key here")
-        again = ssldir.advise("On the CA {clean}, then here {reset}")
+        again = ssldir.advise("{enrol}")
         yield diagnosis.error("the agent's key does not fit", "; ".join(said), again, "B22")
     elif said:
         yield diagnosis.notice("the agent's key on the wire", "; ".join(said))

@@ -6,10 +6,10 @@ argument. The words are in ``ladder_text``.
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from inspector import clocks
 from inspector.climb import FEW, MANY, Climb, Seen, Sighting, State, concerns
 from inspector.rules.waiting_for_certificate import polling
 from inspector.trust import Trust
@@ -315,7 +315,7 @@ def short(key: str) -> str:
 
 def stamp(time: float) -> str:
     """A moment to the second."""
-    return f"{datetime.datetime.fromtimestamp(time, datetime.UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{clocks.date(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _why(climb: Climb, rung: Seen) -> str | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 """Columns of a line of text."""
-_KINDS = {"csr": "a request", "certificate": "a certificate from the CA", "client": "a client certificate"}
+_KINDS = {"csr": "in a request", "certificate": "in the CA's certificate", "client": "in the certificate it shows"}
 
 
 def lines(ladder: Ladder) -> list[str]:
@@ -51,17 +51,17 @@ def _wrapped(label: str, text: str) -> list[str]:
 
 
 def _proof(seqs: tuple[int, ...]) -> str:
-    return ", ".join(map(str, seqs))
+    return f"record{'s' if len(seqs) > 1 else ''} {', '.join(map(str, seqs))}"
 
 
 def _rung(rung: Rung) -> str:
     text = f"{rung.state} PUT" if rung.state is State.CSR else str(rung.state)
-    text += f" {rung.answers[0]}" if rung.answers else ""
-    text += f" x{rung.times}" if rung.times > 1 else ""
+    text += f" {', then '.join(rung.answers)}" if rung.answers else ""
+    if rung.times > 1:
+        text += f", {rung.times} in all" if rung.answers[1:] else f" x{rung.times}"
     if rung.times > 1 and rung.ended - rung.began >= 1:
         text += f" over {lasting(rung.ended - rung.began)}"
     text += f", every {lasting(rung.interval)}" if rung.interval else ""
-    text += f", then {', then '.join(rung.answers[1:])}" if rung.answers[1:] else ""
     facts = [f"{label} {_brief(label, value)}" for label, value in rung.facts]
     if rung.state is not State.TLS and not rung.verified:
         facts.insert(0, "unverified" if rung.verified is False else "verified or not is unknown")
@@ -87,7 +87,7 @@ def _end(ladder: Ladder) -> Iterator[str]:
     for key in ladder.keys:
         at = f" from {', '.join(key.addresses[:NEAR])}" if key.addresses else ""
         span = stamp(key.first) + (f" to {stamp(key.last)}" if key.last - key.first >= 1 else "")
-        yield f"key {short(key.key)} of {_KINDS[key.kind]}, {span}{at} [{_proof(key.seqs)}]"
+        yield f"key {short(key.key)} {_KINDS[key.kind]}, {span}{at} [{_proof(key.seqs)}]"
     yield from ladder.says
     if ladder.now is None or ladder.trust is None:
         yield "no CA bundle is in this capture: what the agent thinks of certificates and CRLs can't be told"
@@ -99,7 +99,8 @@ def _end(ladder: Ladder) -> Iterator[str]:
     if ladder.now.problems:
         yield f"refuses on {day(ladder.now.at)}: {'; '.join(ladder.now.problems)}"
     else:
-        yield f"works on {day(ladder.now.at)}{'; breaks ' + breaks.pop(0) if breaks else ''}"
+        works = "what it was given is accepted on" if ladder.hangs else "works on"
+        yield f"{works} {day(ladder.now.at)}{'; breaks ' + breaks.pop(0) if breaks else ''}"
     for each in breaks:
         yield f"then {each}"
     trust = ladder.trust

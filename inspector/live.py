@@ -434,7 +434,7 @@ def _long(message: http.Request | http.Response) -> bool:
         # An answer without a length ends when the master closes.
         chunked = "chunked" in message.headers.get("transfer-encoding", "").lower()
         return chunked or isinstance(message, http.Response)
-    return length.isdigit() and int(length) > STREAM
+    return length.isdecimal() and (len(length) > 15 or int(length) > STREAM)
 
 
 def _address(client: connection.Connection) -> str:

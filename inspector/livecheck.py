@@ -157,7 +157,8 @@ def _compare(asked: _Probe, served: Sequence[Certificate]) -> None:
             diagnosis.error(
                 "another CA",
                 detail,
-                "Is this the right master? If the CA was made anew: `puppet ssl clean --localca; puppet agent -t`",
+                "Is this the right master? If the CA was made anew, on each agent: "
+                + diagnosis.advise("{enrol_ca}", None, asked.generation),
             )
         )
     elif {each.fingerprint for each in asked.authorities} != {each.fingerprint for each in served}:
@@ -219,14 +220,14 @@ def _chain(asked: _Probe, session: Session, bundle: Sequence[Certificate], serve
         problems += diagnosis.crl_problems(bundle, served, asked.now) if served else []
     if not trusted:
         problems += diagnosis.verified(leaf, others, presented, (), asked.now, "none")
-    asked.found += [_refused(each) for each in dict.fromkeys(problems)]
+    asked.found += [_refused(each, asked.generation) for each in dict.fromkeys(problems)]
     ends = [(each.subject, each.not_after) for each in (leaf, *bundle)]
     ends += [(f"the CRL of {each.issuer}", each.next_update) for each in served if each.next_update]
     if soon := ending(ends, asked.now, SOON):
         asked.found.append(diagnosis.warning("ends soon", "; ".join(dict.fromkeys(soon)), "Renew it on the CA"))
 
 
-def _refused(problem: x509.Problem) -> Diagnosis:
+def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
     what, remedy, rule = {
         3: ("the CRLs do not cover the chain", "Add that CA's CRL to ca_crl.pem on the CA", "B13"),
         8: ("bad signature of the CRL", "Restore ca_crl.pem on the CA", None),
@@ -237,7 +238,11 @@ def _refused(problem: x509.Problem) -> Diagnosis:
             None,
         ),
         11: ("CRL not yet valid", "Compare the clocks of both hosts: `date -u`", None),
-        12: ("CRL expired", "Make a new one on the CA; agents before 8 must then drop their crl.pem", "B10"),
+        12: (
+            "CRL expired",
+            diagnosis.advise("On the CA {new_crl}; agents before 8 must then drop their crl.pem", None, generation),
+            "B10",
+        ),
         23: ("the master's certificate is revoked", "Reissue it on the CA", None),
     }.get(
         problem.code,
@@ -279,7 +284,7 @@ def _with_certificate(
     if bundle and (bad := diagnosis.verified(leaf, (), bundle, served, asked.now, "leaf" if served else "none")):
         who += f" ({'; '.join(map(str, bad))})"
     remedy = diagnosis.advise(
-        "On the CA {list}; if it is revoked or of another CA: {clean}, then here {reset}",
+        "On the CA {list}; if it is revoked: {enrol}; if it is of another CA: {enrol_ca}",
         leaf.common_name,
         asked.generation,
     )
@@ -306,9 +311,11 @@ def _read[T](path: Path, parse: Callable[[bytes], list[T]], what: str) -> list[T
         with path.open("rb") as file:
             return parse(file.read(LIMIT))
     except OSError as error:
-        raise IdentityError(f"The {what} {path} can't be read: {error.strerror}.") from error
+        raise IdentityError(f"The {what} {path} can't be read: {error.strerror}.", "Run this as root.") from error
     except x509.Malformed as error:
-        raise IdentityError(f"The {what} {path} can't be used: {error}.") from error
+        raise IdentityError(
+            f"The {what} {path} can't be used: {error}.", "Without --live, `doctor --ssldir DIR` says more."
+        ) from error
 
 
 def _ask(asked: _Probe, path: str) -> Answer | None:

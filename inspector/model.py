@@ -57,12 +57,6 @@ class Visible(StrEnum):
     CONSEQUENCE = "consequence"
 
 
-@lru_cache(maxsize=8)
-def _first(headers: Headers) -> dict[str, str]:
-    """The first value of each header: rules ask some twenty times an exchange."""
-    return {name.lower(): value for name, value in reversed(headers)}
-
-
 @dataclass(frozen=True, slots=True)
 class Message:
     """A request's or a response's head and body, as on the wire after HTTP framing."""
@@ -75,10 +69,14 @@ class Message:
     ended: float | None = None
     lost: int = field(default=0, kw_only=True)
     """Bytes of the body that were passed on and not kept: it was too large."""
+    _first: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The first value of each header, from when somebody asks: rules do, some ten times an exchange."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header, its name compared without case; None if it is absent."""
-        return _first(self.headers).get(name.lower())
+        if not self._first:
+            self._first.update({key.lower(): value for key, value in reversed(self.headers)})
+        return self._first.get(name.lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +129,13 @@ class Leg:
     @property
     def probed(self) -> bool:
         """The agent was shown a certificate that it must not trust, on purpose: refusing that is no fault."""
-        # DER holds the issuer's name as it is; only the proxy itself shows certificates on this side.
-        return self.side == "agent" and bool(self.own_chain) and PROBE.encode() in self.own_chain[0]
+        return self.side == "agent" and bool(self.own_chain) and _probes(self.own_chain[0])
+
+
+@lru_cache(maxsize=256)
+def _probes(certificate: bytes) -> bool:
+    # DER holds the issuer's name as it is; only the proxy itself shows certificates on this side.
+    return PROBE.encode() in certificate
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,8 @@ def settle(given: Any, *, own_mode: bool) -> Settings:
     problems = x509.verify(
         shown.credentials.ders, [x509.certificate(each).der for each in material.authorities], [], now, "none"
     )
+    rules = ruleset.load(_path(given.puppet_rules), now)
+    warnings += rules.warnings
     warnings += [f"Agents will refuse the certificate that they are shown: {problem}." for problem in problems]
     serials = {entry.serial_number for crl in material.crls for entry in crl if crl.issuer == shown.issuer}
     if shown.credentials.chain[0].serial_number in serials:
@@ -159,7 +161,7 @@ def settle(given: Any, *, own_mode: bool) -> Settings:
         source=identity.source_of(identity_text),
         identity_text=identity_text,
         capture=capture_path(given.puppet_capture),
-        ruleset=ruleset.load(_path(given.puppet_rules)),
+        ruleset=rules,
         probe=probe,
         warnings=tuple(warnings),
     )

@@ -6,13 +6,12 @@ characters never reach a terminal.
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from inspector import verdicts
+from inspector import clocks, verdicts
 from inspector.model import Exchange, Gap, Handshake
 from inspector.protocol import documents, x509
 from inspector.rules import rule_of
@@ -31,6 +30,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 
 REASON = 400
 """Characters of a run's reason: masters and agents send whole backtraces."""
+DAY = 86_400.0
 WIDTH = 46
 """Characters of a path that a console line shows."""
 
@@ -40,14 +40,22 @@ def clean(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
+def as_json(value: Any) -> str:
+    """A JSON-able structure as text for a terminal: what ``clean`` would take out is escaped in JSON's own way."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # Line feeds outside strings are the layout; those within are escaped already.
+    return _CONTROL.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
+
+
 def clock(time: float) -> str:
     """Local time of day with milliseconds."""
-    return datetime.datetime.fromtimestamp(time).astimezone().strftime("%H:%M:%S.%f")[:-3]
+    # A day's margin at both ends of the calendar: no zone leads out of it.
+    return clocks.date(max(clocks.FIRST + DAY, min(time, clocks.LAST - DAY))).astimezone().strftime("%H:%M:%S.%f")[:-3]
 
 
 def utc(time: float) -> str:
     """ISO 8601, UTC, milliseconds: the form of the public JSON."""
-    return datetime.datetime.fromtimestamp(time, datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return clocks.date(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def size(count: int) -> str:
@@ -197,19 +205,28 @@ def verdict(run: Run) -> tuple[str, str] | None:
         return None
     name = clean(run.certname or run.address or "an unnamed agent")
     how = {"certain": "", "likely": " (likely)", "not visible": ""}[found.certainty]
-    since = f"since {utc(found.since)[:19]}Z" if run.outcome != "complete" else f"at {utc(found.since)[:19]}Z"
+    when = utc(found.since)[:19].replace("T", " ")
+    since = f"{'at' if run.outcome == 'complete' else 'since'} {when} UTC"
+    ended = _ended(run)
     if found.cause is None:
         reason = _shortened(_outcome(run) or run.outcome)
         unseen = "" if found.certainty == "certain" else "; the wire does not show why"
-        return f"{name} {OUTCOMES[run.outcome]}: {reason}, {since}{unseen}", clean(fill(_NEXT[run.outcome], run))
+        return f"{name} {ended}: {reason}, {since}{unseen}", clean(fill(_next(run), run))
     cause = found.cause
     also = (
         f"; {', '.join(found.symptoms)} follow{'s' if len(found.symptoms) == 1 else ''} from it"
         if found.symptoms
         else ""
     )
-    message = f"{name} {OUTCOMES[run.outcome]}: {cause.rule} {_shortened(clean(cause.message))}{how}, {since}{also}"
+    message = f"{name} {ended}: {cause.rule} {_shortened(clean(cause.message))}{how}, {since}{also}"
     return message, clean(rule_of(cause.rule).remedy_for(run))
+
+
+def _ended(run: Run) -> str:
+    applied = bool(run.catalogs and run.catalogs[-1].usable)
+    if run.outcome == "unfinished" and run.reports and applied:
+        return "ran, and its report was not taken"
+    return "stopped in its bootstrap" if run.outcome == "unfinished" and run.bootstrapping else OUTCOMES[run.outcome]
 
 
 OUTCOMES: dict[Outcome, str] = {
@@ -226,9 +243,31 @@ _NEXT: dict[Outcome, str] = {
     "refused": "See what the node holds ({verify}), and whom the master's log says it refused.",
     "waiting": "Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",
     "failed": "Read the agent's report and the master's log of that moment.",
-    "unfinished": "Look at the agent's own log: it was killed, lost its network, or still works.",
+    "unfinished": "Look at the agent's own log: it was killed, lost its network, or is still running.",
 }
 """What to do where no deviation says it."""
+_SILENT = (
+    "See whether its certificate is revoked or has ended ({list} on the CA, {verify} on the node), and whether the "
+    'master\'s own CRL has: `openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"` there.'
+)
+
+
+def _next(run: Run) -> str:
+    if run.outcome == "waiting" and _other_key(run):
+        return rule_of("B23").remedy
+    if run.outcome == "unfinished" and run.bootstrapping:
+        return _NEXT["refused"]
+    return _SILENT if _unanswered(run) else _NEXT[run.outcome]
+
+
+def _unanswered(run: Run) -> bool:
+    """No request of the run got an answer, though it showed a certificate: how a TLS 1.3 master refuses one."""
+    return bool(run.authenticated and len(run.seqs) > 1 and not run.handshakes and not run.answered)
+
+
+def _other_key(run: Run) -> bool:
+    answered = next((each.certificate for each in reversed(run.certificates) if each.certificate), None)
+    return bool(answered and run.csrs and run.csrs[-1].key != answered.key)
 
 
 def _shortened(reason: str) -> str:
@@ -252,6 +291,11 @@ def _outcome(run: Run) -> str | None:
             return f"the master refused {run.denied[-1].endpoint} with {run.denied[-1].status}"
         case "waiting":
             return _why_waiting(run)
+        case "failed" | "unfinished" if _unanswered(run):
+            return (
+                "the master closed every connection without an answer: most often it refuses the agent's certificate "
+                "(revoked, ended), or its own CRL has expired"
+            )
         case "failed" if run.catalogs and not run.catalogs[-1].usable:
             last = run.catalogs[-1]
             said = clean(last.text.partition(chr(10))[0])
@@ -262,14 +306,19 @@ def _outcome(run: Run) -> str | None:
             return f"the report says failed{': ' + clean(first.message.partition(chr(10))[0]) if first else ''}"
         case "unfinished" if run.reports:
             return f"the master did not take the report ({run.reports[-1].status or 'no answer'})"
+        case "unfinished" if run.bootstrapping and (run.cas or run.crls) and not run.certificates:
+            got = "the CRL" if run.crls else "the CA"
+            return (
+                f"it downloaded {got} and went no further: most often it refuses the certificate it was shown (failed "
+                "handshakes are not in imported files)"
+            )
         case "unfinished":
             return "it ended without a report"
     return None
 
 
 def _why_waiting(run: Run) -> str:
-    answered = next((each.certificate for each in reversed(run.certificates) if each.certificate), None)
-    if answered and run.csrs and run.csrs[-1].key != answered.key:
+    if _other_key(run):
         return "the CA gave it a certificate for another key than its own"
     last = run.csrs[-1] if run.csrs else None
     if last and (last.status is None or last.status >= 400) and "already has a requested" not in last.text:
@@ -278,22 +327,36 @@ def _why_waiting(run: Run) -> str:
     return "its certificate request waits to be signed"
 
 
-def finding(found: Finding, rule: Rule, run: Run) -> list[str]:
-    """A finding with its proof, explanation and remedy."""
+def finding(found: Finding, rule: Rule, run: Run, where: str = "", *, brief: bool = False) -> list[str]:
+    """A finding with its proof, and unless ``brief`` its explanation and remedy.
+
+    ``where`` says which capture the run is in, if there are several.
+    """
     proof = ", ".join(str(seq) for seq in found.seqs)
     name = clean(run.certname or run.address or "an unnamed agent")
-    return [
+    lines = [
         f"{found.severity.upper()} {found.rule} {rule.title}: {clean(found.message)}",
-        f"  run {run.number} of {name}; proof: {proof or 'the whole run'} ({rule.visible})",
-        *_wrapped("  why:    ", rule.explanation),
-        *_wrapped("  do:     ", clean(rule.remedy_for(run))),
-        *_wrapped("  source: ", rule.source),
-        "",
+        f"  {clean(where)}run {run.number} of {name}; proof: {proof or 'the whole run'} ({rule.visible})",
     ]
+    if not brief:
+        signed = found.rule in verdicts.WAITING and run.certificate is not None
+        lines += wrapped("  why:    ", rule.explanation)
+        lines += wrapped("  do:     ", "nothing, it was signed" if signed else clean(rule.remedy_for(run)))
+        lines += wrapped("  source: ", rule.source)
+    return [*lines, ""]
 
 
-def _wrapped(label: str, text: str) -> list[str]:
-    return textwrap.wrap(text, 100, initial_indent=label, subsequent_indent=" " * len(label)) or [label]
+_COMMAND = re.compile(r"`[^`]*`")
+
+
+def wrapped(label: str, text: str, width: int = 100) -> list[str]:
+    """Text in lines behind a label; a command in backticks is never broken, it may be copied."""
+    whole = _COMMAND.sub(lambda found: found.group().replace(" ", "\0").replace("-", "\1"), text)
+    lines = textwrap.wrap(
+        whole, width, initial_indent=label, subsequent_indent=" " * len(label), break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+    return [line.replace("\0", " ").replace("\1", "-") for line in lines] or [label]
 
 
 def record(step: Step, findings: Sequence[Finding]) -> list[str]:

@@ -11,13 +11,15 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import messages
+from inspector import messages, present
 from inspector.errors import InspectorError
 from inspector.protocol.endpoints import ENDPOINTS, match
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.remedies import fill
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from inspector.protocol.endpoints import Endpoint
     from inspector.rules import Rule
 
@@ -26,11 +28,16 @@ _ASKED = {
     On.HANDSHAKE: "at a failed TLS handshake",
     On.RUN_END: "when the run is over",
 }
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
+_NOTES = "protocol notes"
+"""The document that the numbers of many sources lead to; it is not part of this package."""
+_USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
 _PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
 
 
 def explain(what: str) -> dict[str, str]:
-    """What an endpoint (by name or by a request path), a rule or an agent's error message is about.
+    """What an endpoint (by name or by a request: a path, with or without its method), a rule or an agent's error
+    message is about.
 
     Raises InspectorError.
     """
@@ -39,31 +46,42 @@ def explain(what: str) -> dict[str, str]:
             return _rule(rule_of(what.upper()))
         except KeyError:
             pass
-    if len(what.split()) > 1 and (known := messages.find(what)):
-        return _message(known)
-    rows = [endpoint for endpoint in ENDPOINTS if endpoint.name == what]
-    if "/" in what:
-        path = what if what.startswith("/") else f"/{what}"
-        tried = (match(method, path) for method in ("GET", "PUT", "POST", "HEAD", "DELETE"))
-        rows = [found.endpoint for found in tried if found]
-    if rows:
+    asked = re.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
+    if asked is None:
+        if found := messages.find(what):
+            return _message(what, found)
+        raise InspectorError("No known message is like it.", _USAGE)
+    method, target = asked.groups()
+    if rows := _rows(target, (method,) if method else _METHODS):
         return _endpoint(rows)
+    if method and (rows := _rows(target, _METHODS)):
+        methods = dict.fromkeys(each for row in rows for each in row.methods)
+        raise InspectorError(f"There is no {method} of {rows[0].name}.", f"It takes {', '.join(methods)}.")
     names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in all_rules())]
-    near = difflib.get_close_matches(what.upper() if len(what) == 3 else what, names, 3)
+    near = difflib.get_close_matches(target.upper() if len(target) == 3 else target, names, 3)
     raise InspectorError(
-        f"{what!r} is neither an endpoint, nor a rule, nor a message that agents are known to print.",
-        f"Did you mean {' or '.join(near)}?" if near else f"Endpoints are {', '.join(dict.fromkeys(names))}.",
+        f"{target!r} is neither an endpoint nor a rule.",
+        f"Did you mean {' or '.join(dict.fromkeys(near))}?" if near else _USAGE,
     )
 
 
-def _message(known: messages.Known) -> dict[str, str]:
+def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
+    """The endpoints with a name, or with a request path, that take one of these methods."""
+    if "/" not in target:
+        return [each for each in ENDPOINTS if each.name == target and not set(methods).isdisjoint(each.methods)]
+    path = target if target.startswith("/") else f"/{target}"
+    return [found.endpoint for method in methods if (found := match(method, path))]
+
+
+def _message(pasted: str, found: messages.Found) -> dict[str, str]:
+    known = found.known
     seen = {None: "no: only the agent's own log shows it", "wire": "yes, on the wire"}
     return {
-        "message": known.texts[0],
+        "message": present.clean(pasted.strip()),
         "meaning": known.cause,
         "seen": seen.get(known.visible, f"only as a {known.visible}"),
         "rules": "; ".join(f"{each} {rule_of(each).title}" for each in known.rules) or "none",
-        "remedy": fill(known.remedy, None),
+        "remedy": fill(known.remedy, None, name=found.name, host=found.host, old=known.old),
     }
 
 
@@ -77,7 +95,7 @@ def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
         "indirector": ", ".join(row.verbs) or "none",
         "asked by": row.caller,
         "allowed": f"{row.access} (by default)",
-        "source": f"protocol reference {row.source}",
+        "source": f"{_NOTES} {row.source}",
     }
 
 
@@ -98,16 +116,21 @@ def _requests(row: Endpoint) -> list[str]:
     return lines
 
 
+def _source(rule: Rule) -> str:
+    return re.sub(r"\bprotocol (?=\d)", f"{_NOTES} ", rule.source)
+
+
 def _rule(rule: Rule) -> dict[str, str]:
+    seen = f", visible in the {rule.visible}" if rule.visible != "wire" else ""
     return {
         "rule": f"{rule.id} {rule.title}",
-        "severity": f"{rule.severity}, visible in the {rule.visible}" if rule.visible != "wire" else str(rule.severity),
+        "severity": f"{rule.severity}{f'; {rule.otherwise}' if rule.otherwise else ''}{seen}",
         "meaning": rule.explanation,
         "seen": f"at {', '.join(rule.at)}" if rule.at else _ASKED[rule.on],
         "agents": ", ".join(rule.generations) or "all generations",
         "thresholds": ", ".join(f"{name} {value:g}" for name, value in rule.thresholds.items()) or "none",
         "remedy": rule.remedy_for(None),
-        "source": rule.source,
+        "source": _source(rule),
     }
 
 
@@ -118,6 +141,7 @@ def endpoints_page() -> str:
         "",
         "What agents and tools ask a master for, in both dialects: v3 (Puppet 4 to 8, OpenVox) and legacy (2.7, 3.x).",
         "Made from `inspector/protocol/endpoints.py` with `make docs`; `puppet-inspector explain NAME` says the same.",
+        "Sources are rows and sections of the protocol notes (see [rules.md](rules.md)).",
         "",
         "| endpoint | phase | requests | indirector | for | asked by | allowed by default | source |",
         "|---|---|---|---|---|---|---|---|",
@@ -145,14 +169,20 @@ def rules_page() -> str:
         "",
         "Every deviation that puppet-inspector knows. Made from `inspector/rules/` with `make docs`;",
         "`puppet-inspector explain ID` says the same.",
+        "",
+        f"Sources: the numbers after *{_NOTES}* are sections of the wire protocol as the rules' authors wrote it down",
+        "from the source code of Puppet, Puppet Server and OpenVox; files and messages after them are from there. The",
+        "notes themselves are not part of this package.",
     ]
     for rule in all_rules():
-        lines += ["", f"## {rule.id} {rule.title}", "", f"*{rule.severity}, {rule.visible}.* {rule.explanation}", ""]
+        otherwise = f" ({rule.otherwise})" if rule.otherwise else ""
+        lines += ["", f"## {rule.id} {rule.title}", ""]
+        lines += [f"*{rule.severity}{otherwise}, {rule.visible}.* {rule.explanation}", ""]
         if rule.generations:
             lines += [f"**Agents:** {', '.join(rule.generations)}", ""]
         if rule.thresholds:
             lines += [f"**Thresholds:** {', '.join(f'`{n}` {v:g}' for n, v in rule.thresholds.items())}", ""]
-        lines += [f"**Remedy:** {rule.remedy_for(None)}", "", f"**Source:** {rule.source}"]
+        lines += [f"**Remedy:** {rule.remedy_for(None)}", "", f"**Source:** {_source(rule)}"]
     return "\n".join([*lines, ""])
 
 

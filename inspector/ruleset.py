@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from inspector import clocks
 from inspector.errors import InspectorError
 from inspector.model import Severity
 from inspector.rules import Ignore, all_rules
@@ -45,17 +46,24 @@ class Ruleset:
 
     rules: tuple[Rule, ...]
     ignores: tuple[Ignore, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What in the file has no effect any more, in words."""
 
 
-def load(path: Path | None) -> Ruleset:
-    """The rules as a file wants them; all as they are without one. Raises InspectorError."""
+def load(path: Path | None, now: float | None = None) -> Ruleset:
+    """The rules as a file wants them; all as they are without one. Raises InspectorError.
+
+    With ``now``, in seconds since the epoch, there are warnings of exemptions that have ended.
+    """
     if path is None:
         return Ruleset(all_rules())
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST + 1)
     except OSError as error:
-        raise InspectorError(f"The rules file {path} can't be read: {error.strerror}.") from error
+        raise InspectorError(
+            f"The rules file {path} can't be read: {error.strerror}.", "Name a YAML file; the README has an example."
+        ) from error
     if len(text) > LARGEST:
         raise InspectorError(f"The rules file {path} is larger than {LARGEST} bytes.", "Is it the right file?")
     try:
@@ -65,9 +73,17 @@ def load(path: Path | None) -> Ruleset:
         where = f" in line {at.line + 1}" if at else ""
         raise InspectorError(f"The rules file {path} is no YAML{where}.", _EXAMPLE) from error
     try:
-        return _read(document)
+        rules = _read(document)
     except InspectorError as error:
         raise InspectorError(f"{path}: {error.message}", error.hint) from error
+    ended = (each for each in rules.ignores if now is not None and each.until is not None and each.until <= now)
+    return dataclasses.replace(rules, warnings=tuple(f"{path}: {_ended(each)}" for each in ended))
+
+
+def _ended(ignore: Ignore) -> str:
+    what = ", ".join(sorted(ignore.rules)) or "all rules"
+    whom = f" for {', '.join(ignore.certnames)}" if ignore.certnames else ""
+    return f"the exemption of {what}{whom} ended on {clocks.date(ignore.until or 0).date()}"
 
 
 _EXAMPLE = "It holds `rules:` (B45: off) and `ignore:` (- rules: B01); the README has an example."
@@ -100,7 +116,7 @@ def _adapted(rule: Rule, wanted: Any) -> Rule | None:
     severity = None
     for key, value in wanted.items():
         if key != "severity":
-            thresholds[key] = _number(value, f"{rule.id}: {key}")
+            thresholds[key] = _number(value, rule, key)
         elif value is False or value == "off":
             return None
         else:
@@ -117,9 +133,12 @@ def _severity(value: Any, ident: str) -> Severity:
     return Severity(value)
 
 
-def _number(value: Any, what: str) -> float:
+def _number(value: Any, rule: Rule, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InspectorError(f"{what} is a number, not {value!r}.")
+        raise InspectorError(
+            f"{rule.id}: {key} is a number, not {value!r}.",
+            f"The default is `{rule.id}: {{{key}: {rule.thresholds[key]:g}}}`.",
+        )
     return value
 
 
@@ -128,7 +147,7 @@ def _ignore(each: Any, known: tuple[str, ...]) -> Ignore:
     rules = _texts(each.get("rules"), "ignore: rules")
     for ident in rules:
         if ident not in known:
-            raise InspectorError(f"ignore: there is no rule {ident!r}.", _near(ident, known).strip())
+            raise InspectorError(f"ignore: there is no rule {ident!r}.", _near(ident, known).strip() or _EXAMPLE)
     until = each.get("until")
     if isinstance(until, datetime.datetime):
         until = (until if until.tzinfo else until.replace(tzinfo=datetime.UTC)).timestamp()
@@ -144,7 +163,7 @@ def _ignore(each: Any, known: tuple[str, ...]) -> Ignore:
 def _texts(value: Any, what: str) -> list[str]:
     values = [] if value is None else value if isinstance(value, list) else [value]
     if not all(isinstance(one, str) and one for one in values) or value == []:
-        raise InspectorError(f"{what} is a text or a list of texts, not {value!r}.")
+        raise InspectorError(f"{what} is a text or a list of texts, not {value!r}.", _EXAMPLE)
     return values
 
 

@@ -89,6 +89,8 @@ class Run:
     """Requests that a run needs, answered 401 or 403."""
     authenticated: int | None = None
     """The first request that was made with a client certificate."""
+    answered: int = 0
+    """How many requests got an answer."""
     delayed: Kept[Request] = field(default_factory=Kept)
     """Requests that were answered 503."""
     files: FilesSeen = field(default_factory=FilesSeen)
@@ -97,6 +99,8 @@ class Run:
     file_environments: dict[str, int] = field(default_factory=dict)
     """The environments that the latest catalog's files were asked in, each with the first request."""
     findings: list[Finding] = field(default_factory=list)
+    ignored: int = 0
+    """How many findings a site's rules.yaml took away."""
     beyond: dict[str, int] = field(default_factory=dict)
     """How many findings of a rule came after the first ``analyzer.FINDINGS`` of it, which alone are kept."""
     closed: bool = False
@@ -200,8 +204,9 @@ class Run:
     def add(self, placed: Placed) -> None:
         """Make a step part of this run."""
         record, phase = placed.record, placed.phase
+        time, ended = record.time, record.ended
         if not self.seqs:
-            self.started, self.ended = record.time, record.ended
+            self.started, self.ended = time, ended
         self.seqs.append(record.seq)
         span = self.spans.get(phase)
         if span is None:
@@ -211,11 +216,11 @@ class Run:
         if placed.leg_id:
             self._use(placed.leg_id, record, phase)
         self.tool = placed.tool
-        began = self.ended if phase is self.phase and span.exchanges > 1 else record.time
-        span.duration += max(0.0, record.ended - began)
-        self.started = min(self.started, record.time)
-        self.latest = max(self.latest, record.time)
-        before, self.ended = self.ended, max(self.ended, record.ended)
+        began = self.ended if phase is self.phase and span.exchanges > 1 else time
+        span.duration += max(0.0, ended - began)
+        self.started = min(self.started, time)
+        self.latest = max(self.latest, time)
+        before, self.ended = self.ended, max(self.ended, ended)
         if phase is not Phase.OTHER:
             self.phase = phase
         self.certname = self.certname or placed.certname
@@ -254,22 +259,23 @@ class Run:
 
     def _read_clocks(self, exchange: Exchange, placed: Placed, before: float | None) -> None:
         request, response = exchange.request, exchange.response
-        seen: dict[Side, Offset | None] = {}
         if response:
-            seen["master"] = clocks.of_date_header(response.header("date"), request.ended, response.started)
+            date = clocks.of_date_header(response.header("date"), request.ended, response.started)
             if isinstance(placed.response, d.RevocationLists):
                 latest = max(crl.last_update for crl in placed.response.crls)
-                seen["master"] = clocks.combined(seen["master"], clocks.at_least(latest, response.started))
+                date = clocks.combined(date, clocks.at_least(latest, response.started))
+            self._read_clock("master", date)
         asked = placed.request
         # Facts are gathered after what came before on the wire.
         if isinstance(asked, d.CatalogRequest) and isinstance(asked.facts, d.Facts):
-            seen["agent"] = clocks.of_timestamp(asked.facts.timestamp, before, request.started)
+            self._read_clock("agent", clocks.of_timestamp(asked.facts.timestamp, before, request.started))
         elif isinstance(asked, d.Report):
-            seen["agent"] = clocks.at_least(clocks.moment(asked.time), request.started)
-        for side, offset in seen.items():
-            combined = clocks.combined(self.clocks.get(side), offset)
-            if combined:
-                self.clocks[side] = combined
+            self._read_clock("agent", clocks.at_least(clocks.moment(asked.time), request.started))
+
+    def _read_clock(self, side: Side, seen: Offset | None) -> None:
+        combined = clocks.combined(self.clocks.get(side), seen)
+        if combined:
+            self.clocks[side] = combined
 
     def _add_exchange(self, exchange: Exchange, match: Match, placed: Placed) -> None:
         response, name = exchange.response, match.endpoint.name
@@ -280,6 +286,7 @@ class Run:
         self.sent += len(exchange.request.body)
         if response:
             self.received += len(response.body)
+            self.answered += 1
             if version := response.header("x-puppet-version"):
                 self.master_versions.setdefault(version[:WORD], exchange.seq)
             if compiler := response.header("x-puppet-compiler-name"):
@@ -288,27 +295,24 @@ class Run:
         if match.environment and match.endpoint.area != "ca":
             self.environment = match.environment
             self.environment_asked = self.environment_asked or match.environment
-        retry_after = response.header("retry-after") if response else None
-        brief = Request(exchange.seq, name, status, exchange.time, retry_after)
         if exchange.agent.peer_chain:
             self.authenticated = self.authenticated or exchange.seq
         elif match.endpoint.phase is not Phase.OTHER:
-            self.anonymous.append(brief)
+            self.anonymous.append(_request(exchange, name))
         if match.endpoint.needed and status in (401, 403):
-            self.denied.append(brief)
+            self.denied.append(_request(exchange, name))
         if status == 503:
-            self.delayed.append(brief)
+            self.delayed.append(_request(exchange, name))
         if match.environment and self.catalogs and match.endpoint.phase is Phase.FILES:
             self.file_environments.setdefault(match.environment[:WORD], exchange.seq)
         asked, answered = placed.request, placed.response
-        refresh = exchange.request.header("if-modified-since") is not None
         match name:
             case "ca":
                 bundle = answered.certificates if isinstance(answered, d.Certificates) else None
-                self.cas.append(Bundle(exchange.seq, exchange.time, status, bundle, refresh))
+                self.cas.append(Bundle(exchange.seq, exchange.time, status, bundle, _refreshes(exchange)))
             case "crl":
                 lists = answered.crls if isinstance(answered, d.RevocationLists) else None
-                self.crls.append(Bundle(exchange.seq, exchange.time, status, lists, refresh))
+                self.crls.append(Bundle(exchange.seq, exchange.time, status, lists, _refreshes(exchange)))
             case "certificate_request":
                 key = asked.key if isinstance(asked, d.CertificateRequest) else None
                 text = answered.message if isinstance(answered, d.ErrorDocument) else ""
@@ -379,6 +383,7 @@ class Run:
         self.sent, self.received = self.sent + other.sent, self.received + other.received
         self.legs = other.legs | self.legs
         self.connections += other.connections
+        self.answered += other.answered
         for what, pause in other.waits.items():
             self.waits[what] = self.waits.get(what, 0.0) + pause
         if self.agent_version is None:
@@ -437,6 +442,16 @@ class Placed:
     """The agent's; None if only the master's leg is known."""
     authenticated: bool = False
     """The request was made with a client certificate."""
+
+
+def _request(exchange: Exchange, endpoint: str) -> Request:
+    response = exchange.response
+    status, retry_after = (response.status, response.header("retry-after")) if response else (None, None)
+    return Request(exchange.seq, endpoint, status, exchange.time, retry_after)
+
+
+def _refreshes(exchange: Exchange) -> bool:
+    return exchange.request.header("if-modified-since") is not None
 
 
 def _brief(report: d.Report) -> d.Report:

@@ -27,6 +27,8 @@ CA = "certs/ca.pem"
 CRL = "crl.pem"
 _DIRECTORIES = ("certs", "private_keys", "certificate_requests", "public_keys", "private")
 _KNOWN = frozenset({*_DIRECTORIES, CRL, "ca", "ssl.lock"})
+_FETCH_CA = '`rm -f "$(puppet config print localcacert)"; puppet agent -t`'
+_FETCH_CRL = '`rm -f "$(puppet config print hostcrl)"; puppet agent -t`'
 _MARKS = ("certs", "private_keys", "certificate_requests", CRL)
 
 
@@ -71,9 +73,10 @@ class SslDir:
 
 
 def read(path: Path, certname: str | None = None, generation: Generation | None = None) -> SslDir:
-    """What lies in an ssldir. Raises InspectorError if it is none, or if it holds several agents' keys.
+    """What lies in an ssldir. Raises InspectorError if it is none, if it holds several agents' keys, or nothing of the
+    one that is asked for.
 
-    ``certname`` is needed only then; ``generation`` if it is known better than the directory tells.
+    ``certname`` is needed only where it holds several; ``generation`` if it is known better than the directory tells.
     """
     there = Folder(path)
     names = there.list()
@@ -81,25 +84,35 @@ def read(path: Path, certname: str | None = None, generation: Generation | None 
         raise _no_ssldir(path, names)
     held = {directory: _names(there, directory) for directory in _DIRECTORIES}
     name = certname or _certname(path, held)
+    if certname and not there.hidden:
+        _expect(path, certname, held)
     if "ca" in names and not there.entries["ca"].link:
         there.list("ca")
     own_ca = there.certificates("ca/ca_crt.pem") if "ca/ca_crt.pem" in there.entries else ()
     lock = (there.read("ssl.lock") or b"")[:20].decode("ascii", "replace").strip()
     shared = SslDir(
-        name, authorities=there.certificates(CA), crls=there.crls(CRL), folder=there, own_ca=own_ca, lock=lock
+        name,
+        generation=generation or (_generation(name, held) if name else "modern"),
+        authorities=there.certificates(CA, _FETCH_CA),
+        crls=there.crls(CRL, _FETCH_CRL),
+        folder=there,
+        own_ca=own_ca,
+        lock=lock,
     )
     if name is None:
         return shared
-    private = there.key(shared.file("private_keys"), "private/password")
-    request = there.request(shared.file("certificate_requests"))
+    key_file, cert_file, csr_file = map(shared.file, ("private_keys", "certs", "certificate_requests"))
+    anew = shared.advise("Restore it, or start anew: {enrol}")
+    private = there.key(key_file, "private/password", anew)
+    request = there.request(csr_file, _fetch(shared, csr_file))
     return SslDir(
         name,
         key=private.key if private else None,
         csr_key=request.key if request else None,
-        certificate=next(iter(there.certificates(shared.file("certs"))), None),
+        certificate=next(iter(there.certificates(cert_file, _fetch(shared, cert_file))), None),
         authorities=shared.authorities,
         crls=shared.crls,
-        generation=generation or _generation(name, held),
+        generation=shared.generation,
         folder=there,
         private=private,
         public=there.public_key(shared.file("public_keys")),
@@ -130,8 +143,11 @@ def examine(ssldir: SslDir, now: float, revocation: x509.Revocation = "chain") -
 def _no_ssldir(path: Path, names: Sequence[str]) -> InspectorError:
     if not path.is_dir():
         return InspectorError(
-            f"There is no directory {path}.", "Name the one that `puppet config print ssldir` prints."
+            f"There is no directory {path}.",
+            "`puppet config print ssldir` prints the one in use; the first `puppet agent -t` makes it.",
         )
+    if not names:
+        return InspectorError(f"{path} is empty: no agent has run here as this user.", "`puppet agent -t` fills it.")
     if any(name in names for name in CA_FILES):
         return InspectorError(f"{path} is a CA's directory, not an agent's.", "Give it with --cadir.")
     return InspectorError(
@@ -156,6 +172,14 @@ def _certname(path: Path, held: dict[str, list[str]]) -> str | None:
     return None
 
 
+def _expect(path: Path, certname: str, held: dict[str, list[str]]) -> None:
+    names = dict.fromkeys(name for each in held.values() for name in each)
+    if names and certname not in names:
+        raise InspectorError(
+            f"There is nothing of {present.clean(certname)} in {path}.", f"It holds {present.clean(listed([*names]))}."
+        )
+
+
 def _generation(name: str, held: dict[str, list[str]]) -> Generation:
     """6.4 and later delete their request with the certificate's arrival and write no public key."""
     requested = name in held["certificate_requests"]
@@ -169,7 +193,7 @@ def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
     """Key, certificate and request: whether they are there, are this name's, and are for one key."""
     name, certificate, private = ssldir.certname, ssldir.certificate, ssldir.private
     key_file, cert_file = ssldir.file("private_keys"), ssldir.file("certs")
-    again = ssldir.advise("On the CA {clean}, then here {reset}")
+    again = ssldir.advise("{enrol}")
     if private and private.key is None:
         detail = f"{key_file} is encrypted, and private/password does not open it"
         yield diagnosis.error(
@@ -224,7 +248,10 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
         )
     if request is None:
         if ssldir.missing("certificate_requests"):
-            detail = f"{key_file} is there ({key_text(ssldir.key)}), no signing request and no certificate"
+            key = f"{key_file} is missing" if ssldir.missing("private_keys") else f"{key_file} can't be used"
+            if ssldir.key:
+                key = f"{key_file} is there ({key_text(ssldir.key)})"
+            detail = f"{key}; there is no signing request and no certificate"
             yield diagnosis.notice("no certificate yet", detail, "`puppet agent -t`")
         return
     if ssldir.key and request.key != ssldir.key:
@@ -234,7 +261,7 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
             yield diagnosis.error(
                 what,
                 f"{detail}; it would be sent no more, and its certificate not fit",
-                ssldir.advise("On the CA {clean}, then here {reset}"),
+                ssldir.advise("{enrol}"),
                 "B20",
             )
         else:
@@ -267,6 +294,8 @@ def _trust(ssldir: SslDir, now: float, revocation: x509.Revocation) -> Iterator[
         if certificate and revocation != "none":
             yield diagnosis.notice("no CRL", f"{CRL} is missing: the next run fetches it", "`puppet agent -t`", "B07")
         revocation = "none"
+    elif not ssldir.crls:  # said already, of the file
+        revocation = "none"
     if not ssldir.authorities:
         return
     for stray in (each for each in ssldir.authorities if not each.is_ca):
@@ -286,16 +315,16 @@ def _fetch(ssldir: SslDir, *files: str) -> str:
 
 def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
     """One reason of OpenSSL's as a diagnosis."""
-    fetched, again = _fetch(ssldir, CRL), ssldir.advise("On the CA {clean}, then here {reset}")
+    fetched, again = _fetch(ssldir, CRL), ssldir.advise("{enrol}")
     own = ssldir.certificate is not None and problem.subject == ssldir.certificate.subject
     what, remedy, rule = {
-        3: ("the CRLs do not cover the chain", f"Fetch them again: {fetched}", "B13"),
+        3: ("the agent's CRLs do not cover the chain", f"Fetch them again: {fetched}", "B13"),
         7: ("bad signature", f"{CA} is not the CA that signed it. Fetch it again: {_fetch(ssldir, CA, CRL)}", None),
-        8: ("bad signature of the CRL", f"Fetch it again: {fetched}", None),
+        8: ("bad signature of the agent's CRL", f"Fetch it again: {fetched}", None),
         9: ("certificate not yet valid", "Set this host's clock: `timedatectl`", None),
         10: ("certificate expired", again if own else "Renew the CA, then give agents the new ca.pem", None),
-        11: ("CRL not yet valid", "Set this host's clock: `timedatectl`", None),
-        12: ("CRL expired", f"Once the CA has made a new one: {fetched}", "B10"),
+        11: ("the agent's CRL is not yet valid", "Set this host's clock: `timedatectl`", None),
+        12: ("the agent's CRL expired", f"Once the CA has made a new one: {fetched}", "B10"),
         23: ("certificate revoked", again, None),
     }.get(
         problem.code,
@@ -313,7 +342,7 @@ def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
 
 def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
     """What ends soon. Agents before 8 never fetch a new CRL by themselves."""
-    certificate, again = ssldir.certificate, ssldir.advise("On the CA {clean}, then here {reset}")
+    certificate, again = ssldir.certificate, ssldir.advise("{enrol}")
     if certificate:
         own = [(ssldir.file("certs"), certificate.not_after)]
         if soon := ending(own, now):
@@ -325,7 +354,7 @@ def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
         yield diagnosis.warning("CA ends soon", "; ".join(soon), "Renew the CA on its host")
     if soon := ending([(f"{CRL}: {each.issuer}", each.next_update) for each in ssldir.crls], now):
         yield diagnosis.warning(
-            "CRL ends soon", "; ".join(soon), f"Once the CA has made a new one: {_fetch(ssldir, CRL)}"
+            "the agent's CRL ends soon", "; ".join(soon), f"Once the CA has made a new one: {_fetch(ssldir, CRL)}"
         )
 
 

@@ -49,6 +49,8 @@ CREATE TABLE record (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time REAL NOT 
 MAX_BLOB = 2**31 - 1
 """The largest body that is believed when it is unpacked (bytes)."""
 
+KNOWN = 100_000
+"""Digests of written bodies that are remembered."""
 KEPT_LEGS = 1024
 """Connections that a reader keeps; with each come its certificates."""
 
@@ -233,6 +235,8 @@ class Capture:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             raise
+        if len(self._known) > KNOWN:
+            self._known.clear()  # only a saving: what is there already is not written again anyway
         self._known |= stored
         self._pending = []
         self._connections = {}

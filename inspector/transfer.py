@@ -123,7 +123,7 @@ def import_flows(sources: Iterable[Path], target: Path) -> int:
         except (exceptions.FlowReadException, ValueError, TypeError, KeyError, AttributeError) as error:
             if not flows:
                 raise CaptureError(
-                    f"{source} is no flow file of mitmproxy: {error}.",
+                    f"{source} is no flow file of mitmproxy: {str(error).rstrip('.')}.",
                     "Give a file that `mitmdump -w` wrote.",
                 ) from error
             broken = CaptureError(

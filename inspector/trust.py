@@ -6,6 +6,7 @@ Pure: the moment is an argument. The checks are OpenSSL's (``protocol.chains``),
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from OpenSSL import crypto
@@ -24,6 +25,11 @@ MOMENTS = 20
 NEVER = 253_402_300_000.0
 """The end of the year 9999, with which certificates say that they do not end (RFC 5280)."""
 _UNREADABLE = (x509.Malformed, crypto.Error, ValueError, OverflowError, TypeError)
+
+
+@lru_cache(maxsize=1)
+def _verifier(authorities: tuple[bytes, ...], crls: tuple[bytes, ...]) -> x509.Verifier:
+    return x509.Verifier(authorities, crls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +77,10 @@ class Trust:
                 yield Judgement(moment, new)
 
     def _problems(self, at: float) -> Iterator[str]:
-        authorities, lists = [each.der for each in self.held], [each.der for each in self.crls or ()]
+        authorities, lists = tuple(each.der for each in self.held), tuple(each.der for each in self.crls or ())
         chains = [chain for chain in (self.shown, (self.mine.der,) if self.mine else ()) if chain]
         for chain in chains:
-            yield from map(str, x509.verify(chain, authorities, lists, at, self.revocation))
+            yield from map(str, _verifier(authorities, lists).verify(chain, at, self.revocation))
         if self.shown and self.host and not x509.names_match(leaf := x509.read_der(self.shown[0]), self.host):
             names = some(leaf.alt_names) or leaf.subject
             yield f"Server hostname '{cut(self.host)}' did not match server certificate; expected one of {names}"

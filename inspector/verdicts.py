@@ -150,6 +150,8 @@ def _closed(table: dict[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
 
 def verdict(run: Run) -> Verdict | None:
     """What to say of a run; None if it went well and nothing in it is worth more than a notice."""
+    if run.tool:
+        return None  # curl and the like: no run of an agent (R22)
     bad = run.outcome != "complete"
     telling = [each for each in run.findings if (_explains(each, run) if bad else _matters(each))]
     if not telling:

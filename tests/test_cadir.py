@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 
 from inspector import cadir, pki, present, ssldir
 from inspector.errors import InspectorError
-from inspector.join import WireKey, against_wire, join
+from inspector.join import WireKey, against_wire, following, join
 from inspector.lab.ca import LabCA
 from inspector.model import Severity
 
@@ -168,9 +168,9 @@ def test_certificates_of_a_second_ca(authority: Authority, tmp_path: Path) -> No
 def test_crls(authority: Authority) -> None:
     crl = authority.path / "ca_crl.pem"
     crl.write_bytes(authority.ca.signing_crl)
-    assert (authority.only().what, authority.only().rule) == ("the CRLs do not cover the chain", "B13")
+    assert (authority.only().what, authority.only().rule) == ("the CA's CRLs do not cover the chain", "B13")
     crl.write_bytes(LabCA("ca.example").crl_bundle)
-    assert "bad signature of the CRL" in {each.what for each in authority.found()}
+    assert "bad signature of the CA's CRL" in {each.what for each in authority.found()}
     blocks = authority.ca.crl_bundle.split(b"-----BEGIN X509 CRL-----\n")
     crl.write_bytes(b"-----BEGIN X509 CRL-----\n".join([b"", blocks[2], blocks[1]]))
     assert authority.only().what == "wrong order of the CRLs"
@@ -178,10 +178,10 @@ def test_crls(authority: Authority) -> None:
 
 def test_the_end_of_the_crl(authority: Authority) -> None:
     end = time.time() + 5 * 365 * DAY
-    assert "CRL ends soon" in {each.what for each in authority.found(end - 10 * DAY)}
+    assert "the CA's CRL ends soon" in {each.what for each in authority.found(end - 10 * DAY)}
     over = {each.what: each for each in authority.found(end + DAY)}
-    assert over["CRL expired"].rule == "B10"
-    assert "puppetserver ca revoke" in over["CRL expired"].remedy
+    assert over["the CA's CRL expired"].rule == "B10"
+    assert "cp -p ca_crl.pem ca_crl.pem.old" in over["the CA's CRL expired"].remedy
     assert over["expired certificates"].severity is Severity.NOTICE
 
 
@@ -349,6 +349,22 @@ class Pair:
 @pytest.fixture
 def pair(authority: Authority, tmp_path: Path) -> Pair:
     return Pair(authority, tmp_path / "ssl")
+
+
+def test_the_agents_trouble_follows_from_the_cas(pair: Pair) -> None:
+    end = time.time() + (5 * 365 + 1) * DAY
+    ca = cadir.examine(pair.authority.read(), end)
+    alone = {each.what: each for each in ssldir.examine(pair.agent(), end)}
+    told = {each.what: each for each in following(list(alone.values()), ca)}
+    detail = alone["the agent's CRL expired"].detail
+    assert told["the agent's CRL expired"].detail == f"{detail}; it follows from 'the CA's CRL expired'"
+    assert told["certificate expired"] == alone["certificate expired"]
+
+
+def test_a_broken_file_of_the_ca_has_a_remedy(pair: Pair) -> None:
+    (pair.authority.path / "ca_crl.pem").write_bytes(b"no")
+    broken = next(each for each in pair.authority.found() if each.what == "ca_crl.pem is no CRL")
+    assert "backup" in broken.remedy
 
 
 def test_agent_and_ca_agree(pair: Pair) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 import json
+import time
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 import pytest
 
 from inspector import pki
+from inspector.lab.ca import LabCA
 from inspector.sample import ca, catalog, crl, csr, issued, not_issued, private_key, report, talk
 from tests.test_cli import save, strict, valid
 
@@ -158,6 +160,33 @@ def test_doctor_joins_a_directory_with_what_was_seen(run: Run, broken: Path, tmp
     assert any("CSR of" in each["detail"] for each in told["diagnoses"])
 
 
+def test_doctor_tells_the_cas_trouble_before_the_agents(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = LabCA("ca.example")
+    lab.enrol(tmp_path / "ssl", "node1.example")
+    lab.write_cadir(tmp_path / "ca")
+    now = time.time() + (5 * 365 + 1) * 86400
+    monkeypatch.setattr("inspector.doctor.time.time", lambda: now)
+    status, out, _ = run("doctor", "--ssldir", tmp_path / "ssl", "--cadir", tmp_path / "ca", "--json")
+    whats = [each["what"] for each in valid("doctor", out)["diagnoses"]]
+    assert status == 1
+    assert 0 <= whats.index("the CA's CRL expired") < whats.index("the agent's CRL expired")
+    assert "it follows from 'the CA's CRL expired'" in out
+
+
+def test_doctor_of_a_name_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    LabCA("ca.example").enrol(tmp_path / "ssl", "node1.example")
+    status, out, err = run("doctor", "--ssldir", tmp_path / "ssl", "--certname", "nope")
+    assert (status, out) == (2, "")
+    assert "It holds node1.example." in err
+
+
+def test_doctors_help_says_its_exit_status(run: Run) -> None:
+    told = " ".join(run("doctor", "--help")[1].split())
+    assert "The exit status is 1 when a run's outcome or anything found is an error" in told
+
+
 def test_doctor_without_anything_to_look_at(run: Run) -> None:
     status, _, err = run("doctor")
     assert status == 2
@@ -216,3 +245,20 @@ def test_a_mistake_with_bootstrap(run: Run, broken: Path, argv: tuple[str, ...],
     status, out, err = run("bootstrap", broken, *argv)
     assert (status, out) == (2, "")
     assert message in " ".join(err.split())
+
+
+def test_an_exemption_that_has_ended_is_told(run: Run, broken: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("ignore: [{rules: B18, until: 2020-01-01}]\n")
+    status, out, err = run("check", broken, "--rules", rules)
+    assert status == 1
+    assert "ERROR B18" in out
+    assert "the exemption of B18 ended on 2020-01-01" in err
+
+
+def test_what_a_rules_file_takes_away_is_counted(run: Run, broken: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("ignore: [{certname: '*', until: 2200-01-01}]\n")
+    _, out, _ = run("check", broken, "--rules", rules)
+    assert out.splitlines()[-1].startswith("no findings; ")
+    assert f"ignored by {rules}" in out.splitlines()[-1]

@@ -133,10 +133,10 @@ def test_without_a_ca_of_this_host_it_is_a_new_agent(site: Site) -> None:
 
 
 def test_a_file_that_is_no_ca(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(IdentityError, match="can't be read"):
-        livecheck.probe(*site.address, ca=tmp_path / "nothing", now=time.time())
-    with pytest.raises(IdentityError, match="can't be used"):
-        livecheck.probe(*site.address, ca=site.agent.crl, now=time.time())
+    for file, why in ((tmp_path / "nothing", "can't be read"), (site.agent.crl, "can't be used")):
+        with pytest.raises(IdentityError, match=why) as error:
+            livecheck.probe(*site.address, ca=file, now=time.time())
+        assert error.value.hint
 
 
 # -- its certificate --------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from inspector import messages, reference
@@ -11,7 +13,19 @@ from inspector.rules import all_rules
 PASTED = [
     ("Error: The certificate retrieved from the master does not match the agent's private key. Did you", "B23"),
     ("Error: The CSR for host 'web1' does not match the public key", "B20"),
+    ("Error: The certificate for 'CN=web1.example' does not match its private key", "B18"),
+    ("Error: The CSR retrieved from the master does not match the agent's public key.", "B40"),
+    ("Notice: Certificate for web1.example has not been signed yet", "B39"),
     ("web1.example already has a requested certificate; ignoring certificate request", "B17"),
+    ("web1.example already has a signed certificate; ignoring certificate request", "B18"),
+    ("web1.example already has a revoked certificate; ignoring certificate request", "B19"),
+    ("SSL_connect returned=1 errno=0 state=error: sslv3 alert certificate unknown", "B10"),
+    ("SSL_connect returned=1 errno=0 state=error: ssl/tls alert certificate unknown (SSL alert number 46)", "B10"),
+    ("SSL_connect returned=1 errno=0 state=error: sslv3 alert certificate revoked", "T05"),
+    ("Error: Could not retrieve catalog from remote server: execution expired", "S08"),
+    ("certificate verify failed [self-signed certificate in certificate chain for CN=root]", "T08"),
+    ("Failed to generate additional resources using 'eval_generate': Certificate 'CN=a' is revoked", "T05"),
+    ("Error: certificate verify failed [ok for /CN=puppet.example]", "T07"),
     ("Error: certificate verify failed [unable to get local issuer certificate for CN=Puppet CA: old.example]", "T08"),
     ("SSL_connect peeraddr=192.0.2.1 certificate verify failed (unable to get local issuer certificate)", "T08"),
     ("certificate verify failed [self signed certificate in certificate chain for CN=root]", "B04"),
@@ -34,24 +48,113 @@ PASTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pasted", "rule"), PASTED, ids=[rule for _, rule in PASTED])
+@pytest.mark.parametrize(("pasted", "rule"), PASTED, ids=[f"{rule} {pasted[:50]}" for pasted, rule in PASTED])
 def test_what_an_agent_printed_is_found(pasted: str, rule: str) -> None:
-    known = messages.find(pasted)
-    assert known is not None
-    assert rule in known.rules
+    found = messages.find(pasted)
+    assert found is not None
+    assert rule in found.known.rules
 
 
 @pytest.mark.parametrize("known", MESSAGES, ids=[each.texts[0][:40] for each in MESSAGES])
 def test_each_message_finds_itself_and_names_rules_that_exist(known: messages.Known) -> None:
     for text in known.texts:
-        assert messages.find(f"Error: {text.replace('X', 'web1.example')}") is known
+        printed = re.sub("NAME|HOST", "web1.example", text).replace("X", "other.example")
+        found = messages.find(f"Error: {printed}")
+        assert found is not None
+        assert found.known is known
+        assert found.name == ("web1.example" if "NAME" in text else None)
+        assert found.host == ("web1.example" if "HOST" in text else None)
+        told = reference.explain(f"Error: {printed}")
+        assert told["message"] == f"Error: {printed}"
+        assert told["meaning"] == known.cause
+        assert not re.search(r"\{\w*\}", told["remedy"])
+        assert all(told.values())
     assert set(known.rules) <= {rule.id for rule in all_rules()}
-    told = reference.explain(f"Error: {known.texts[0]}")
-    assert told["meaning"] == known.cause
-    assert "{" not in told["remedy"]
-    assert all(told.values())
 
 
-@pytest.mark.parametrize("pasted", ["", "hello there", "the server is in the cellar", "error error error"])
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "",
+        "hello there",
+        "the server is in the cellar",
+        "error error error",
+        # What many messages begin with says nothing of the reason.
+        "Error: Could not send report: Error 415 on SERVER: Unsupported Media Type",
+        "Error: Could not retrieve catalog from remote server: a reason of its own",
+        "Error: Could not request certificate: a reason of its own",
+        "certificate verify failed [a new reason for CN=a.example]",
+    ],
+)
 def test_what_is_none_of_them_is_not_found(pasted: str) -> None:
     assert messages.find(pasted) is None
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "Could not request certificate: getaddrinfo: Name or service not known",
+        "Failed to open TCP connection to p.example:8140 (getaddrinfo: Name or service not known)",
+        "getaddrinfo: Temporary failure in name resolution",
+    ],
+)
+def test_a_name_that_is_not_resolved_is_no_closed_port(pasted: str) -> None:
+    told = reference.explain(pasted)
+    assert "DNS" in told["meaning"]
+    assert "getent hosts" in told["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("pasted", "name", "host"),
+    [
+        ("Error: Certificate 'CN=db7.example' is revoked", "db7.example", None),
+        ("certificate verify failed [certificate revoked for /CN=db7.example]", "db7.example", None),
+        ("you might still need to sign this agent's certificate (db7.example).", "db7.example", None),
+        ("Request to https://p.example:8140/puppet timed out connect operation after 120.2 seconds", None, "p.example"),
+        ("Server hostname 'p.example' did not match server certificate; expected one of a", None, "p.example"),
+        ("The certificate 'CN=Puppet CA: p.example' has expired, verify time is synchronized", None, None),
+    ],
+)  # fmt: skip
+def test_names_are_taken_from_what_was_pasted(pasted: str, name: str | None, host: str | None) -> None:
+    found = messages.find(pasted)
+    assert found is not None
+    assert (found.name, found.host) == (name, host)
+
+
+def test_the_pasted_name_gets_into_the_commands_if_it_is_plain() -> None:
+    told = reference.explain("db7 already has a signed certificate; ignoring certificate request")
+    assert "`puppetserver ca clean --certname db7`" in told["remedy"]
+    told = reference.explain("$(reboot) already has a signed certificate; ignoring certificate request")
+    assert "`puppetserver ca clean --certname <certname>`" in told["remedy"]
+    assert "reboot" not in told["remedy"]
+    told = reference.explain("Failed to open TCP connection to p.example:8140 (Connection refused - connect(2) for")
+    assert told["remedy"].startswith("On p.example `ss ")
+
+
+def test_no_control_character_of_what_was_pasted_is_printed() -> None:
+    told = reference.explain("\x1b[31mdb7 already has a signed certificate; ignoring certificate request")
+    assert "\x1b" not in told["message"]
+
+
+def test_commands_are_those_of_the_agents_that_print_it() -> None:
+    old = reference.explain("The certificate retrieved from the master does not match the agent's private key")[
+        "remedy"
+    ]
+    assert "-delete; puppet agent -t`" in old
+    assert "puppet ssl" not in old
+    new = reference.explain("The certificate for 'CN=a' does not match its private key")["remedy"]
+    assert "puppet ssl clean" in new
+    assert "puppet cert" not in new
+
+
+def test_an_expired_crl_is_not_made_anew_by_a_revocation() -> None:
+    for known in messages.MESSAGES:
+        assert "revoke --certname" not in reference.explain(known.texts[0])["remedy"]
+    told = reference.explain("The CRL issued by 'CN=Puppet CA' has expired, verify time is synchronized")["remedy"]
+    assert "OpenSSL::X509::CRL" in told
+
+
+def test_who_only_has_an_old_ca_keeps_its_key() -> None:
+    for text in ("unable to get local issuer certificate", "self signed certificate in certificate chain for CN=a"):
+        told = reference.explain(f"certificate verify failed [{text}]")["remedy"]
+        assert told.index("localcacert") < told.index("If the node's own certificate") < told.index("--localca")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +14,9 @@ from inspector import reference
 from inspector.errors import InspectorError
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
+
+if TYPE_CHECKING:
+    from inspector.rules import Rule
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -46,9 +53,68 @@ def test_a_path_is_explained() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "near"), [("file_metdata", "file_metadata"), ("B99", "B"), ("nonsense", "Endpoints are")]
+    ("what", "near"),
+    [("file_metdata", "file_metadata"), ("B99", "B"), ("nonsense", "`explain catalog` for an endpoint")],
 )
 def test_what_is_unknown_is_said_with_the_nearest(what: str, near: str) -> None:
     with pytest.raises(InspectorError) as error:
         reference.explain(what)
     assert near in error.value.hint
+    assert len(error.value.hint) < 120
+
+
+def test_a_message_that_nobody_knows() -> None:
+    with pytest.raises(InspectorError) as error:
+        reference.explain("the flux capacitor overheated")
+    assert error.value.message == "No known message is like it."
+    assert "`explain S01` for a rule" in error.value.hint
+
+
+def test_a_request_is_explained_by_its_method() -> None:
+    told = [
+        reference.explain(f"{method} /puppet-ca/v1/certificate_request/web1") for method in ("PUT", "GET", "DELETE")
+    ]
+    names = [each["endpoint"] for each in told]
+    assert names == ["certificate_request", "certificate_request_lookup", "certificate_request_delete"]
+    assert reference.explain("POST catalog")["endpoint"] == "catalog"
+    with pytest.raises(InspectorError, match="There is no PUT of crl") as error:
+        reference.explain("PUT /puppet-ca/v1/certificate_revocation_list/ca")
+    assert error.value.hint == "It takes GET."
+
+
+# -- severities -------------------------------------------------------------------------------------------
+
+
+def said(rule: Rule) -> list[ast.Call]:
+    """The calls of ``Said`` in a rule's module that name a severity."""
+    tree = ast.parse(inspect.getsource(sys.modules[rule.look.__module__]))
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "Said"]
+    return [each for each in calls if len(each.args) > 2 or any(key.arg == "severity" for key in each.keywords)]
+
+
+def severities(rule: Rule) -> set[str]:
+    """Those that the functions of a rule's module name."""
+    tree = ast.parse(inspect.getsource(sys.modules[rule.look.__module__]))
+    nodes = (node for each in tree.body if isinstance(each, ast.FunctionDef) for line in each.body
+             for node in ast.walk(line))  # fmt: skip
+    return {
+        node.attr.lower()
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Severity"
+    }
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_a_rule_with_other_severities_says_when(rule: Rule) -> None:
+    assert bool(rule.otherwise) is bool(said(rule))
+    if rule.otherwise:
+        named = [each.partition(" ")[0] for each in rule.otherwise.split("; ")]
+        assert len(set(named)) == len(named)
+        assert set(named) == severities(rule) - {str(rule.severity)}
+        assert reference.explain(rule.id)["severity"].startswith(f"{rule.severity}; {rule.otherwise}")
+        assert f"*{rule.severity} ({rule.otherwise}), " in reference.rules_page()
+
+
+def test_sources_lead_to_the_notes() -> None:
+    assert reference.explain("B05")["source"].startswith("protocol notes 2.3: puppet lib/puppet/ssl/state_machine.rb")
+    assert "\nSources: " in reference.rules_page()

@@ -83,17 +83,23 @@ def test_a_remedy_names_the_command_of_the_generation(rule: Rule) -> None:
     seven = Run("192.0.2.1", "a.example", "v3", agent_version="7.23.0", master_versions={"7.23.0": 1})
     texts = [rule.remedy_for(run) for run in (legacy, five, seven, None)]
     for text in texts:
-        assert "{" not in text
-        assert "}" not in text
-    if any(f"{{{name}}}" in rule.remedy for name in ("sign", "clean", "revoke", "list")):
+        assert not re.search(r"\{\w*\}", text)
+    if any(f"{{{name}}}" in rule.remedy for name in ("sign", "clean", "list", "enrol", "enrol_ca")):
         assert "`puppet cert " in texts[0]
         assert "`puppet cert " in texts[1]
         assert "`puppetserver ca " in texts[2]
         assert "puppet cert" not in texts[2]
-    if "{reset}" in rule.remedy:
+        assert "`puppet cert " in texts[3]
+        assert "`puppetserver ca " in texts[3]
+    if any(f"{{{name}}}" in rule.remedy for name in ("reset", "enrol", "enrol_ca")):
         assert "puppet ssl clean" not in texts[0] + texts[1]
         assert "puppet ssl clean" in texts[2]
         assert "<certname>" in texts[3]
+        assert "-delete" in texts[3]
+        # Whoever drops a key without cleaning its certificate is refused; whoever cleans without signing, waits.
+        if "{enrol" in rule.remedy:
+            steps = [texts[2].rindex(each) for each in ("ca clean ", "puppet ssl clean", "ca sign ")]
+            assert steps == sorted(steps)
 
 
 @pytest.mark.parametrize(("rule", "conversation"), [*BAD, pytest.param(None, "crowd", id="crowd")])

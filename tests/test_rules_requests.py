@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import datetime
+import os
+import re
+import shutil
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography import x509
 
+from inspector import pki
 from inspector.model import Severity
 from inspector.rules import rule_of
+from inspector.rules.remedies import fill
 from inspector.runs import Run
 from inspector.sample import (
     NAME,
@@ -389,12 +397,11 @@ def test_a_clone_that_asks_while_the_certificate_is_at_work() -> None:
 
 # -- the commands --------------------------------------------------------------------------------------
 
-WORDS = ("sign", "clean", "revoke", "list", "alt_names", "reset", "reset_ca", "verify", "renew", "fingerprint", "name")
+WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "reset", "reset_ca", "trust_anew", "verify", "renew",
+         "enrol", "enrol_ca", "fingerprint", "name")  # fmt: skip
 
 
 def _told(word: str, agent: str | None, master: str | None = None, name: str = "a.example") -> str:
-    from inspector.rules.remedies import fill
-
     dialect = "legacy" if agent and agent.startswith(("2", "3")) else "v3"
     masters = {master: 1} if master else {}
     return fill(f"{{{word}}}", Run("192.0.2.1", name, dialect, agent_version=agent, master_versions=masters))  # type: ignore[arg-type]
@@ -414,7 +421,119 @@ def test_the_commands_of_each_generation() -> None:
         assert "--localca" in _told("reset_ca", version)
         assert _told("verify", version) == "`puppet ssl verify`"
     assert _told("renew", "8.28.1") == "`puppet ssl renew_cert`"
-    assert "renew_cert" not in _told("renew", "8.10.0")
+    # Elsewhere dropping the key alone would take a working node's certificate, and the CA would give it no other.
+    assert _told("renew", "8.10.0") == _told("enrol", "8.10.0")
+
+
+def _steps(text: str) -> list[str]:
+    return re.findall("`([^`]+)`", text)
+
+
+def test_a_node_is_enrolled_in_the_order_that_works() -> None:
+    assert _steps(_told("enrol", "7.23.0", "7.9.5")) == [
+        "puppetserver ca clean --certname a.example",
+        "puppet ssl clean; puppet agent -t",
+        "puppetserver ca sign --certname a.example",
+    ]
+    old = 'find "$(puppet config print ssldir)" -name a.example.pem -delete'
+    assert _steps(_told("enrol", "5.5.22", "5.5.22")) == [
+        "puppet cert clean a.example", f"{old}; puppet agent -t", "puppet cert sign a.example"
+    ]  # fmt: skip
+    assert _steps(_told("enrol", "5.5.22", "7.9.5"))[1:] == [
+        f"{old}; puppet agent -t", "puppetserver ca sign --certname a.example"
+    ]  # fmt: skip
+    (clean, reset, sign) = _steps(_told("enrol_ca", "8.10.0"))
+    assert ("clean" in clean, reset, "sign" in sign) == (True, "puppet ssl clean --localca; puppet agent -t", True)
+
+
+def test_to_trust_a_new_ca_drops_no_key() -> None:
+    for version in ("3.8.7", "8.10.0"):
+        (told,) = _steps(_told("trust_anew", version))
+        assert told == 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"; puppet agent -t'
+
+
+def test_without_a_run_the_commands_are_those_of_both_generations_unless_one_is_known() -> None:
+    both = fill("{enrol}", None)
+    assert _steps(both.partition("(up to 5: ")[0])[1] == "puppet ssl clean; puppet agent -t"
+    assert [each.split()[0:3] for each in _steps(both.partition("(up to 5: ")[2])] == [
+        ["puppet", "cert", "clean"], ["find", '"$(puppet', "config"], ["puppet", "cert", "sign"]
+    ]  # fmt: skip
+    old, new = fill("{enrol} {verify} {renew}", None, old=True), fill("{enrol} {verify}", None, old=False)
+    assert "puppet ssl" not in old
+    assert "(CA of 6 on: `puppetserver ca clean --certname <certname>`, `puppetserver ca sign" in old
+    assert "puppet cert" not in new
+    assert "find " not in new
+    assert "openssl verify" not in new
+    assert "`puppet ssl renew_cert`" in fill("{renew}", None)
+
+
+def test_a_given_name_and_host_are_taken_if_they_are_plain() -> None:
+    assert fill("{sign} {host}", None, name="a.example", host="p.example", old=False) == (
+        "`puppetserver ca sign --certname a.example` p.example"
+    )
+    assert fill("{name} {host}", None, name="a;reboot", host="$(id)") == "<certname> <server>"
+
+
+def _crl_of(cadir: Path) -> list[x509.CertificateRevocationList]:
+    found = re.findall(rb"-----BEGIN.*?END X509 CRL-----\n", (cadir / "ca_crl.pem").read_bytes(), re.DOTALL)
+    return [x509.load_pem_x509_crl(each) for each in found]
+
+
+def _in_cadir(command: str, cadir: Path) -> subprocess.CompletedProcess[str]:
+    """Run a remedy's one command where ``puppet config print`` names this directory."""
+    puppet = cadir / "puppet"
+    puppet.write_text(f"#!/bin/sh\necho {cadir}\n")
+    puppet.chmod(0o755)
+    environment = os.environ | {"PATH": f"{cadir}:{os.environ['PATH']}"}
+    (command,) = _steps(command)
+    return subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def cadir(tmp_path: Path) -> Path:
+    """A CA below another one, whose CRL comes first; the own one has expired and revokes serial 7."""
+    root, own = pki.make_ca("Root CA"), pki.make_ca("Puppet CA")
+    now = datetime.datetime.now(datetime.UTC)
+    day = datetime.timedelta(days=1)
+    mine = pki.make_crl(own, [7], number=9, last_update=now - 2 * day, next_update=now - day)
+    theirs = pki.make_crl(root, [], number=3, last_update=now, next_update=now + day)
+    (tmp_path / "ca_key.pem").write_bytes(pki.key_pem(own.key))
+    (tmp_path / "ca_crt.pem").write_bytes(pki.pem(own.certificate) + pki.pem(root.certificate))
+    (tmp_path / "ca_crl.pem").write_bytes(b"# theirs\n" + pki.pem(theirs) + pki.pem(mine))
+    return tmp_path
+
+
+@pytest.mark.skipif(not shutil.which("ruby"), reason="needs Ruby")
+def test_the_new_crl_is_the_old_one_signed_anew_wherever_it_stands(cadir: Path) -> None:
+    before, (theirs, mine) = (cadir / "ca_crl.pem").read_bytes(), _crl_of(cadir)
+    done = _in_cadir(_told("new_crl", "7.23.0"), cadir)
+    assert done.returncode == 0, done.stderr
+    same, new = _crl_of(cadir)
+    assert same == theirs
+    assert (cadir / "ca_crl.pem").read_bytes().startswith(b"# theirs\n")
+    assert new.is_signature_valid(x509.load_pem_x509_certificate((cadir / "ca_crt.pem").read_bytes()).public_key())  # type: ignore[arg-type]
+    assert [each.serial_number for each in new] == [each.serial_number for each in mine] == [7]
+    assert new.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number == 10
+    assert new.next_update_utc is not None
+    assert new.next_update_utc > datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1800)
+    assert (cadir / "ca_crl.pem.old").read_bytes() == before
+
+
+@pytest.mark.skipif(not shutil.which("ruby"), reason="needs Ruby")
+def test_where_no_crl_is_the_cas_own_nothing_is_written(cadir: Path) -> None:
+    (cadir / "ca_key.pem").write_bytes(pki.key_pem(pki.make_ca("Puppet CA").key))
+    before = (cadir / "ca_crl.pem").read_bytes()
+    done = _in_cadir(_told("new_crl", "7.23.0"), cadir)
+    assert done.returncode != 0
+    assert "No CRL in ca_crl.pem is of this CA." in done.stderr
+    assert (cadir / "ca_crl.pem").read_bytes() == before
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+def test_each_crl_of_the_file_is_looked_at(cadir: Path) -> None:
+    done = _in_cadir(_told("crls", "7.23.0"), cadir)
+    assert done.stdout.count("issuer=") == done.stdout.count("crlNumber=") == 2
+    assert done.stderr.count("verify OK") == 2
 
 
 @pytest.mark.parametrize("name", ["a;reboot", "*", "$(id)", "-rf", "a b", "a`id`", "a'b", "ä.example", "a\nb", ""])

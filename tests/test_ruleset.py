@@ -89,8 +89,8 @@ def test_what_a_site_does_not_want_to_see(tmp_path: Path, entry: str, gone: bool
         ("rules: {B99: off}", "there is no rule 'B99'", "Did you mean"),
         ("rules: {B01: {sevrity: error}}", "there is no key 'sevrity'", "Did you mean severity?"),
         ("rules: {B01: eror}", "'eror' is no severity", "Did you mean error?"),
-        ("rules: {S08: {warning_s: soon}}", "is a number", ""),
-        ("rules: {S08: {warning_s: .nan}}", "is a number", ""),
+        ("rules: {S08: {warning_s: soon}}", "is a number", "`S08: {warning_s: 10}`"),
+        ("rules: {S08: {warning_s: .nan}}", "is a number", "`S08: {warning_s: 10}`"),
         ("rules: [B01]", "rules is a mapping", "B45: off"),
         ("ruls: {}", "there is no key 'ruls'", "Did you mean rules?"),
         ("ignore: {rules: B01}", "`ignore` is a list", "B45: off"),
@@ -110,10 +110,29 @@ def test_a_mistake_is_said_with_what_it_should_be(tmp_path: Path, text: str, mes
     assert message in error.value.message
     assert "rules.yaml" in error.value.message
     assert hint in error.value.hint
+    assert error.value.hint
+
+
+def test_exemptions_that_have_ended_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text(
+        "ignore:\n"
+        "  - {rules: [B18, B01], until: 2026-01-01}\n"
+        "  - {certname: build*, until: 2026-01-02 12:00:00}\n"
+        "  - {rules: B02, until: 2026-01-03}\n"
+        "  - rules: B03\n"
+    )
+    noon = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC).timestamp()
+    assert ruleset.load(path, noon).warnings == (
+        f"{path}: the exemption of B01, B18 ended on 2026-01-01",
+        f"{path}: the exemption of all rules for build* ended on 2026-01-02",
+    )
+    assert len(ruleset.load(path, noon - 1).warnings) == 1
+    assert ruleset.load(path).warnings == ()
 
 
 def test_a_file_that_is_not_there_or_too_large(tmp_path: Path) -> None:
-    with pytest.raises(InspectorError, match="can't be read: No such file"):
+    with pytest.raises(InspectorError, match=r"can't be read: No such file.*README"):
         ruleset.load(tmp_path / "none.yaml")
     with pytest.raises(InspectorError, match="is larger than"):
         written(tmp_path, "#" * (ruleset.LARGEST + 1))

@@ -16,6 +16,7 @@ from inspector.lab.ca import LabCA
 from inspector.model import Severity
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from inspector.diagnosis import Diagnosis, Generation
@@ -103,8 +104,8 @@ def test_certificate_of_another_key(agent: Agent) -> None:
     found = agent.only()
     assert found.severity is Severity.ERROR
     assert f"The certificate for 'CN={NAME}' does not match its private key" in found.detail
-    assert found.remedy == (
-        f"On the CA `puppetserver ca clean --certname {NAME}`, then here `puppet ssl clean; puppet agent -t`"
+    assert found.remedy.startswith(
+        f"`puppetserver ca clean --certname {NAME}` on the CA, `puppet ssl clean; puppet agent -t` on the node"
     )
 
 
@@ -226,7 +227,7 @@ def test_a_revoked_certificate(agent: Agent) -> None:
 def test_crls_that_do_not_cover_the_chain(agent: Agent) -> None:
     agent.place.crl.write_bytes(agent.ca.signing_crl)
     found = agent.only()
-    assert (found.what, found.rule) == ("the CRLs do not cover the chain", "B13")
+    assert (found.what, found.rule) == ("the agent's CRLs do not cover the chain", "B13")
     assert "Puppet Root CA" in found.detail
     assert agent.found(revocation="leaf") == []
 
@@ -248,17 +249,25 @@ def test_the_end_of_certificate_and_crl(agent: Agent) -> None:
     end = time.time() + 5 * 365 * DAY
     assert [each.what for each in agent.found(end - 60 * DAY)] == ["certificate ends in the next three months"]
     soon = agent.found(end - 10 * DAY)
-    assert {each.what for each in soon} == {"certificate ends soon", "CRL ends soon"}
+    assert {each.what for each in soon} == {"certificate ends soon", "the agent's CRL ends soon"}
     assert {each.severity for each in soon} == {Severity.WARNING}
     over = {each.what: each for each in agent.found(end + DAY)}
-    assert set(over) == {"certificate expired", "CRL expired"}
+    assert set(over) == {"certificate expired", "the agent's CRL expired"}
     assert f"CN={NAME}' has expired" in over["certificate expired"].detail
-    assert over["CRL expired"].rule == "B10"
+    assert over["the agent's CRL expired"].rule == "B10"
+
+
+@pytest.mark.parametrize(("before", "when"), [(0.5, "within a day"), (1.5, "in a day"), (10.5, "in 10 days")])
+def test_how_soon_it_ends(agent: Agent, before: float, when: str) -> None:
+    certificate = ssldir.read(agent.path).certificate
+    assert certificate is not None
+    found = {each.what: each for each in agent.found(certificate.not_after - before * DAY)}
+    assert found["certificate ends soon"].detail.endswith(f", {when}")
 
 
 def test_a_clock_behind(agent: Agent) -> None:
     found = agent.found(time.time() - 2 * DAY)
-    assert {"certificate not yet valid", "CRL not yet valid"} <= {each.what for each in found}
+    assert {"certificate not yet valid", "the agent's CRL is not yet valid"} <= {each.what for each in found}
     assert all("timedatectl" in each.remedy for each in found)
 
 
@@ -316,6 +325,14 @@ def test_broken_and_empty_files(agent: Agent) -> None:
         f"certs/{NAME}.pem is no certificate", "crl.pem is no CRL", f"private_keys/{NAME}.pem is no private key",
     }  # fmt: skip
     assert f"certs/{NAME}.pem: it is empty" in [each.detail for each in found]
+    assert all(each.remedy for each in found)
+
+
+def test_a_broken_crl_is_told_of_once(agent: Agent) -> None:
+    agent.place.crl.write_bytes(b"<html>no</html>")
+    found = agent.only()
+    assert found.what == "crl.pem is no CRL"
+    assert found.remedy == '`rm -f "$(puppet config print hostcrl)"; puppet agent -t`'
 
 
 def test_a_pipe_is_not_opened(agent: Agent) -> None:
@@ -407,6 +424,10 @@ def test_the_key_of_another_user(agent: Agent) -> None:
 def test_no_directory_and_the_wrong_one(ca: LabCA, tmp_path: Path) -> None:
     with pytest.raises(InspectorError, match="There is no directory"):
         ssldir.read(tmp_path / "nowhere")
+    with pytest.raises(InspectorError, match="is empty: no agent has run here as this user") as raised:
+        ssldir.read(tmp_path)
+    assert raised.value.hint == "`puppet agent -t` fills it."
+    (tmp_path / "facts.d").mkdir()
     with pytest.raises(InspectorError, match="is no ssldir"):
         ssldir.read(tmp_path)
     ca.write_cadir(tmp_path / "ca")
@@ -421,3 +442,25 @@ def test_several_agents_in_one_directory(agent: Agent) -> None:
         ssldir.read(agent.path)
     assert "--certname" in raised.value.hint
     assert [each.what for each in agent.found(certname=NAME)] == ["other files"]
+    with pytest.raises(InspectorError, match="There is nothing of nope in") as raised:
+        ssldir.read(agent.path, "nope")
+    assert raised.value.hint == f"It holds {NAME}, node2.example."
+
+
+def test_nothing_of_a_name_is_said_only_of_what_can_be_read(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = type(agent.path).iterdir
+
+    def refuse(path: Path) -> Iterator[Path]:
+        if path.name == "private_keys":
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr("pathlib.Path.iterdir", refuse)
+    found = {each.what: each for each in agent.found(certname="other.example")}
+    assert "private_keys/other.example.pem can't be used" in found["no certificate yet"].detail
+
+
+def test_a_name_in_a_directory_that_holds_nobodys(tmp_path: Path) -> None:
+    (tmp_path / "certs").mkdir()
+    found = next(each for each in ssldir.examine(ssldir.read(tmp_path, NAME), time.time()) if "yet" in each.what)
+    assert found.detail.startswith(f"private_keys/{NAME}.pem is missing; ")

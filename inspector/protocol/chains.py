@@ -11,7 +11,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from OpenSSL import crypto
 
-from inspector.protocol.pem import guard, name_of
+from inspector.protocol.pem import Malformed, guard, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +62,12 @@ def in_agents_words(code: int, subject: str, issuer: str) -> str:
     return sentences.get(code) or f"Certificate '{subject}' failed verification (X509_V_ERR {code})"
 
 
+_FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
+"""The years 1 and 9999: what comes before and after has no date."""
+_STORES = 4
+"""Stores that are kept, with all their lists."""
+
+
 def verify(
     chain: Sequence[bytes],
     authorities: Sequence[bytes],
@@ -74,16 +80,54 @@ def verify(
     All arguments are DER; ``chain`` begins with the leaf. OpenSSL stops at the first error, so the check
     is repeated with that error's cause taken away. Raises Malformed for bytes that are no certificate.
     """
-    certificates = [guard(x509.load_der_x509_certificate, der) for der in chain]
-    roots = [guard(x509.load_der_x509_certificate, der) for der in authorities]
-    lists = [guard(x509.load_der_x509_crl, der) for der in crls]
+    return Verifier(authorities, crls).verify(chain, at, revocation)
+
+
+class Verifier:
+    """What an agent verifies by. Its latest stores are kept: a list of 100,000 serial numbers takes long to load."""
+
+    def __init__(self, authorities: Sequence[bytes], crls: Sequence[bytes]) -> None:
+        """Both are DER. Raises Malformed."""
+        self.roots = [guard(x509.load_der_x509_certificate, der) for der in authorities]
+        self.lists = [guard(x509.load_der_x509_crl, der) for der in crls]
+        self._stores: dict[tuple[Revocation, float], crypto.X509Store] = {}
+
+    def verify(self, chain: Sequence[bytes], at: float, revocation: Revocation = "chain") -> list[Problem]:
+        """As ``verify`` does it."""
+        certificates = [guard(x509.load_der_x509_certificate, der) for der in chain]
+        try:
+            return _verify(self, certificates, at, revocation)
+        except crypto.Error as error:
+            raise Malformed("OpenSSL can't read it") from error
+
+    def store(self, revocation: Revocation, at: float) -> crypto.X509Store:
+        """OpenSSL's store of these. A store's time can be set once only."""
+        known = self._stores.get((revocation, at))
+        if known is None:
+            known = crypto.X509Store()
+            for root in self.roots:
+                known.add_cert(crypto.X509.from_cryptography(root))
+            if revocation != "none":
+                for crl in self.lists:
+                    known.add_crl(crl)
+                every = crypto.X509StoreFlags.CRL_CHECK_ALL if revocation == "chain" else 0
+                known.set_flags(crypto.X509StoreFlags.CRL_CHECK | every)
+            known.set_time(datetime.datetime.fromtimestamp(at, datetime.UTC).replace(tzinfo=None))
+            if len(self._stores) >= _STORES:
+                del self._stores[next(iter(self._stores))]
+            self._stores[revocation, at] = known
+        return known
+
+
+def _verify(by: Verifier, certificates: list[x509.Certificate], at: float, revocation: Revocation) -> list[Problem]:
+    roots, at = by.roots, max(_FIRST, min(at, _LAST))
     problems: list[Problem] = []
     # OpenSSL stops at the first certificate it dislikes: each one of the chain is looked at by itself.
     for depth, cert in enumerate(_issuers(certificates[:1], [*certificates[1:], *roots])):
         mode: Revocation = revocation if depth == 0 or revocation == "chain" else "none"
         if depth and mode == "chain":
             mode = "leaf"
-        for problem in _problems(cert, certificates[1:], roots, lists, at, mode):
+        for problem in _problems(cert, certificates[1:], by, at, mode):
             found = replace(problem, depth=problem.depth + depth)
             if (found.code, found.subject) not in {(each.code, each.subject) for each in problems}:
                 problems.append(found)
@@ -121,8 +165,7 @@ def _signed_by(cert: x509.Certificate, issuer: x509.Certificate) -> bool:
 def _problems(
     cert: x509.Certificate,
     others: list[x509.Certificate],
-    roots: list[x509.Certificate],
-    lists: list[x509.CertificateRevocationList],
+    by: Verifier,
     at: float,
     revocation: Revocation,
 ) -> list[Problem]:
@@ -130,14 +173,16 @@ def _problems(
     problems: list[Problem] = []
     seen: set[tuple[int, int]] = set()
     # Without the CRLs the certificate's own errors show; at a time within its validity, the CRLs' do.
+    if _first_problem([cert, *others], by, at, revocation) is None:
+        return []
     middle = (cert.not_valid_before_utc.timestamp() + cert.not_valid_after_utc.timestamp()) / 2
     attempts: list[tuple[Revocation, float]] = [(revocation, at), ("none", at), (revocation, middle)]
     attempts.append(("leaf" if revocation == "chain" else revocation, at))
     # A list that is out of date still says who was revoked when it was made.
-    made = [crl.last_update_utc.timestamp() for crl in lists if crl.issuer == cert.issuer]
+    made = [crl.last_update_utc.timestamp() for crl in by.lists if crl.issuer == cert.issuer]
     attempts += [("leaf", max(made))] if made and revocation != "none" else []
     for mode, when in attempts:
-        problem = _first_problem([cert, *others], roots, lists, when, mode)
+        problem = _first_problem([cert, *others], by, when, mode)
         if problem is None or (problem.code, problem.depth) in seen:
             continue
         if when != at and problem.code in (9, 10, 11, 12):
@@ -149,26 +194,13 @@ def _problems(
 
 def _first_problem(
     chain: list[x509.Certificate],
-    roots: list[x509.Certificate],
-    crls: list[x509.CertificateRevocationList],
+    by: Verifier,
     at: float,
     revocation: Revocation,
 ) -> Problem | None:
     if not chain:
         return None
-    store = crypto.X509Store()
-    for root in roots:
-        store.add_cert(crypto.X509.from_cryptography(root))
-    for crl in crls:
-        store.add_crl(crl)
-    flags = 0
-    if revocation != "none":
-        flags |= crypto.X509StoreFlags.CRL_CHECK
-    if revocation == "chain":
-        flags |= crypto.X509StoreFlags.CRL_CHECK_ALL
-    if flags:
-        store.set_flags(flags)
-    store.set_time(datetime.datetime.fromtimestamp(at, datetime.UTC).replace(tzinfo=None))
+    store = by.store(revocation, at)
     context = crypto.X509StoreContext(
         store,
         crypto.X509.from_cryptography(chain[0]),

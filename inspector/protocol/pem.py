@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from typing import TYPE_CHECKING, Literal
 
 from cryptography import x509
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
+
+# What the library finds odd in others' certificates is no matter for the terminal; rules say what matters.
+warnings.filterwarnings("ignore", category=UserWarning, module=r"inspector\.")
 
 MAX_BLOCKS = 10_000
 """PEM blocks read from one body (a CRL bundle of a large site has a handful)."""

@@ -7,7 +7,7 @@ refuses Puppet's critical extendedKeyUsage and knows no CRL).
 
 from __future__ import annotations
 
-from inspector.protocol.chains import CRL_TROUBLE, Problem, Revocation, in_agents_words, issuer_chain, verify
+from inspector.protocol.chains import CRL_TROUBLE, Problem, Revocation, Verifier, in_agents_words, issuer_chain, verify
 from inspector.protocol.oids import AUTHORIZATION_OIDS, PUPPET_OIDS, authorizing, oid_name
 from inspector.protocol.pem import (
     MAX_BLOCKS,
@@ -34,6 +34,7 @@ __all__ = [
     "Malformed",
     "Problem",
     "Revocation",
+    "Verifier",
     "authorizing",
     "certificate",
     "common_name",

@@ -12,7 +12,7 @@ import importlib
 import inspect
 import pkgutil
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ SINCE_4 = ("4-5", *SINCE_6)
 SINCE_8 = ("8", "OpenVox 8", "9")
 
 
-class On(Enum):
+class On(StrEnum):
     """When a rule is asked."""
 
     EXCHANGE = "exchange"
@@ -75,13 +75,23 @@ class Case:
     """Of its answer; None without one."""
     endpoint: str = field(init=False)
     """The endpoint's name, empty if the request is none of Puppet's."""
+    refused: bool = field(init=False)
+    """It was answered 400 or more."""
+    opening: bool = field(init=False)
+    """It is the first request on its connection."""
 
     def __post_init__(self) -> None:
         # Rules ask for these again and again.
-        self.exchange = self.step.record  # type: ignore[assignment]
-        response = self.step.record.response if isinstance(self.step.record, Exchange) else None
-        self.status = response.status if response else None
-        self.endpoint = self.step.match.endpoint.name if self.step.match else ""
+        record, match = self.step.record, self.step.match
+        self.exchange = record  # type: ignore[assignment]
+        self.endpoint = match.endpoint.name if match else ""
+        self.status = None
+        self.opening = False
+        if isinstance(record, Exchange):
+            self.status = record.response.status if record.response else None
+            use = self.run.legs.get(record.agent.id)
+            self.opening = use is not None and use.used == 1
+        self.refused = self.status is not None and self.status >= 400
 
     @property
     def name(self) -> str:
@@ -118,17 +128,30 @@ class Rule:
     """The endpoints it is about; empty: all requests, also those that are none of Puppet's."""
     generations: tuple[str, ...] = ()
     """The generations of agents it is about; empty: all. Agents of unknown version are asked about as well."""
+    refused: bool = False
+    """It is about requests that were answered 400 or more."""
+    opening: bool = False
+    """It is about the first request on a connection, where what the connection shows is judged."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """The function's keyword-only parameters with their values."""
+    otherwise: str = ""
+    """Its other severities, and when: ``warning for agents up to 6.3``; empty if it has one only."""
     chosen: Severity | None = None
     """What a site's rules.yaml wants it to be, whatever the rule itself says."""
 
-    def applies(self, run: Run) -> bool:
-        """Whether the rule is about this agent's generation."""
+    def applies(self, case: Case) -> bool:
+        """Whether the rule is about such requests, and about this agent's generation."""
+        if self.on is On.EXCHANGE and (
+            (self.at and case.endpoint not in self.at)
+            or (self.refused and not case.refused)
+            or (self.opening and not case.opening)
+        ):
+            return False
+        run = case.run
         return not self.generations or run.generation in self.generations or (not run.generation and not run.tool)
 
     def ask(self, case: Case) -> Iterator[str | Said]:
-        """What it has to say of a case of a generation that it is about."""
+        """What it has to say of a case that it is about."""
         return self.look(case, **self.thresholds) if self.thresholds else self.look(case)
 
     def finding(self, said: str | Said, case: Case) -> Finding:
@@ -138,7 +161,10 @@ class Rule:
         record, run = case.step.record, case.run
         seqs = said.seqs or ((record.seq,) if self.on is not On.RUN_END else tuple(run.seqs[-1:]))
         since = run.started if self.on is On.RUN_END else record.time
-        return Finding(self.id, self.chosen or said.severity or self.severity, said.message, seqs, since)
+        severity = said.severity or self.severity
+        if run.tool and severity is Severity.ERROR:
+            severity = Severity.WARNING  # a tool's call that is refused breaks no run (R22)
+        return Finding(self.id, self.chosen or severity, said.message, seqs, since)
 
     def remedy_for(self, run: Run | None) -> str:
         """The remedy with the exact commands for a run's agent and master."""
@@ -182,9 +208,14 @@ def rule(
     also: Iterable[str] = (),
     at: Iterable[str] = (),
     generations: Iterable[str] = (),
+    refused: bool = False,
+    opening: bool = False,
+    otherwise: str = "",
 ) -> Callable[[Look], Look]:
     """Make a generator function a rule; its docstring is the explanation.
 
+    ``at``, ``generations``, ``refused`` and ``opening`` say what it is about: for anything else it is not asked, so it
+    need not look at that itself, and costs nothing there. ``otherwise`` says when it has another severity.
     Its keyword-only parameters, numbers with defaults, are thresholds that a site can set in rules.yaml.
     """
 
@@ -196,7 +227,7 @@ def rule(
         thresholds = {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
         _RULES[ident] = Rule(
             ident, severity, on, visible, title, explanation, remedy, source, good, bad, tuple(also), look,
-            tuple(at), tuple(generations), thresholds,
+            tuple(at), tuple(generations), refused, opening, thresholds, otherwise,
         )  # fmt: skip
         return look
 

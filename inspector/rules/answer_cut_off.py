@@ -40,7 +40,7 @@ def answer_cut_off(case: Case) -> Iterator[str]:
     """The connection ended in the middle of an answer: fewer bytes came than Content-Length promised, or the last
     chunk is missing. The agent can't use what it has, and the request has failed."""
     response, error = case.exchange.response, case.exchange.error
-    if response is None or error is None or not _BY_MASTER.search(error) or case.exchange.request.method == "HEAD":
+    if error is None or response is None or not _BY_MASTER.search(error) or case.exchange.request.method == "HEAD":
         return
     told = (response.header("content-length") or "").strip()
     if told.isascii() and told.isdigit() and len(told) < 16:

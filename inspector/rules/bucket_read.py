@@ -12,6 +12,7 @@ from inspector.sample import bucket, catalog, plugins, report, talk
     Severity.WARNING,
     On.EXCHANGE,
     at=("file_bucket_file",),
+    otherwise="notice for agents up to 3",
     visible=Visible.WIRE,
     title="a node reads the master's filebucket",
     remedy="Let only the master's own certificate (pp_cli_auth) read it: in auth.conf restrict `get` and `post` of "

@@ -15,10 +15,12 @@ from inspector.sample import authorities, bundle, ca, catalog, crl, csr, foreign
     Severity.ERROR,
     On.EXCHANGE,
     at=("ca",),
+    otherwise="notice if CAs were only added, or renewed with their key",
     visible=Visible.WIRE,
     title="CA bundle changed",
     remedy="On the CA's host compare: `openssl x509 -noout -fingerprint -sha256 -in ca_crt.pem` in the cadir. If the "
-    "CA was made anew, every node needs {reset_ca}; if not, find out who answered.",
+    "CA was made anew, every node enrols anew: {enrol_ca}. If it kept its key, a node that refuses it needs "
+    "{trust_anew} only. If nobody changed it, find out who answered.",
     source="protocol 2.3: agents trust the CA they hold, from their first download on",
     good=lambda: [
         together(talk(ca(), crl(), csr(), issued(), catalog(), report()),

@@ -15,7 +15,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk, wait
     visible=Visible.CONSEQUENCE,
     title="CA downloaded again by a node that had it",
     remedy="On the node see whose files are used: `puppet config print ssldir --section agent`, as the user who runs "
-    "the agent. If the disk was reset: {clean} on the CA, then on the node {reset}.",
+    "the agent. If the disk was reset: {enrol}.",
     source="protocol 2.2, 2.3: only a node without ca.pem asks for the CA without If-Modified-Since",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report(),

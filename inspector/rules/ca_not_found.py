@@ -12,6 +12,8 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     Severity.ERROR,
     On.EXCHANGE,
     at=("ca",),
+    refused=True,
+    otherwise="warning for an agent that only refreshes its CA",
     visible=Visible.WIRE,
     title="the master has no CA",
     remedy="Send the agent to the CA: `puppet config set ca_server <ca-host> --section main`. On a master that is to "

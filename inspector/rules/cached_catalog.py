@@ -16,6 +16,7 @@ CACHED = frozenset({"explicitly_requested", "on_failure"})
     Severity.ERROR,
     On.EXCHANGE,
     at=("report",),
+    otherwise="notice with use_cached_catalog=true",
     visible=Visible.WIRE,
     title="cached catalog in use",
     remedy="Mend what kept the master from giving a catalog (the catalog request's answer, the report's log). If the "

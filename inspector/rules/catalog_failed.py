@@ -16,6 +16,7 @@ BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/pup
     Severity.ERROR,
     On.EXCHANGE,
     at=("catalog",),
+    refused=True,
     visible=Visible.WIRE,
     title="the master could not compile the catalog",
     remedy="Correct the code that the message names (file and line), deploy it, and try it on the node: "

@@ -15,8 +15,7 @@ from inspector.sample import altered, ca, carried, catalog, crl, csr, issued, ma
     On.RUN_END,
     visible=Visible.WIRE,
     title="certificate expired",
-    remedy="The node's: {clean} on the CA, then on the node {reset}. The CA's: renew it on the CA, then bring the "
-    "new ca.pem to every node ({reset_ca}).",
+    remedy="The node's: {enrol}. The CA's: renew it on the CA, then on every node {trust_anew}.",
     source="protocol 4.3: agents and masters refuse it, 'has expired, verify time is synchronized' (puppet "
     "lib/puppet/ssl/ssl_provider.rb)",
     good=lambda: [

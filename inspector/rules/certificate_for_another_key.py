@@ -16,9 +16,8 @@ from inspector.seen import CertificateAnswer
     On.RUN_END,
     visible=Visible.WIRE,
     title="certificate does not match the agent's key",
-    remedy="If the node was reinstalled or lost its ssldir: {clean} on the CA, then on the node {reset}. If not, "
-    "another host uses this certname: give it its own. Agents that run as another user than root have another "
-    "ssldir, and so another key.",
+    remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
+    "its own. Agents that run as another user than root have another ssldir, and so another key.",
     source="protocol 2.2, 2.3: the agent throws such a certificate away and stops with 'does not match' its private "
     "key (puppet lib/puppet/ssl/host.rb up to 6.3, lib/puppet/ssl/state_machine.rb since)",
     good=lambda: [

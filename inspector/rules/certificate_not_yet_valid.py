@@ -15,8 +15,8 @@ from inspector.sample import altered, ca, carried, catalog, crl, csr, issued, ma
     On.RUN_END,
     visible=Visible.WIRE,
     title="certificate not yet valid",
-    remedy="Set the clocks of the CA, the master and the node by NTP (`timedatectl`, `chronyc tracking`). If the "
-    "CA's was ahead when it signed: {clean} on the CA, then on the node {reset}.",
+    remedy="Set the clocks of the CA, the master and the node by NTP (`timedatectl`, `chronyc tracking`). If the CA's "
+    "was ahead when it signed: {enrol}.",
     source="protocol 4.3: a CA begins every certificate a day early, so clocks are more than a day apart; 'is not "
     "yet valid, verify time is synchronized' (puppet lib/puppet/ssl/ssl_provider.rb)",
     good=lambda: [

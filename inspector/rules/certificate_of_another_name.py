@@ -14,10 +14,10 @@ from inspector.sample import NAME, ca, catalog, crl, csr, issued, made, not_issu
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate",),
+    otherwise="warning if only the alternative names lack the certname",
     visible=Visible.WIRE,
     title="certificate of another name",
-    remedy="On the CA look at signed/{name}.pem in the cadir; if it is not that node's: {clean}, then on the node "
-    "{reset}.",
+    remedy="On the CA look at signed/{name}.pem in the cadir; if it is not that node's: {enrol}.",
     source="protocol 4.3: a certificate's subject is CN=<certname>, and where it has alternative names, that is one",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

@@ -23,9 +23,9 @@ def _with(serial: int) -> list[Part]:
     On.RUN_END,
     visible=Visible.HANDSHAKE,
     title="revoked certificate in use",
-    remedy="If the node is to go on: {clean} on the CA, then on the node {reset}. If it was retired: stop its agent. "
-    "If the master still accepts it: bring the CA's ca_crl.pem to it (`puppet config print cacrl hostcrl --section "
-    "master`), and restart a server before 5.1.",
+    remedy="If the node is to go on: {enrol}. If it was retired: stop its agent. If the master still accepts it: bring "
+    "the CA's ca_crl.pem to it (`puppet config print cacrl hostcrl --section master`), and restart a server before "
+    "5.1.",
     source="protocol 4.3: 'Certificate X is revoked'; puppetserver reads a changed CRL anew since 5.1",
     good=lambda: [
         together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"),

@@ -24,6 +24,7 @@ def _wrong(name: str) -> str:
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
+    otherwise="warning if the CA takes it",
     visible=Visible.WIRE,
     title="invalid certname",
     remedy="Instead of {name} give the node a certname of letters a to z, digits, dots, hyphens and underscores: "

@@ -13,6 +13,7 @@ from inspector.sample import asked, catalog, node, plugins, report, talk
     Severity.ERROR,
     On.EXCHANGE,
     at=("node", "catalog", "facts", "report"),
+    otherwise="warning if the master answers",
     visible=Visible.WIRE,
     title="request in another node's name",
     remedy="Give the node one name, that of its certificate: `puppet config set certname {name} --section main`, no "

@@ -18,7 +18,7 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
     visible=Visible.WIRE,
     title="two agents share a certname",
     remedy="Give each host its own certname (`puppet config set certname <name> --section main`). Then {clean} on the "
-    "CA, and on each of them {reset}.",
+    "CA, {reset} on each of them, and sign their new names unless the CA autosigns.",
     source="protocol 2.3: the certname is the node's identity; an agent has one key and runs once at a time (ssl.lock, "
     "agent_catalog_run.lock)",
     good=lambda: [

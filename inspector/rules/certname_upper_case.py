@@ -20,6 +20,7 @@ def names_asked_for(case: Case) -> list[str]:
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
+    otherwise="warning if the CA takes it",
     visible=Visible.WIRE,
     title="upper-case certname",
     remedy="Instead of {name} set it in lower case on the node: `puppet config set certname <in lower case> --section "

@@ -13,6 +13,7 @@ RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
     "T03",
     Severity.ERROR,
     On.EXCHANGE,
+    refused=True,
     visible=Visible.WIRE,
     title="no client certificate where one is needed",
     remedy="Finish the bootstrap on the agent: `puppet ssl bootstrap` (up to 5: `puppet agent -t`). If something "

@@ -24,8 +24,7 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="agent's certificate of another CA",
-    remedy="If the node moved here from another installation, or the CA was made anew: on the node {reset_ca}, then "
-    "{sign}.",
+    remedy="If the node moved here from another installation, or the CA was made anew: {enrol_ca}.",
     source="protocol 4.3, 2.4: masters accept certificates of their own CA only",
     good=lambda: [
         talk(catalog(), report()),

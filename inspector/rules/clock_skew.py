@@ -11,10 +11,11 @@ from inspector.sample import catalog, report, skewed, talk
     "T10",
     Severity.ERROR,
     On.RUN_END,
+    otherwise="warning up to error_s",
     visible=Visible.WIRE,
     title="clocks differ",
-    remedy="Set the clock by NTP on that host: `timedatectl`, `chronyc tracking`. The proxy's own clock is what both "
-    "are compared with: check that first if agent and master differ alike.",
+    remedy="Set the clock of the host that the message names by NTP: `timedatectl`, `chronyc tracking` there. The "
+    "proxy's own clock is what both are compared with: check that first if agent and master differ alike.",
     source="protocol 2.2, 4.3: certificates and CRLs are judged by each end's own clock; 5 minutes are borne for a CRL",
     good=lambda: [
         talk(*(skewed(each, 200) for each in (catalog(), report()))),

@@ -12,6 +12,8 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     Severity.ERROR,
     On.EXCHANGE,
     at=("crl",),
+    refused=True,
+    otherwise="warning for an agent that only refreshes its CRL",
     visible=Visible.WIRE,
     title="the master does not give its CRL",
     remedy="Allow GET on /puppet-ca/v1/certificate_revocation_list/ca without a certificate in the master's "

@@ -11,6 +11,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     "B13",
     Severity.ERROR,
     On.RUN_END,
+    otherwise="notice if the agent went on (certificate_revocation=leaf)",
     visible=Visible.WIRE,
     title="CRL bundle does not cover the CA chain",
     remedy="Add the missing CA's CRL to the bundle that the CA serves (ca_crl.pem), then restart the server. "

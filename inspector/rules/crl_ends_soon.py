@@ -17,8 +17,8 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     at=("crl",),
     visible=Visible.WIRE,
     title="CRL expires soon",
-    remedy="Have the CA make a new CRL: revoke any certificate that is no longer needed ({revoke}), or update it "
-    "with your external CA. Agents that keep the old one need it deleted: `puppet config print hostcrl`.",
+    remedy='On the CA {new_crl}. Then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; '
+    "puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
     source="protocol 4.3: puppetserver 8 renews its CRL within 30 days of the end, older ones and a CA in Ruby do not",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

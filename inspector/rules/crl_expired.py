@@ -16,8 +16,8 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     at=("crl",),
     visible=Visible.WIRE,
     title="CRL expired",
-    remedy="Have the CA make a new CRL: revoke any certificate that is no longer needed ({revoke}), or update it "
-    "with your external CA; then delete crl.pem in the ssldir of agents that keep the old one.",
+    remedy='On the CA {new_crl}. Then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; '
+    "puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
     source="protocol 4.3: agents stop with 'The CRL issued by X has expired' (puppet lib/puppet/ssl/ssl_provider.rb)",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(expired=True))],

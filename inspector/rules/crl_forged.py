@@ -17,8 +17,9 @@ from inspector.sample import ca, catalog, crl, csr, forged_crl, issued, report, 
     at=("crl",),
     visible=Visible.WIRE,
     title="CRL with a bad signature",
-    remedy="Compare ca_crl.pem with ca_crt.pem in the CA's cadir: `openssl crl -noout -CAfile ca_crt.pem -in "
-    "ca_crl.pem`. Restore the CRL from the CA's backup, or have the CA make a new one: {revoke}.",
+    remedy="On the CA look at each CRL of the file, for one that is not 'verify OK': {crls}. Restore that one from the "
+    'CA\'s backup, then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; puppet agent '
+    "-t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
     source="protocol 4.3: agents stop with 'Invalid signature for CRL issued by X' (puppet "
     "lib/puppet/ssl/ssl_provider.rb)",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],

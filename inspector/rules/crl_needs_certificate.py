@@ -13,6 +13,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, plugins, report, tal
     On.EXCHANGE,
     at=("crl",),
     generations=SINCE_6,
+    refused=True,
     visible=Visible.WIRE,
     title="the CA gives its CRL only to agents that have a certificate",
     remedy="In the CA's auth.conf let everybody read the CRL (`path /puppet-ca/v1/certificate_revocation_list/ca`, "

@@ -12,10 +12,13 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     Severity.ERROR,
     On.EXCHANGE,
     at=("crl",),
+    refused=True,
+    otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,
     title="the master has no CRL",
-    remedy="On the CA look for ca_crl.pem in the cadir (`puppet config print cacrl --section master`) and restart "
-    "the server; if there is none, make one by revoking any certificate: {revoke}.",
+    remedy='On the CA look for ca_crl.pem: `ls -l "$(puppet config print cacrl --section master)"`. If it is there, '
+    "restart the server; if it has expired too, {new_crl}. If it is not, restore it from the CA's backup. An "
+    "external CA must issue the list itself: put it into ca_crl.pem.",
     source="protocol 2.2, 2.3: 6.4 and later stop with 'CRL is missing from the server', older ones go on "
     "without checking revocation",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
@@ -25,7 +28,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
 def crl_not_found(case: Case) -> Iterator[Said]:
     """The master answered 404 for the CRL. A new agent cannot finish its bootstrap; an old one runs, but would
     accept revoked certificates."""
-    if case.endpoint == "crl" and case.status == 404:
+    if case.status == 404:
         if case.run.old_engine:
             yield Said("the master has no CRL: the agent goes on without checking revocation",
                        severity=Severity.WARNING)  # fmt: skip

@@ -16,8 +16,9 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     at=("crl",),
     visible=Visible.WIRE,
     title="CRL not yet valid",
-    remedy="Set the clocks of CA and agent by NTP (`timedatectl`, `chronyc tracking`). If the CA's was ahead, make a "
-    "new CRL when it is right: {revoke} with any certificate that is no longer needed.",
+    remedy="Set the clocks of CA and agent by NTP (`timedatectl`, `chronyc tracking`). If the CA's was ahead, when it "
+    'is right: {new_crl}. Then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; puppet '
+    "agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
     source="protocol 2.2, 4.3: agents bear a CRL that begins up to 5 minutes ahead (puppet lib/puppet/ssl/verifier.rb)",
     good=lambda: [talk(ca(), crl(starts=240), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(starts=3600))],

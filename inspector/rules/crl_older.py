@@ -14,10 +14,11 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk, togeth
     Severity.ERROR,
     On.EXCHANGE,
     at=("crl",),
+    otherwise="notice if it is newer, but lacks serial numbers",
     visible=Visible.WIRE,
     title="CRL older than the one before",
-    remedy="On the CA look at ca_crl.pem: `openssl crl -noout -crlnumber -lastupdate -in ca_crl.pem`; restore the "
-    "newer one from the CA's backup. With several masters: bring the CA's CRL to each.",
+    remedy="On the CA look at the number and dates of each CRL: {crls}. Restore the newer one from the CA's backup. "
+    "With several masters: bring the CA's CRL to each.",
     source="RFC 5280, 5.2.3: a CA's CRL numbers must only grow; protocol 4.3",
     good=lambda: [
         together(talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),

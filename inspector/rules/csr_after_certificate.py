@@ -15,10 +15,11 @@ from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, 
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
+    otherwise="notice if the CA takes the request",
     visible=Visible.WIRE,
     title="signing request after the certificate was issued",
-    remedy="If the node was reinstalled or lost its ssldir: {clean} on the CA, then on the node {reset}. If not, "
-    "another host uses this certname: give it its own.",
+    remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
+    "its own.",
     source="protocol 2.3: a node that has its certificate does not ask for one again",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),

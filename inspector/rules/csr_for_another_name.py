@@ -15,7 +15,7 @@ from inspector.sample import ca, crl, csr, not_issued, talk
     at=("certificate_request",),
     visible=Visible.WIRE,
     title="signing request for another name than its subject",
-    remedy="Set one certname for all of the agent: `puppet config set certname {name} --section main`; then {reset}.",
+    remedy="Set one certname for all of the agent: `puppet config set certname {name} --section main`; then {enrol}.",
     source='protocol 4.2: the CA answers 400 \'Instance name "CN" does not match requested key "NAME"\'',
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [

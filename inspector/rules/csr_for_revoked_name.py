@@ -15,10 +15,10 @@ REVOKED = "already has a revoked certificate"
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
+    refused=True,
     visible=Visible.WIRE,
     title="signing request for a name whose certificate was revoked",
-    remedy="If the node may come back: {clean} on the CA, then on the node {reset}. If it was revoked for good, stop "
-    "the agent on that node.",
+    remedy="If the node may come back: {enrol}. If it was revoked for good, stop the agent on that node.",
     source="protocol 4.2: puppetserver 5.3 and later answer 400 'already has a revoked certificate; ignoring "
     "certificate request'",
     good=lambda: [

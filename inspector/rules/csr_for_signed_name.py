@@ -15,8 +15,8 @@ SIGNED = "already has a signed certificate"
     On.RUN_END,
     visible=Visible.WIRE,
     title="signing request for a name that has a certificate",
-    remedy="If the node was reinstalled or lost its ssldir: {clean} on the CA, then on the node {reset}. If not, "
-    "another host uses this certname: give it its own.",
+    remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
+    "its own.",
     source="protocol 4.2: the CA answers 400 'already has a signed certificate; ignoring certificate request'",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),

@@ -16,10 +16,12 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
     Severity.WARNING,
     On.EXCHANGE,
     at=("certificate_request",),
+    refused=True,
     visible=Visible.WIRE,
     title="signing request can't be read",
-    remedy="Look for what shortens or rewrites bodies between {name} and the master (proxy, inspection, size limits). "
-    "If nothing does, the node's copy is damaged: {reset}.",
+    remedy="Compare the request's Content-Length with the body that came: if less came, look for what cuts it off "
+    "between {name} and the master (proxy, inspection, size limits). If all came, the node's copy is damaged: on the "
+    "node {reset}.",
     source="protocol 1.3 C4: malformed PEM is not caught and answered 500 (400 by a Ruby master)",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [talk(ca(), crl(), altered(csr(status=500, body=_ANSWER), request=_BROKEN))],
@@ -29,13 +31,8 @@ def csr_malformed(case: Case) -> Iterator[str]:
     """What the agent sent as its signing request is none, and the CA failed on it. Agents send what they have made
     themselves, so it was cut off or changed on the way, or its file on the node is damaged."""
     asked, body = case.step.request, len(case.exchange.request.body)
-    if (
-        not isinstance(asked, d.Undecodable)
-        or case.status is None
-        or case.status < 400
-        or case.status in (401, 403, 404)
-    ):
+    if not isinstance(asked, d.Undecodable) or case.status in (401, 403, 404):
         return
     told = case.exchange.request.header("content-length") or ""
-    short = f" of {told[:12]} announced" if told.isdigit() and int(told[:12]) != body else ""
+    short = f" of {told[:12]} announced" if told.isdecimal() and int(told[:12]) != body else ""
     yield f"the body ({body} bytes{short}) is no signing request: {asked.reason[:100]}"

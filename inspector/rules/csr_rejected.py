@@ -27,6 +27,7 @@ EXPLAINED = (
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
+    refused=True,
     visible=Visible.WIRE,
     title="signing request rejected",
     remedy="403: let unauthenticated agents PUT certificate_request in the CA's auth.conf. 404: this server is no CA, "
@@ -45,7 +46,7 @@ EXPLAINED = (
 def csr_rejected(case: Case) -> Iterator[str]:
     """The CA did not take the agent's request, and not because of what it holds for that name. Without a request
     there will be no certificate: the agent stops, or tries again every waitforcert seconds."""
-    if case.status is None or case.status < 400 or refused(case) or any(each in case.answer for each in EXPLAINED):
+    if refused(case) or any(each in case.answer for each in EXPLAINED):
         return
     if isinstance(case.step.request, d.Undecodable) and case.status not in (401, 403, 404):
         return  # there is no request in it: B44

@@ -21,6 +21,8 @@ def refused(case: Case) -> bool:
     Severity.NOTICE,
     On.EXCHANGE,
     at=("certificate_request",),
+    refused=True,
+    otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,
     title="the same signing request again",
     remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",

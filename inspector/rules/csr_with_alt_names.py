@@ -20,10 +20,11 @@ _REFUSAL = (
     Severity.WARNING,
     On.EXCHANGE,
     at=("certificate_request",),
+    otherwise="error if the CA refuses it",
     visible=Visible.WIRE,
     title="signing request with alternative names",
-    remedy="If the node is no master, take dns_alt_names out of its puppet.conf, then {clean} on the CA and {reset} on "
-    "the node. If it is to have the names: {alt_names}.",
+    remedy="If the node is no master, take dns_alt_names out of its puppet.conf, then {enrol}. If it is to have the "
+    "names: {alt_names}.",
     source="protocol 4.1, 4.2: alternative names come from dns_alt_names; a CA signs them only if it is told to",
     good=lambda: [talk(ca(), crl(), csr(), not_issued()), talk(ca(), crl(), csr(alt_names=[NAME]), not_issued())],
     bad=lambda: [

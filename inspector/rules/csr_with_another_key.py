@@ -14,10 +14,11 @@ from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, 
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
+    otherwise="notice if the CA takes the request",
     visible=Visible.WIRE,
     title="signing request with another key for the same name",
     remedy="Find out whose key waits on the CA: {fingerprint} on each host, {list} on the CA. If the node was "
-    "reinstalled: {clean}, then on the node {reset}. If two hosts share the name, give one its own.",
+    "reinstalled: {enrol}. If two hosts share the name, give one its own.",
     source="protocol 4.2, 2.3: a node keeps its key; the CA keeps the first request and refuses the second",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), issued(), catalog(), report()),

@@ -23,11 +23,12 @@ _REFUSAL = (
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
+    otherwise="warning if the CA takes it, but for pp_cli_auth",
     visible=Visible.WIRE,
     title="signing request asks for authorization",
-    remedy="Take the extension out of csr_attributes.yaml on the node (`puppet config print csr_attributes`), {clean} "
-    "on the CA, then on the node {reset}. If the site means it: `allow-authorization-extensions: true` in the CA's "
-    "ca.conf.",
+    remedy="Take the extension out of csr_attributes.yaml on the node (`puppet config print csr_attributes`), then "
+    "{enrol}. If the site means it: `allow-authorization-extensions: true` in the CA's ca.conf, restart it, then "
+    "{sign}.",
     source="protocol 4.2: 'CSR contains an authorization extension, which is disallowed'; pp_cli_auth is never signed "
     "for an agent",
     good=lambda: [

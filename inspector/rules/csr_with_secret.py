@@ -16,6 +16,7 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
     Severity.WARNING,
     On.EXCHANGE,
     at=("certificate_request",),
+    otherwise="notice for agents since 6.4",
     visible=Visible.WIRE,
     title="secret in a signing request",
     remedy="Use a token that is good for one request and a short time, and have the CA's autosign executable spend "

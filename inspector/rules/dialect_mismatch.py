@@ -18,6 +18,7 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     Severity.ERROR,
     On.EXCHANGE,
     at=(*RUN, *CA),
+    refused=True,
     visible=Visible.WIRE,
     title="the master does not know the agent's URLs",
     remedy="Compare `puppet --version` on both: agents since 4 need a master since 4 (Puppet Server 2.1). Upgrade "

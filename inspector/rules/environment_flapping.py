@@ -16,6 +16,7 @@ POSTS = 5
     Severity.ERROR,
     On.RUN_END,
     generations=("3", *SINCE_4),
+    otherwise="warning if the agent settled in the end",
     visible=Visible.WIRE,
     title="environment does not settle",
     remedy="Make the ENC give one environment for {name} whatever facts it is shown, or give none and set it on the "

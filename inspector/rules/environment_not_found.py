@@ -19,6 +19,8 @@ ABSENT = "Could not find environment"
         "node", "environment_check", "plugin_list", "plugin_file", "catalog", "file_metadata", "file_metadatas",
         "file_content", "static_file_content", "facts", "report",
     ),
+    refused=True,
+    otherwise="warning if only the agent's first look at the environment fails",
     visible=Visible.WIRE,
     title="environment does not exist",
     remedy="Deploy the environment on the master (`puppet config print environmentpath` says where), or set another "

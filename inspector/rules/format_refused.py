@@ -16,6 +16,7 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
     Severity.WARNING,
     On.EXCHANGE,
     at=(*RUN, *CA),
+    refused=True,
     visible=Visible.WIRE,
     title="the master takes or offers no such format",
     remedy="Look for what changes the headers Accept and Content-Type between agent and master, and for "

@@ -32,11 +32,15 @@ _OTHERS = {
     "T09",
     Severity.ERROR,
     On.HANDSHAKE,
+    otherwise="notice if an agent's handshakes end without an alert",
     visible=Visible.HANDSHAKE,
     title="handshakes keep failing",
-    remedy="Look at the alert. On the node: {verify} says what it holds. unknown_ca: B13, T06, T08; "
-    "certificate_expired: B10, B33; certificate_revoked: T05; bad_certificate: T07. If the master refuses: its log, "
-    "and its CRL's dates.",
+    remedy="On the node {verify} says what it holds; then by the alert. unknown_ca: whoever sent it lacks the other's "
+    "CA, or the CRL of one CA of its chain. certificate_expired: a certificate or a CRL ended, or a clock is wrong. "
+    "certificate_revoked: the certificate is on the CRL. bad_certificate: mostly the master's certificate lacks the "
+    "name that the agent calls it by. certificate_unknown: real masters (Java) send it for all of these; see {list} on "
+    'the CA, and on the master when its own CRL ends: `openssl crl -noout -nextupdate -in "$(puppet config print '
+    'hostcrl)"`.',
     source="RFC 8446, 6.2; protocol 2.3: agents try again with each request and each run",
     good=lambda: [
         talk(refused("handshake_failure"), refused("handshake_failure")),

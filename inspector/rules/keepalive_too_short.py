@@ -29,7 +29,7 @@ def keepalive_too_short(case: Case, *, keepalive_s: float = 4, at_once_s: float 
     that very time. The master's side closes idle connections sooner than the agent stops using them. One alone may
     be an accident."""
     exchange = case.exchange
-    if exchange.response is not None or not exchange.error:
+    if case.status is not None or not exchange.error:
         return
     use, error = case.run.legs.get(exchange.agent.id), exchange.error.lower()
     if use is None or use.used < 2 or not 0.5 <= use.idle <= keepalive_s or not any(each in error for each in _CLOSED):

@@ -15,8 +15,8 @@ from inspector.sample import ca, crl, csr, not_issued, talk, together
     at=("certificate_request",),
     visible=Visible.WIRE,
     title="one key under two certnames",
-    remedy="On every host but one drop key and certificate, so that it makes a key of its own: {reset}. Clean the "
-    "certificates that were signed for the copied key ({clean}), and take the ssldir out of the image.",
+    remedy="Every host but one needs a key of its own; for each with its certname: {enrol}. Take the ssldir out of the "
+    "image.",
     source="protocol 2.2, 2.3: an agent makes its key by itself when it finds none, so two agents never have the same",
     good=lambda: [
         together(

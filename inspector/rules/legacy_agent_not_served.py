@@ -16,6 +16,7 @@ TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this versi
     Severity.ERROR,
     On.EXCHANGE,
     at=(*RUN, *CA),
+    refused=True,
     visible=Visible.WIRE,
     title="an agent of 2.7 or 3 at a master that knows it no more",
     remedy="Upgrade the agent to 4 or later. Until then a Puppet Server with its legacy routes serves it (2.1 to 7: "

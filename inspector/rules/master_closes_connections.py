@@ -23,6 +23,7 @@ def _closing(count: int) -> list[Record]:
     Severity.WARNING,
     On.EXCHANGE,
     at=RUN,
+    opening=True,
     visible=Visible.WIRE,
     title="the master closes every connection",
     remedy="Turn keep-alive on in the web server or load balancer in front of the master (Apache: `KeepAlive On`; "
@@ -45,6 +46,5 @@ def master_closes_connections(case: Case, *, times: float = 3) -> Iterator[str]:
     if (exchange.request.header("connection") or "").lower() == "close":
         return  # the agent wants it so: T13
     single = sum(1 for use in run.legs.values() if use.used == 1 and use.phase in PHASES)
-    use = run.legs.get(exchange.agent.id)
-    if use and use.used == 1 and single >= times:
+    if single >= times:
         yield "the master closes the connection after its first answer, again and again"

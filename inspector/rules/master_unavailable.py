@@ -13,6 +13,7 @@ from inspector.sample import altered, catalog, plugins, report, talk
     Severity.ERROR,
     On.EXCHANGE,
     at=(*RUN, *CA),
+    refused=True,
     visible=Visible.WIRE,
     title="503 without Retry-After",
     remedy="See whether the master is up: `systemctl status puppetserver`, and whether a load balancer answers in its "

@@ -16,6 +16,7 @@ BY_RESOURCE = ("file_metadata", "file_metadatas")
     Severity.WARNING,
     On.EXCHANGE,
     at=(*ASKED, "file_bucket_file"),
+    otherwise="notice for agents up to 6, and for file resources with checksum => md5",
     visible=Visible.WIRE,
     title="files are compared by MD5",
     remedy="On master and agents alike: `puppet config set digest_algorithm sha256 --section main`. Since 7 that is "

@@ -16,10 +16,12 @@ NONE = "Server Error: Unable to find a common checksum type between agent 'sha51
     Severity.ERROR,
     On.EXCHANGE,
     at=("catalog", "file_bucket_file"),
+    refused=True,
     visible=Visible.WIRE,
     title="agent and master have no digest in common",
-    remedy="Set the same on both: `puppet config print digest_algorithm supported_checksum_types` shows what is set; "
-    "`puppet config set digest_algorithm sha256 --section main` fits all versions since 4.",
+    remedy="Compare `puppet config print digest_algorithm supported_checksum_types` on the node with the same on the "
+    "master (`--section master`). On the node `puppet config set digest_algorithm sha256 --section main` fits all "
+    "versions since 4.",
     source="protocol 2.7, 5.5: puppet lib/puppet/indirector/catalog/compiler.rb looks for a common_checksum_type; "
     "puppetserver 7.9.5 answers 500 to a filebucket request by MD5",
     good=lambda: [

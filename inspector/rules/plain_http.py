@@ -13,6 +13,7 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
     "T15",
     Severity.ERROR,
     On.EXCHANGE,
+    otherwise="notice for requests that are none of Puppet's",
     visible=Visible.WIRE,
     title="request in clear, without TLS",
     remedy="Find out who makes http:// requests to the master's port: a proxy or load balancer that ends TLS and "

@@ -14,6 +14,7 @@ from inspector.sample import ca, crl, csr, not_issued, talk, wait
     Severity.WARNING,
     On.EXCHANGE,
     at=("certificate",),
+    refused=True,
     visible=Visible.WIRE,
     title="nobody signs the agent's request",
     remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}; or clean it "

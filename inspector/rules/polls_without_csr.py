@@ -15,10 +15,11 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
     Severity.ERROR,
     On.RUN_END,
     generations=OLD,
+    otherwise="notice if the agent was waiting already when the capture began",
     visible=Visible.CONSEQUENCE,
     title="agent waits for a certificate without a signing request",
     remedy="Look whether the CA has a request of this node: {list}. If it has, sign it: {sign}. If not, the node holds "
-    "on to a request that the CA lost: on the node {reset}.",
+    "on to a request that the CA lost: on the node {reset}, then on the CA {sign} unless it autosigns.",
     source="protocol 2.2: up to 6.3 a request that is kept on the node (certificate_requests/NAME.pem) keeps the agent "
     "from looking for it on the CA and from sending it",
     good=lambda: [

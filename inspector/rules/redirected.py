@@ -17,6 +17,7 @@ _TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE
     Severity.WARNING,
     On.EXCHANGE,
     at=(*RUN, *CA),
+    otherwise="error if agents do not follow it",
     visible=Visible.WIRE,
     title="the agent is sent to another place",
     remedy="Give agents the master's own address: `puppet config set server <master> --section agent`. Where a "

@@ -1,8 +1,10 @@
 """The exact commands for the generation at hand (protocol reference 5.1).
 
-A remedy may say ``{sign}``, ``{clean}``, ``{revoke}``, ``{list}`` and ``{alt_names}`` (sign with alternative names)
-for the CA; ``{reset}``, ``{reset_ca}`` (drop the CA and its CRLs as well), ``{verify}``, ``{renew}`` and
-``{fingerprint}`` for the node; and ``{name}``. Here each becomes what this run's master or agent understands.
+A remedy may say, for the CA, ``{sign}``, ``{clean}``, ``{list}``, ``{alt_names}`` (sign with alternative names),
+``{new_crl}`` and ``{crls}`` (look at each CRL); for the node ``{reset}`` (drop key and certificate), ``{reset_ca}``
+(the CA and its CRLs as well), ``{trust_anew}`` (the CA and its CRLs only), ``{verify}`` and ``{fingerprint}``. On both,
+in the right order: ``{enrol}``, ``{enrol_ca}`` where the node's certificate is of another CA, and ``{renew}``.
+``{name}`` is the certname, ``{host}`` the master. Here each becomes what this run's master or agent understands.
 """
 
 from __future__ import annotations
@@ -15,24 +17,100 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _AGAIN = "puppet agent -t"
+_TRUSTED = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'
+_CADIR = 'cd "$(puppet config print cadir --section master)"'
+# With an expired CRL the server refuses its own command as well, so nothing can be revoked: sign it anew with
+# the CA's key, in Puppet's own Ruby. All else in the file stays as it is, and so do its owner and mode.
+_NEW_CRL = (
+    f"{_CADIR} && cp -p ca_crl.pem ca_crl.pem.old && "
+    'PATH="$PATH:/opt/puppetlabs/puppet/bin" ruby -ropenssl -e \''
+    'key = OpenSSL::PKey.read(File.read("ca_key.pem")); file = File.read("ca_crl.pem"); '
+    "pem = file.scan(/-----BEGIN X509 CRL.*?END X509 CRL-----/m).find "
+    "{ |each| OpenSSL::X509::CRL.new(each).verify(key) rescue false } "
+    'or abort "No CRL in ca_crl.pem is of this CA."; '
+    "crl = OpenSSL::X509::CRL.new(pem); "
+    "crl.last_update, crl.next_update = Time.now - 60, Time.now + 5 * 365 * 86400; "
+    'crl.extensions = crl.extensions.map { |each| each.oid != "crlNumber" ? each : '
+    "OpenSSL::X509::Extension.new(each.oid, OpenSSL::ASN1::Integer(Integer(each.value) + 1)) }; "
+    'crl.sign(key, OpenSSL::Digest.new("SHA256")); '
+    'file[pem] = crl.to_pem.chomp; File.write("ca_crl.pem", file)\''
+)
+# openssl reads only the first CRL of a file.
+_CRLS = (
+    f'{_CADIR} && awk -v look="openssl crl -noout -issuer -crlnumber -lastupdate -nextupdate -CAfile ca_crt.pem" '
+    "'/BEGIN X509 CRL/, /END X509 CRL/ { print | look } /END X509 CRL/ { close(look) }' ca_crl.pem"
+)
+_TOGETHER = {
+    "enrol": "{clean} on the CA, {reset} on the node, then {sign} on the CA unless it autosigns",
+    "enrol_ca": "{clean} on the CA, {reset_ca} on the node, then {sign} on the CA unless it autosigns",
+}
 
 
-def fill(remedy: str, run: Run | None) -> str:
-    """Put the commands of a run's generation into a remedy."""
-    name = (run.certname if run else None) or ""
-    # Whoever copies a command must not run what a stranger wrote into a certname.
-    name = name if _PLAIN.fullmatch(name) else "<certname>"
-    return remedy.format_map({"name": name} | _for_ca(name, run) | _for_node(name, run))
+def fill(
+    remedy: str, run: Run | None, *, name: str | None = None, host: str | None = None, old: bool | None = None
+) -> str:
+    """Put the commands of a run's generation into a remedy.
+
+    Without a run ``old`` says whether it is about agents up to 5; where that is unknown the remedy names both
+    generations' commands.
+    """
+    name, host = _plain(name or (run.certname if run else None), "<certname>"), _plain(host, "<server>")
+    commands = _of_run(name, run) if run else _of_agents(name, old)
+    return remedy.format_map({"name": name, "host": host} | commands)
 
 
-def _for_ca(name: str, run: Run | None) -> dict[str, str]:
-    master = _major(run.master_version if run else None) or (3 if run and run.dialect == "legacy" else 0)
-    if 0 < master < 6:
+def _plain(name: str | None, otherwise: str) -> str:
+    """Whoever copies a command must not run what a stranger wrote into a name."""
+    return name if name and _PLAIN.fullmatch(name) else otherwise
+
+
+def _of_run(name: str, run: Run) -> dict[str, str]:
+    master = _major(run.master_version) or (3 if run.dialect == "legacy" else 0)
+    # Only OpenVox can ask for a renewal; elsewhere the node enrols anew.
+    renews = run.generation in ("OpenVox 8", "9")
+    commands = _together(_ca(name, old=0 < master < 6) | _node(name, old=(0, 0) < run.major < (6, 0)))
+    return commands | {"renew": "`puppet ssl renew_cert`" if renews else commands["enrol"]}
+
+
+def _of_agents(name: str, old: bool | None) -> dict[str, str]:
+    """For agents of some generation: an old one's CA may be newer than it is, but no CA older than its agents."""
+    new = _together(_ca(name, old=False) | _node(name, old=False))
+    if old is False:
+        commands = new
+    elif old:
+        node = _node(name, old=True)
+        commands = _either(_together(_ca(name, old=True) | node), _together(_ca(name, old=False) | node), "CA of 6 on")
+    else:
+        commands = _either(new, _together(_ca(name, old=True) | _node(name, old=True)), "up to 5")
+    renew = commands["enrol"] if old else f"with OpenVox `puppet ssl renew_cert` on the node, else {commands['enrol']}"
+    return commands | {"renew": renew}
+
+
+def _either(commands: dict[str, str], others: dict[str, str], when: str) -> dict[str, str]:
+    def other(word: str) -> str:
+        told = [each for each in re.findall("`[^`]+`", others[word]) if each not in commands[word]]
+        return ", ".join(told) if word in _TOGETHER else others[word]
+
+    return {
+        word: command if others[word] == command else f"{command} ({when}: {other(word)})"
+        for word, command in commands.items()
+    }
+
+
+def _together(commands: dict[str, str]) -> dict[str, str]:
+    """What is done on both, in the order that works: a node that asks before the CA is clean is refused."""
+    return commands | {word: steps.format_map(commands) for word, steps in _TOGETHER.items()}
+
+
+def _ca(name: str, *, old: bool) -> dict[str, str]:
+    if old:
         return {
             "list": "`puppet cert list --all`",
             "sign": f"`puppet cert sign {name}`",
             "clean": f"`puppet cert clean {name}`",
-            "revoke": f"`puppet cert revoke {name}`",
+            # The CA in Ruby works on its files, and a revocation makes the CRL anew.
+            "new_crl": "`puppet cert generate crl-renewal; puppet cert clean crl-renewal`",
+            "crls": f"`{_CRLS}`",
             "alt_names": f"`puppet cert --allow-dns-alt-names sign {name}`",
         }
     sign = f"`puppetserver ca sign --certname {name}`"
@@ -40,32 +118,28 @@ def _for_ca(name: str, run: Run | None) -> dict[str, str]:
         "list": "`puppetserver ca list --all`",
         "sign": sign,
         "clean": f"`puppetserver ca clean --certname {name}`",
-        "revoke": f"`puppetserver ca revoke --certname {name}`",
+        "new_crl": f"`{_NEW_CRL}`",
+        "crls": f"`{_CRLS}`",
         "alt_names": f"`allow-subject-alt-names: true` in the CA's ca.conf, restart the server, {sign}",
     }
 
 
-def _for_node(name: str, run: Run | None) -> dict[str, str]:
-    commands = {"fingerprint": "`puppet agent --fingerprint`"}
-    if run and (0, 0) < run.major < (6, 0):
+def _node(name: str, *, old: bool) -> dict[str, str]:
+    commands = {"fingerprint": "`puppet agent --fingerprint`", "trust_anew": f"`{_TRUSTED}; {_AGAIN}`"}
+    if old:
         reset = f'find "$(puppet config print ssldir)" -name {name}.pem -delete'
-        trusted = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'
         return commands | {
             "reset": f"`{reset}; {_AGAIN}`",
-            "reset_ca": f"`{reset}; {trusted}; {_AGAIN}`",
+            "reset_ca": f"`{reset}; {_TRUSTED}; {_AGAIN}`",
             "verify": '`openssl verify -CAfile "$(puppet config print localcacert)" "$(puppet config print hostcert)"`',
-            "renew": f"`{reset}; {_AGAIN}`",
         }
-    reset = f"`puppet ssl clean; {_AGAIN}`"
     return commands | {
-        "reset": reset,
+        "reset": f"`puppet ssl clean; {_AGAIN}`",
         "reset_ca": f"`puppet ssl clean --localca; {_AGAIN}`",
         "verify": "`puppet ssl verify`",
-        # Only OpenVox can ask for a renewal; elsewhere the node enrols anew.
-        "renew": "`puppet ssl renew_cert`" if run and run.generation in ("OpenVox 8", "9") else reset,
     }
 
 
 def _major(version: str | None) -> int:
     head = (version or "").partition(".")[0]
-    return int(head) if head.isdigit() else 0
+    return int(head[:9]) if head.isdecimal() else 0

@@ -13,10 +13,14 @@ from inspector.sample import catalog, renewal, report, talk
     Severity.WARNING,
     On.EXCHANGE,
     at=("renewal",),
+    refused=True,
+    otherwise="notice if the CA renews nothing (404, or 403 before 8)",
     visible=Visible.WIRE,
     title="renewal refused",
-    remedy="On the CA (8 and later): `allow-auto-renewal: true` in ca.conf, and /puppet-ca/v1/certificate_renewal "
-    "allowed in auth.conf. If something between agent and CA ends TLS, it must hand the client certificate on.",
+    remedy="A CA older than 8 can't renew: nothing to do before it is upgraded. 404: the CA's feature is off, "
+    "`allow-auto-renewal: true` in its ca.conf. 400: something between agent and CA ends TLS and must hand the client "
+    "certificate on. 403: the certificate is of another CA, or auth.conf does not allow "
+    "/puppet-ca/v1/certificate_renewal. Else read the CA's log of that moment.",
     source="protocol 1.3, C8: 404 where renewal is off, 400 without a client certificate, 403 for another CA's; "
     "agents go on with the certificate they have",
     good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
@@ -32,8 +36,6 @@ def renewal_refused(case: Case) -> Iterator[Said]:
     """The agent asked for a new certificate before its own ends, and did not get one. It goes on with the old one
     until that expires. A CA before 8 can't renew, and one that may not says 404: both are a site's choice."""
     status = case.status
-    if status is None or status < 400:
-        return
     told = case.exchange.response.header("x-puppet-version") if case.exchange.response else None
     if status == 404:
         yield Said("the CA does not renew certificates (404): auto-renewal is off", severity=Severity.NOTICE)

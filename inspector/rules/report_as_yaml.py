@@ -22,6 +22,7 @@ puppet_version: 5.5.22
     Severity.WARNING,
     On.EXCHANGE,
     at=("report",),
+    otherwise="notice for agents up to 3",
     visible=Visible.WIRE,
     title="report as YAML",
     remedy="Upgrade agents before 3.3. A 3.x agent falls back to YAML when the master's answers have no "

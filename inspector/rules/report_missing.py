@@ -12,6 +12,7 @@ from inspector.sample import ca, catalog, plugins, report, talk, together, wait
     "R03",
     Severity.ERROR,
     On.RUN_END,
+    otherwise="notice while the run may still be going on",
     visible=Visible.CONSEQUENCE,
     title="no report after the catalog",
     remedy="On the node: `puppet config print report report_server --section agent`. If report is false: "

@@ -13,6 +13,7 @@ from inspector.sample import catalog, plugins, report, talk
     Severity.WARNING,
     On.EXCHANGE,
     at=("report",),
+    otherwise="error from error_bytes on",
     visible=Visible.WIRE,
     title="very large report",
     remedy="6.24 to 7 on the node: `puppet config set exclude_unchanged_resources true --section agent` (8 does so by "

@@ -15,6 +15,8 @@ AT = tuple(each for each in RUN if each != "static_file_content")  # that one ha
     Severity.ERROR,
     On.EXCHANGE,
     at=AT,
+    refused=True,
+    otherwise="warning for the node request",
     visible=Visible.WIRE,
     title="refused although the agent showed its certificate",
     remedy="Compare the master's auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to 3 "

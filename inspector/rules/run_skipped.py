@@ -16,8 +16,9 @@ from inspector.sample import catalog, plugins, report, talk, unanswered
     at=("report",),
     visible=Visible.WIRE,
     title="no catalog, run skipped",
-    remedy="Read the master's message: it names what is wrong, often with file and line. Then, on the node, "
-    "`puppet agent -t`.",
+    remedy="Mend what kept the catalog back, as the message has it. 500 or 400: the code that it names, often with "
+    "file and line. 403: the certname and the master's auth.conf. 503 or no answer: see whether the master is up "
+    "(`systemctl status puppetserver`) or too busy. Then, on the node, `puppet agent -t`.",
     source='protocol 2.7: without a catalog and without a cached one: "Could not retrieve catalog; skipping run"; the '
     "report is sent all the same",
     good=lambda: [

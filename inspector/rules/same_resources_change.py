@@ -13,6 +13,7 @@ from inspector.sample import Part, catalog, plugins, report, talk, wait
     Severity.WARNING,
     On.EXCHANGE,
     at=("report",),
+    otherwise="notice below warning_runs, and for execs",
     visible=Visible.WIRE,
     title="the same resources change in every run",
     remedy="Look at the events in the reports: before and after of each change. Take the other hand away that changes "

@@ -34,6 +34,7 @@ _QUIET = frozenset({"debug", "info"})
     Severity.ERROR,
     On.EXCHANGE,
     at=("catalog", "report"),
+    otherwise="warning for what only looks like a password, and for what stands in a catalog",
     visible=Visible.WIRE,
     title="secret in clear",
     remedy="Take it for known and change it. In the manifest wrap the value in Sensitive(...), and for a file whose "

@@ -23,8 +23,9 @@ _ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="the agent refuses the certificate it is shown",
-    remedy="See what the agent holds: {verify}. If its ca.pem or its CRL is old or of another installation: "
-    "{reset_ca}. If the certificate has expired, issue a new one for that host. Check the agent's clock.",
+    remedy="See what the agent holds: {verify}. If only its ca.pem or its CRL is old: on the node {trust_anew}. If the "
+    "node's own certificate is of the other CA too: {enrol_ca}. If the master's own certificate or its chain ended: "
+    "renew it on the CA. Check the agent's clock.",
     source="protocol 2.3, 4.3: agents verify chain, dates, revocation and name (puppet "
     "lib/puppet/ssl/ssl_provider.rb); RFC 8446, 6.2: the alert says why",
     good=lambda: [

@@ -20,8 +20,9 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="the master's name is not in its certificate",
-    remedy="Let the agent call the master by a name that the certificate has: `puppet config set server <name> "
-    "--section main`. Or give the certificate that name: `dns_alt_names` on its host, then a new certificate for it.",
+    remedy="Let the agent call the master by a name that the message lists: `puppet config set server <name> --section "
+    "main` on the node. Or give the certificate the name that the agent uses: `dns_alt_names` on the master's host, "
+    "then a new certificate for it.",
     source="protocol 2.4: 'Server hostname X did not match server certificate' (puppet "
     "lib/puppet/ssl/ssl_provider.rb)",
     good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],

@@ -13,6 +13,7 @@ from inspector.sample import catalog, plugins, report, slow, talk
     Severity.WARNING,
     On.EXCHANGE,
     at=("catalog",),
+    otherwise="error from error_s on",
     visible=Visible.WIRE,
     title="slow compilation of the catalog",
     remedy="Have one run profiled, `puppet agent -t --profile`, and read the PROFILE lines in the master's log: a slow "

@@ -20,6 +20,7 @@ def _answer(trace: list[str]) -> dict[str, object]:
     "S22",
     Severity.WARNING,
     On.EXCHANGE,
+    refused=True,
     visible=Visible.WIRE,
     title="the master shows its stack trace",
     remedy="Upgrade the master: since 4.10 errors carry no frames. Until then let only nodes of yours reach port 8140.",

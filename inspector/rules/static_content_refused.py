@@ -17,6 +17,7 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
     Severity.ERROR,
     On.EXCHANGE,
     at=("static_file_content",),
+    refused=True,
     visible=Visible.WIRE,
     title="the file of a static catalog can't be had",
     remedy="Let code-id-command and code-content-command in versioned-code.conf both be set and work: call the "
@@ -45,7 +46,7 @@ def static_content_refused(case: Case) -> Iterator[str]:
     """The catalog tells the agent to fetch a file in the version that it was compiled with, and the master can't
     give it: the commands of the versioned code service are not set, or one fails. The resource fails."""
     status = case.status
-    if status is None or status < 400 or status == 503:
+    if status == 503:
         return
     if status in (401, 403) and not case.exchange.agent.peer_chain:  # T03
         return

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.trust import opens
 from inspector.sample import altered, catalog, report, talk
 
 OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1.0", "TLSv1.1": "TLS 1.1"}
@@ -14,6 +13,8 @@ OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1
     "T01",
     Severity.ERROR,
     On.EXCHANGE,
+    opening=True,
+    otherwise="warning for agents up to 3",
     visible=Visible.WIRE,
     title="TLS older than 1.2",
     remedy="The agent: upgrade it, or the Ruby and OpenSSL under it. The master: `ssl-protocols: [TLSv1.2, TLSv1.3]` "
@@ -31,8 +32,6 @@ def tls_old_version(case: Case) -> Iterator[Said]:
     systems have nothing newer."""
     exchange = case.exchange
     master = exchange.master.tls_version if exchange.master else None
-    if (exchange.agent.tls_version not in OLD and master not in OLD) or not opens(case):
-        return
     if exchange.agent.tls_version in OLD:
         severity = Severity.WARNING if case.run.dialect == "legacy" else Severity.ERROR
         yield Said(f"the agent speaks {OLD[exchange.agent.tls_version]}", severity=severity)

@@ -7,7 +7,6 @@ from functools import lru_cache
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.tls_old_version import OLD
-from inspector.rules.trust import opens
 from inspector.rules.words import brief
 from inspector.sample import altered, catalog, report, talk
 
@@ -19,10 +18,13 @@ _SHA1 = re.compile(r"[-_]SHA$")
     "T02",
     Severity.ERROR,
     On.EXCHANGE,
+    opening=True,
+    otherwise="warning for CBC with SHA-1, or with an agent up to 3; notice for both",
     visible=Visible.WIRE,
     title="weak cipher",
-    remedy="The agent: upgrade it, or set `ciphers` in its puppet.conf (6 and later). The master: `cipher-suites` in "
-    "webserver.conf (puppetserver), SSLCipherSuite in its web server (up to 4).",
+    remedy="Flagged are RC4, RC2, DES, triple DES, MD5, NULL, export and anonymous suites, and as old those with CBC "
+    "and SHA-1 (`...-SHA`). The agent: upgrade it, or set `ciphers` in its puppet.conf (6 and later). The master: "
+    "`cipher-suites` in webserver.conf (puppetserver), SSLCipherSuite in its web server (up to 4).",
     source="RFC 7465 (RC4), RFC 8996, RFC 9325 4.1: no NULL, no anonymous, no export suites, no RC4; protocol 2.8",
     good=lambda: [
         talk(*(altered(each, leg={"cipher": "ECDHE-RSA-AES128-GCM-SHA256"}) for each in (catalog(), report()))),
@@ -39,8 +41,6 @@ def tls_weak_cipher(case: Case) -> Iterator[Said]:
     somebody unknown (anonymous). Suites with CBC and SHA-1 are only old. With a TLS before 1.2 there is nothing
     better to choose from."""
     exchange = case.exchange
-    if not opens(case):
-        return
     for who, leg in (("the agent", exchange.agent), ("the master", exchange.master)):
         weak = _weakness(leg.cipher) if leg and leg.cipher else None
         if leg is None or weak is None or (weak is Severity.WARNING and leg.tls_version in OLD):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING
+
+from inspector import clocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,7 +44,7 @@ def some(names: Sequence[str], first: int = FIRST) -> str:
 
 def utc(time: float) -> str:
     """A moment as messages say it."""
-    return datetime.datetime.fromtimestamp(time, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return clocks.date(time).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def lasting(seconds: float) -> str:

@@ -25,12 +25,6 @@ SKEW = 300.0
 """How far a CRL's beginning may lie ahead before agents mind (puppet lib/puppet/ssl/verifier.rb)."""
 
 
-def opens(case: Case) -> bool:
-    """True for the first request on a connection, where what the connection shows is judged."""
-    use = case.run.legs.get(case.exchange.agent.id)
-    return use is not None and use.used == 1
-
-
 def leaf(chain: Sequence[bytes]) -> d.Certificate | None:
     """The first certificate of a chain as TLS carried it; None if there is none that can be read."""
     return _read(chain[0]) if chain else None

@@ -6,6 +6,7 @@ from functools import lru_cache
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import x509
 from inspector.rules import Case, On, Said, rule
+from inspector.rules.words import brief
 from inspector.sample import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -13,6 +14,7 @@ from inspector.sample import ca, catalog, crl, csr, issued, report, talk
     "B03",
     Severity.ERROR,
     On.EXCHANGE,
+    otherwise="warning for the bootstrap of agents up to 6.3",
     visible=Visible.CONSEQUENCE,
     title="request over an unverified connection",
     remedy="Up to 6.3 the bootstrap verifies nothing: upgrade the agent, or bootstrap over a network you trust. "
@@ -66,7 +68,7 @@ def _problem(shown: tuple[bytes, ...], held: tuple[bytes, ...], time: float, sni
     except x509.Malformed:
         return None
     if problems:
-        return f"the agent went on although the certificate it was shown does not verify: {problems[0]}"
+        return brief(f"the agent went on although the certificate it was shown does not verify: {problems[0]}")
     if sni and not x509.names_match(leaf, sni):
-        return f"the agent asked for {sni} and went on although it was shown {leaf.subject}"
+        return f"the agent asked for {brief(sni)} and went on although it was shown {brief(leaf.subject)}"
     return None

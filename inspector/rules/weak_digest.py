@@ -15,10 +15,10 @@ from inspector.sample import ca, catalog, crl, csr, issued, not_issued, report, 
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request", "certificate", "renewal", "ca", "catalog"),
+    otherwise="warning for SHA-1; notice with agents up to 3 for SHA-1 and for signing requests",
     visible=Visible.WIRE,
     title="weak digest",
-    remedy="Upgrade what signs (agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1); then {clean} on the CA and "
-    "{reset} on the node.",
+    remedy="Upgrade what signs (agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1); then {enrol}.",
     source="protocol 4.1, 4.3: 3.0 and later sign with SHA-256; OpenSSL 3 refuses certificates that are signed with "
     "MD5 or SHA-1",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],

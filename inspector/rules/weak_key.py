@@ -15,10 +15,11 @@ from inspector.sample import NAME, ca, catalog, crl, csr, issued, not_issued, re
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request", "certificate", "renewal", "ca", "catalog"),
+    otherwise="warning for agents up to 3",
     visible=Visible.WIRE,
     title="weak public key",
-    remedy="On the node: `puppet config set keylength 4096 --section main`; then {clean} on the CA and {reset} on "
-    "the node. A CA with a weak key must be made anew.",
+    remedy="On the node: `puppet config set keylength 4096 --section main`; then {enrol}. A CA with a weak key must be "
+    "made anew.",
     source="protocol 4.1: agents make RSA keys of 4096 bits; OpenSSL's security level 2, which Debian and RHEL set, "
     "refuses RSA keys below 2048",
     good=lambda: [

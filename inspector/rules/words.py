@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,7 +54,12 @@ def media_type(case: Case) -> str | None:
     """The answer's media type without its parameters, lower case; None without the header."""
     response = case.exchange.response
     told = response.header("content-type") if response else None
-    return None if told is None else told.partition(";")[0].strip().lower()
+    return None if told is None else _bare(told)
+
+
+@lru_cache(maxsize=256)
+def _bare(told: str) -> str:
+    return told.partition(";")[0].strip().lower()
 
 
 def waited(exchange: Exchange) -> float:

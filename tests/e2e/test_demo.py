@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 REMEDIES = {
-    "expired-crl": "then delete crl.pem",
-    "missing-crl": "`puppetserver ca revoke --certname",
+    "expired-crl": "OpenSSL::X509::CRL",
+    "missing-crl": "restore it from the CA's backup",
     "incomplete-crl": "certificate_revocation leaf",
     "no-crl-check": "`puppet config set certificate_revocation chain --section agent`",
     "repeated-csr": "`puppetserver ca sign --certname web1.lab.example`",
     "cloned-certname": "`puppetserver ca clean --certname web1.lab.example`",
     "lost-key": "`puppetserver ca clean --certname web1.lab.example`",
     "revoked": "`puppetserver ca clean --certname web1.lab.example`",
-    "wrong-ca": "`puppet ssl clean --localca; puppet agent -t`",
+    "wrong-ca": '`rm -f "$(puppet config print localcacert)"',
     "hostname-mismatch": "`puppet config set server <name> --section main`",
     "catalog-error": "Correct the code that the message names",
     "missing-file": "correct `source`",

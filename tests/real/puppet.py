@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -99,12 +100,12 @@ class RealMaster:
         changed: dict[str, dict[str, object]] = {
             "global": {"global": {"logging-config": f"{base}/logback.xml"}},
             "webserver": {"webserver": webserver},
-            "ca": {"certificate-authority": {"allow-subject-alt-names": True}},
             "puppetserver": {"jruby-puppet": jruby, "http-client": {}, "profiler": {"enabled": False}},
             "product": {"product": {"check-for-updates": False}, "dropsonde": {"enabled": False}},
         }
         for name, settings in changed.items():  # the format is HOCON, of which JSON is a part
             (base / f"conf.d/{name}.conf").write_text(json.dumps(settings, indent=2))
+        self._write_ca_conf(True)
         (base / "autosign").write_text(AUTOSIGN.format(self.autosign))
         (base / "autosign").chmod(0o755)
         main = {
@@ -147,6 +148,23 @@ class RealMaster:
         if self._process is not None:
             end(self._process)
             self._process = None
+
+    def allow_alt_names(self, allow: bool, timeout: float = 90) -> None:
+        """Write the setting into ca.conf and let the server, which runs, read it anew (as `systemctl reload` does)."""
+        self._write_ca_conf(allow)
+        assert self._process is not None
+        ready = self.confdir / "run/restart"
+        before = ready.read_text()  # counts the starts
+        self._process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + timeout
+        while ready.read_text() in ("", before):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"puppetserver ended or took over {timeout} s:\n{self.log_tail()}")
+            time.sleep(0.1)
+
+    def _write_ca_conf(self, allow: bool) -> None:
+        setting = {"certificate-authority": {"allow-subject-alt-names": allow}}
+        (self.confdir / "conf.d/ca.conf").write_text(json.dumps(setting))
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines of the console and of the server's log."""

@@ -52,12 +52,14 @@ def test_out_of_sync(stage: Stage, steady: RealAgent) -> None:
 
 def test_compile_error(stage: Stage, steady: RealAgent) -> None:
     assert stage.compare(_cannot_compile, steady, steady, status=1) == [
-        Told("steady.example", "failed", "plugins catalog report"),
+        Told("steady.example", "failed", "plugins catalog report", "R20 error, S01 error"),
     ]
 
 
 def test_missing_file(stage: Stage, steady: RealAgent) -> None:
-    assert stage.compare(_misses_a_file, steady, steady, status=4) == [Told("steady.example", "failed", AGAIN)]
+    assert stage.compare(_misses_a_file, steady, steady, status=4) == [
+        Told("steady.example", "failed", AGAIN, "F02 error, P01 error"),
+    ]
 
 
 @pytest.fixture

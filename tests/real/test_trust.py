@@ -19,7 +19,9 @@ def _runs(agent: RealAgent, road: Road) -> CompletedRun:
 def test_revoked(stage: Stage) -> None:
     agent = stage.enrolled("revoked.example")
     stage.master.revoke(agent.certname)
-    assert stage.compare(_runs, agent, agent, status=1) == [Told("revoked.example", "refused", "certificates")]
+    assert stage.compare(_runs, agent, agent, status=1) == [
+        Told("revoked.example", "refused", "certificates", "T05 error, T09 error"),
+    ]
 
 
 def test_agent_trusts_another_ca(stage: Stage) -> None:
@@ -27,7 +29,7 @@ def test_agent_trusts_another_ca(stage: Stage) -> None:
     (agent.ssldir / "certs").mkdir()
     (agent.ssldir / "certs/ca.pem").write_bytes(pki.pem(foreign.certificate))
     (agent.ssldir / "crl.pem").write_bytes(pki.pem(pki.make_crl(foreign)))
-    assert stage.compare(_runs, agent, agent, status=1) == [Told(None, "refused", "certificates")]
+    assert stage.compare(_runs, agent, agent, status=1) == [Told(None, "refused", "certificates", "T08 error")]
 
 
 def test_agent_shows_a_foreign_certificate(stage: Stage) -> None:
@@ -40,7 +42,7 @@ def test_agent_shows_a_foreign_certificate(stage: Stage) -> None:
         with (agent.ssldir / path).open("ab") as file:
             file.write(pki.pem(more))
     assert stage.compare(_runs, agent, agent, status=1, identity=f"mint:{stage.master.cadir}") == [
-        Told("forged.example", "refused", "certificates"),
+        Told("forged.example", "refused", "certificates", "T06 error, T09 error"),
     ]
 
 

@@ -69,7 +69,9 @@ def test_changes_and_failures_pass_on(stage: Stage, agent: RealAgent) -> None:
     failed = _run(agent, stage.directory / "failed.sqlite")
     assert failed.returncode == stage.direct.run(agent).status == 1
     assert "no such role" in failed.stderr
-    assert told(stage.directory / "failed.sqlite") == [Told("steady.example", "failed", "plugins catalog report")]
+    assert told(stage.directory / "failed.sqlite") == [
+        Told("steady.example", "failed", "plugins catalog report", "R20 error, S01 error"),
+    ]
 
 
 def test_nothing_goes_around_the_proxy(stage: Stage, agent: RealAgent) -> None:

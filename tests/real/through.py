@@ -56,7 +56,7 @@ class Told:
     phases: str
     """In the order first seen."""
     findings: str = ""
-    """Rule and severity of each, in order."""
+    """Rule and severity of each that is more than worth knowing, in order."""
 
 
 def told(capture: Path) -> list[Told]:
@@ -71,7 +71,7 @@ def told(capture: Path) -> list[Told]:
             run["certname"],
             run["outcome"],
             " ".join(each["phase"] for each in run["phases"]),
-            ", ".join(sorted(f"{each['rule']} {each['severity']}" for each in run["findings"])),
+            ", ".join(sorted(f"{e['rule']} {e['severity']}" for e in run["findings"] if e["severity"] != "notice")),
         )
         for run in public.runs(analyzer)
     ]
@@ -119,7 +119,8 @@ class Stage:
             parts = [master.ssldir / kind / f"{PROXY_NAME}.pem" for kind in ("private_keys", "certs")]
             pem.write_bytes(b"".join(part.read_bytes() for part in parts))
             options["puppet_cert"] = pem
-            options["puppet_ca"], options["puppet_crl"] = master.ssldir / "certs/ca.pem", master.cadir / "ca_crl.pem"
+            options["puppet_ca"] = master.ssldir / "certs/ca.pem"
+            options.setdefault("puppet_crl", master.cadir / "ca_crl.pem")
         options |= {"puppet_identity": identity, "puppet_capture": self.capture}
         options.setdefault("puppet_listen", PROXY_HOST)
         options.setdefault("puppet_master", f"{master.name}:{master.port}")

@@ -1,0 +1,449 @@
+"""What to show: one small language for runs and for single records.
+
+A filter is terms separated by spaces; all of them must hold, and ``-term`` or ``!term`` must not. A term is
+``key:value`` (``KEYS``) or a plain word, which the printed line must contain; quotes keep spaces together.
+
+For a record a term is about the record, and where it names what only a run has (outcome, version), about the run
+that it belongs to. ``rule`` and ``severity`` are about the findings that name the record as their proof.
+
+For a run a term is about the run where a run has such a thing (who, outcome, findings, its whole duration). Terms
+about exchanges (status, method, path, endpoint, phase, text) must all hold for one and the same record of it:
+``phase:catalog status:500`` are the runs whose catalog was answered with 500, not those with a catalog and some
+other 500. Where all of them are negated, no record of the run may be what they name: ``-status:>=400`` are the runs
+in which nothing went wrong.
+
+No clock: ``since:10m`` counts back from the latest record. What a user writes becomes no regular expression but by
+``fnmatch``, which escapes it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import fnmatch
+import json
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from urllib.parse import unquote, unquote_plus
+
+from inspector.errors import InspectorError
+from inspector.model import Exchange, Gap, Handshake, Phase, Severity
+from inspector.protocol import decode
+from inspector.protocol.bodies import content_type
+from inspector.protocol.endpoints import ENDPOINTS
+from inspector.rules import all_rules
+from inspector.runs import Outcome, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Set
+
+    from inspector.analyzer import Step
+    from inspector.model import Finding, Message, Record
+
+type StepTest = Callable[[Step, str], bool]
+"""Whether a term holds for a record, given with the line that is printed of it."""
+type RunTest = Callable[[Run, str], bool]
+type Number = Callable[[float], bool]
+
+
+OUTCOMES: tuple[str, ...] = get_args(Outcome.__value__)
+
+
+class Asks(NamedTuple):
+    """What a term asks of a record and of a run; None: only exchanges have such a thing."""
+
+    step: StepTest
+    run: RunTest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    negated: bool
+    asks: Asks
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter, made once by ``parse``. An empty one lets everything through."""
+
+    terms: tuple[Term, ...] = ()
+    about_runs: tuple[Term, ...] = ()
+    about_exchanges: tuple[Term, ...] = ()
+    """Those of the terms that only exchanges can fulfil."""
+
+    def matches_step(self, step: Step, line: str) -> bool:
+        """Whether to show a record; ``line`` is how it is printed."""
+        return all(term.asks.step(step, line) is not term.negated for term in self.terms)
+
+    def marks(self, step: Step) -> bool:
+        """Whether ``matches_run`` must hear of this record (of its ``seq``) when its run is asked about."""
+        if self._forbids:
+            return any(term.asks.step(step, "") for term in self.about_exchanges)
+        return bool(self.about_exchanges) and all(
+            term.asks.step(step, "") is not term.negated for term in self.about_exchanges
+        )
+
+    def matches_run(self, run: Run, line: str, marked: Set[int]) -> bool:
+        """Whether to show a run; ``line`` is how it is printed, ``marked`` the numbers of the records for which
+        ``marks`` was true."""
+        for term in self.about_runs:
+            if term.asks.run is None or term.asks.run(run, line) is term.negated:
+                return False
+        return not self.about_exchanges or marked.isdisjoint(run.seqs) is self._forbids
+
+    @property
+    def _forbids(self) -> bool:
+        return bool(self.about_exchanges) and all(term.negated for term in self.about_exchanges)
+
+
+_TERM = re.compile(
+    r"""\s*+ (?P<not>[-!](?=\S))?+ (?:(?P<key>[A-Za-z_]+):(?!:))?+
+    (?: "(?P<double>(?:[^"\\]|\\.)*)"(?!\S) | '(?P<single>[^']*)'(?!\S) | (?P<bare>[^\s"']\S*) | (?=\s|$) )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def parse(text: str, latest: float | None = None) -> Filter:
+    """A filter as a user writes it. ``latest`` is when the latest record ended, from where ``10m`` counts back;
+    without it such a term holds for everything. Raises InspectorError."""
+    found: list[re.Match[str]] = []
+    at, text = 0, text.rstrip()
+    while at < len(text):
+        read = _TERM.match(text, at)
+        if read is None:
+            raise InspectorError(
+                f"The filter can't be read from {text[at:].strip()!r} on.",
+                'A value in quotes ends with a quote and a space: text:"Could not find" status:404.',
+            )
+        at = read.end()
+        found.append(read)
+    # What has to look into bodies comes last.
+    terms = [_term(each, latest) for each in sorted(found, key=lambda each: each["key"] == "text")]
+    about_exchanges = tuple(term for term in terms if term.asks.run is None)
+    about_runs = tuple(term for term in terms if term.asks.run is not None)
+    return Filter(tuple(terms), about_runs, about_exchanges)
+
+
+def _term(found: re.Match[str], latest: float | None) -> Term:
+    name, double = found["key"], found["double"]
+    value: str = found["single"] or found["bare"] or re.sub(r"\\(.)", r"\1", double or "", flags=re.DOTALL)
+    if name is None:
+        if not value:
+            raise InspectorError(f"{found[0].strip()!r} names nothing.", 'A word, or several in quotes: "CA bundle".')
+        return Term(bool(found["not"]), _word(value))
+    key = KEYS.get(name.lower())
+    if key is None:
+        near = OTHER_NAMES.get(name.lower()) or next(iter(difflib.get_close_matches(name.lower(), KEYS, 1)), None)
+        hint = f"{near}: {KEYS[near].meaning}, as in {KEYS[near].example}." if near else f"There are {', '.join(KEYS)}."
+        raise InspectorError(f"A filter has no key {name!r}.", f"{hint} A plain word with a colon goes into quotes.")
+    try:
+        if not value:
+            raise ValueError("")
+        asks = key.make(value) if isinstance(key, Key) else key.make(_moment(value, latest))
+    except ValueError as error:
+        raise InspectorError(
+            f"The filter's {name.lower()} can't be {value!r}.",
+            f"{error} {name.lower()}: {key.meaning}, as in {key.example}.".lstrip(),
+        ) from error
+    return Term(bool(found["not"]), asks)
+
+
+# -- what the keys ask ----------------------------------------------------------------------------------
+
+
+def _word(value: str) -> Asks:
+    wanted = value.casefold()
+    return Asks(lambda _, line: wanted in line.casefold(), lambda _, line: wanted in line.casefold())
+
+
+def _agent(value: str) -> Asks:
+    fits = _pattern(value)
+
+    def step_is(step: Step, _: str) -> bool:
+        record, run = step.record, step.run
+        leg = record.agent if isinstance(record, Exchange) else record.leg if isinstance(record, Handshake) else None
+        seen = leg.address if leg and leg.side == "agent" else None
+        return any(map(fits, (run.certname if run else None, step.certname, seen or (run.address if run else None))))
+
+    return Asks(step_is, lambda run, _: fits(run.certname) or fits(run.address))
+
+
+def _phase(value: str) -> Asks:
+    wanted = _one_of(value, (*Phase, "handshake", "gap"))
+    # A handshake is printed as one, and is part of the phase that it kept from coming about.
+    return Asks(lambda step, _: wanted in (step.phase, type(step.record).__name__.lower()))
+
+
+def _endpoint(value: str) -> Asks:
+    fits = _pattern(value)
+    names = {endpoint.name for endpoint in ENDPOINTS}
+    if not any(map(fits, names)):
+        near = difflib.get_close_matches(value, names, 3)
+        raise ValueError(f"There is no such endpoint{f', but {", ".join(near)}' if near else ''}.")
+    return Asks(lambda step, _: step.match is not None and fits(step.match.endpoint.name))
+
+
+def _method(value: str) -> Asks:
+    if not re.fullmatch("[A-Za-z]+", value):
+        raise ValueError("")
+    return _of_exchange(lambda exchange: exchange.request.method.upper() == value.upper())
+
+
+def _path(value: str) -> Asks:
+    if set(value) & set("*?["):
+        fits = _pattern(value)
+        return _of_exchange(lambda exchange: fits(exchange.request.path))
+    part = value.casefold()
+    return _of_exchange(lambda exchange: part in exchange.request.path.casefold())
+
+
+def _status(value: str) -> Asks:
+    if value.lower() == "none":
+        return _of_exchange(lambda exchange: exchange.response is None)
+    if re.fullmatch("[1-9]xx", value, re.IGNORECASE):
+        value = f"{value[0]}00-{value[0]}99"
+    fits = _number(value, _plain)
+    return _of_exchange(lambda exchange: exchange.response is not None and fits(exchange.response.status))
+
+
+def _rule(value: str) -> Asks:
+    wanted = "" if value.lower() == "any" else value.upper()
+    if not any(rule.id.startswith(wanted) for rule in all_rules()):
+        raise ValueError("No rule begins so.")
+    return _of_findings(lambda finding: finding.rule.startswith(wanted))
+
+
+def _severity(value: str) -> Asks:
+    least = Severity(_one_of(value, tuple(Severity))).rank
+    return _of_findings(lambda finding: finding.severity.rank >= least)
+
+
+def _ms(value: str) -> Asks:
+    fits = _number(value, _plain)
+
+    return Asks(
+        _of_exchange(lambda exchange: fits(round(duration(exchange) * 1000))).step,
+        lambda run, _: fits(round(run.duration * 1000)),
+    )
+
+
+def _size(value: str) -> Asks:
+    fits = _number(value, _bytes)
+    return Asks(
+        _of_exchange(lambda exchange: fits(sum(sizes(exchange)))).step,
+        lambda run, _: fits(run.sent + run.received),
+    )
+
+
+def _outcome(value: str) -> Asks:
+    wanted = _one_of(value, OUTCOMES)
+    return _of_run(lambda run: run.outcome == wanted)
+
+
+def _run(value: str) -> Asks:
+    fits = _number(value, _plain)
+    return _of_run(lambda run: run.number is not None and fits(run.number))
+
+
+def _env(value: str) -> Asks:
+    fits = _pattern(value)
+
+    def step_is(step: Step, _: str) -> bool:
+        said = step.match.environment if step.match else None
+        return fits(said or (step.run.environment if step.run else None))
+
+    return Asks(step_is, lambda run, _: fits(run.environment) or fits(run.environment_asked))
+
+
+def _version(value: str) -> Asks:
+    found = re.fullmatch(r"(>=|<=|>|<|=)?([0-9]{1,9}(?:\.[0-9]{1,9})*)", value)
+    if found is None:
+        if value[0] in "<>=":
+            raise ValueError("")
+        fits = _pattern(value)
+        return _of_run(lambda run: fits(run.agent_version))
+    how, wanted = found[1] or "=", tuple(map(int, found[2].split(".")))
+
+    def fits_run(run: Run) -> bool:
+        # Only as exact as what is asked for: 7.23.0 is 7, and not later than 7.
+        said = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", run.agent_version or "")
+        return said is not None and _COMPARE[how](tuple(map(int, said[0].split(".")))[: len(wanted)], wanted)
+
+    return _of_run(fits_run)
+
+
+def _since(moment: float) -> Asks:
+    # A run from when it ended: one that was still going on then is of interest. Nothing is before NaN.
+    return Asks(lambda step, _: not step.record.time < moment, lambda run, _: not run.ended < moment)
+
+
+def _until(moment: float) -> Asks:
+    return Asks(lambda step, _: not step.record.time > moment, lambda run, _: not run.started > moment)
+
+
+def _text(value: str) -> Asks:
+    # Quotes in a value are escaped in JSON, and so may be what is not ASCII.
+    written = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    wanted = tuple(each.casefold() for each in written)
+    return Asks(lambda step, _: any(each in text for text in map(str.casefold, texts(step.record)) for each in wanted))
+
+
+class Key(NamedTuple):
+    meaning: str
+    example: str
+    make: Callable[[str], Asks]
+
+
+class Time(NamedTuple):
+    """A key whose value is a moment."""
+
+    meaning: str
+    example: str
+    make: Callable[[float], Asks]
+
+
+KEYS: dict[str, Key | Time] = {
+    "agent": Key("a certname or an address, `*` for any part", "agent:web*", _agent),
+    "phase": Key(f"one of {', '.join(Phase)}; handshake, gap", "phase:catalog", _phase),
+    "endpoint": Key("an endpoint's name, `*` for any part", "endpoint:file_*", _endpoint),
+    "method": Key("an HTTP method", "method:PUT", _method),
+    "path": Key("a part of the path, or all of it with `*`", "path:/modules/", _path),
+    "status": Key("a status, a range, or none for no answer", "status:>=400, status:4xx or status:none", _status),
+    "rule": Key("a rule, the letter that it begins with, or any", "rule:B23 or rule:B", _rule),
+    "severity": Key("a finding that is at least an error, a warning or a notice", "severity:warning", _severity),
+    "ms": Key("how long it took, in milliseconds", "ms:>500", _ms),
+    "size": Key("bytes of both bodies", "size:>1M", _size),
+    "outcome": Key(f"how the run ended: {', '.join(OUTCOMES)}", "outcome:failed", _outcome),
+    "run": Key("the run's number", "run:12 or run:3-5", _run),
+    "env": Key("the environment, `*` for any part", "env:production", _env),
+    "version": Key("the agent's version, as exactly as you like", "version:7 or version:<6.4", _version),
+    "since": Time("that moment (UTC) or later; 10m: back from the latest record", "since:2026-11-21T07:00", _since),
+    "until": Time("that moment (UTC) or earlier; 2h: back from the latest record", "until:10m", _until),
+    "text": Key("a part of target, headers, bodies or error", 'text:"Could not find"', _text),
+}
+
+OTHER_NAMES = {
+    "certname": "agent", "node": "agent", "host": "agent", "address": "agent", "ip": "agent",
+    "environment": "env", "code": "status", "url": "path", "target": "path", "verb": "method",
+    "finding": "rule", "duration": "ms", "took": "ms", "time": "ms", "bytes": "size", "body": "text",
+    "header": "text", "after": "since", "before": "until", "from": "since", "to": "until",
+}  # fmt: skip
+"""What the keys might be called: only to name the right one to whoever tries."""
+
+
+# -- how they ask ---------------------------------------------------------------------------------------
+
+
+def _of_exchange(holds: Callable[[Exchange], bool]) -> Asks:
+    return Asks(lambda step, _: isinstance(step.record, Exchange) and holds(step.record))
+
+
+def _of_run(holds: Callable[[Run], bool]) -> Asks:
+    return Asks(lambda step, _: step.run is not None and holds(step.run), lambda run, _: holds(run))
+
+
+def _of_findings(holds: Callable[[Finding], bool]) -> Asks:
+    return Asks(lambda step, _: any(map(holds, step.findings)), lambda run, _: any(map(holds, run.findings)))
+
+
+def _pattern(value: str) -> Callable[[str | None], bool]:
+    fits = re.compile(fnmatch.translate(value), re.IGNORECASE).match
+    return lambda text: text is not None and fits(text) is not None
+
+
+def _one_of(value: str, known: Iterable[str]) -> str:
+    names = [str(each) for each in known]
+    if value.lower() not in names:
+        near = difflib.get_close_matches(value.lower(), names, 1)
+        raise ValueError(f"Did you mean {near[0]}?" if near else "")
+    return value.lower()
+
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "=": operator.eq,
+}  # fmt: skip
+
+
+def _number(value: str, read: Callable[[str], float]) -> Number:
+    """What a comparison (``>=400``), a range with both its ends (``400-499``) or a number stands for."""
+    if found := re.match(">=|<=|[<>=]", value):
+        compare, limit = _COMPARE[found[0]], read(value[found.end() :])
+        return lambda number: compare(number, limit)
+    low, dash, high = value.partition("-")
+    first, last = read(low), read(high if dash else low)
+    if first > last:
+        raise ValueError("That range ends before it begins.")
+    return lambda number: first <= number <= last
+
+
+def _plain(text: str) -> float:
+    if not re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text):
+        raise ValueError("")
+    return float(text)
+
+
+def _bytes(text: str) -> float:
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kmg]?)b?", text, re.IGNORECASE)
+    if found is None:
+        raise ValueError("")
+    return float(found[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[found[2].lower()]
+
+
+def _moment(text: str, latest: float | None) -> float:
+    """Seconds since the epoch; NaN if it counts back from what is not known."""
+    if found := re.fullmatch("([0-9]{1,9})([smhd])", text):
+        back = int(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
+        return math.nan if latest is None else latest - back
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise ValueError("") from error
+
+
+# -- what they ask about --------------------------------------------------------------------------------
+
+
+def duration(exchange: Exchange) -> float:
+    """Seconds from an exchange's first byte to its last."""
+    return max(0.0, exchange.ended - exchange.time)
+
+
+def sizes(exchange: Exchange) -> tuple[int, int]:
+    """Bytes of body that went to the master and that came back, with those that were passed on and not kept."""
+    sent, answer = exchange.request, exchange.response
+    return len(sent.body) + sent.lost, len(answer.body) + answer.lost if answer else 0
+
+
+def texts(record: Record) -> Iterator[str]:
+    """What a record says, piece by piece: bodies without their encoding, percent-encoded text also without that."""
+    match record:
+        case Exchange():
+            target = record.request.target
+            yield target
+            yield unquote(target)
+            yield record.error or ""
+            yield from _said(record.request)
+            if record.response:
+                yield record.response.reason
+                yield from _said(record.response)
+        case Handshake():
+            yield from (record.reason, record.alert or "", *record.culprits)
+        case Gap():
+            yield record.reason
+
+
+def _said(message: Message) -> Iterator[str]:
+    yield from (f"{name}: {value}" for name, value in message.headers)
+    body = decode.content(message)
+    text = (message.body if body is None else body).decode(errors="replace")
+    yield text
+    if content_type(message) == "application/x-www-form-urlencoded":
+        text = unquote_plus(text)
+        yield text
+        yield unquote_plus(text)  # a catalog request's facts are encoded once more

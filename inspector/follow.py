@@ -1,0 +1,283 @@
+"""A capture line by line: as it lies there, and while a proxy writes it.
+
+``listed`` reads a capture to its end before it says anything, so that every line has all that is known of its
+record. ``follow`` says of each record what is known when it comes. Both give the lines of the proxy's console.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import select
+import sqlite3
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inspector import filters, present
+from inspector.analyzer import Analyzer, Step
+from inspector.errors import CaptureError, InspectorError
+from inspector.model import Exchange
+from inspector.recorder import QUIET
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from inspector.filters import Filter
+    from inspector.model import Finding, Record
+    from inspector.runs import Run
+
+FOLDER = Path("captures")
+"""Where a proxy records unless it is told otherwise."""
+INTERVAL = 0.2
+"""Seconds between two looks at a capture: a proxy writes as often."""
+PATIENCE = 5.0
+"""Seconds for which a capture may be unreadable: somebody may just be making it."""
+
+
+def numbered(step: Step, line: str) -> str:
+    """A record's line with its number in front, by which ``show`` finds it."""
+    return f"{step.record.seq:>5}  {line}"
+
+
+# -- a capture as it lies there ---------------------------------------------------------------------------
+
+
+def latest(path: Path) -> float | None:
+    """When the latest record of a capture ended; None if there is none. Raises CaptureError."""
+    with Capture.open(path) as capture:
+        record = capture.record(capture.last)
+    return record.ended if record else None
+
+
+def listed(path: Path, text: str = "") -> Iterator[tuple[Step, str]]:
+    """The records that a filter lets through, with their lines. Raises InspectorError.
+
+    The capture is read twice, for it may be larger than memory: whose a record is and what it proves is only known
+    at the end. The steps have no documents.
+    """
+    chosen = filters.parse(text, latest(path))
+    analyzer = Analyzer()
+    understood: dict[int, Callable[[Record], Step]] = {}
+    runs: dict[Run, None] = {}
+    proofs: dict[int, dict[tuple[str, str], Finding]] = {}
+    with Capture.open(path) as capture:
+        for record in capture.records():
+            step = analyzer.feed(record)
+            understood[record.seq] = functools.partial(
+                Step, phase=step.phase, match=step.match, certname=step.certname, run=step.run
+            )
+            if step.run:
+                runs[step.run] = None
+            for found in step.findings:
+                # A finding of very many records does not name all of them in the end.
+                if record.seq in found.seqs:
+                    proofs.setdefault(record.seq, {})[found.rule, found.message] = found
+        whole = {run.number: run for run in analyzer.finish()}
+        for found in (found for run in runs for found in run.findings):
+            for seq in found.seqs:
+                proofs.setdefault(seq, {})[found.rule, found.message] = found
+        for record in capture.records():
+            if record.seq not in understood:
+                return  # it came meanwhile
+            step = understood.pop(record.seq)(record)
+            if step.run:
+                # An agent's beginning without a name may have become part of a run since.
+                step.run = whole.get(step.run.number, step.run)
+            step.findings = list(proofs.pop(record.seq, {}).values())
+            line = present.line(step)
+            if chosen.matches_step(step, line):
+                yield step, line
+
+
+def row(step: Step) -> dict[str, Any]:
+    """A record in brief (docs/json/list.schema.json)."""
+    record = step.record
+    exchange = record if isinstance(record, Exchange) else None
+    sent, received = filters.sizes(exchange) if exchange else (0, 0)
+    return {
+        "seq": record.seq,
+        "kind": type(record).__name__.lower(),
+        "time": present.utc(record.time),
+        "run": step.run.number if step.run else None,
+        "certname": (step.run.certname if step.run else None) or step.certname,
+        "phase": str(step.phase),
+        "method": exchange.request.method if exchange else None,
+        "path": exchange.request.path if exchange else None,
+        "status": exchange.response.status if exchange and exchange.response else None,
+        "bytes": {"sent": sent, "received": received} if exchange else None,
+        "ms": round(filters.duration(exchange) * 1000, 3) if exchange else None,
+        "reason": record.error if isinstance(record, Exchange) else record.reason,
+        "findings": [{"rule": each.rule, "severity": str(each.severity)} for each in step.findings],
+    }
+
+
+# -- while a proxy writes it ------------------------------------------------------------------------------
+
+
+def follow(
+    path: Path | None, text: str = "", *, everything: bool = False, pause: Callable[[], None] | None = None
+) -> Iterator[str]:
+    """Lines of what is added to a capture (with ``everything``: first of what it holds), for ever.
+
+    Without a path it is the capture in ``FOLDER`` that was written last, and then every new one that appears there.
+    ``pause`` is called whenever there is nothing more to say, and may end it with an exception. Raises
+    InspectorError.
+    """
+    known = set() if path else set(FOLDER.glob("*.sqlite"))
+    followed = path or newest()
+    chosen = filters.parse(text, latest(followed))
+    follower = Follower(followed, chosen, silent=not everything)
+    while True:
+        yield from follower.look()
+        if path is None and (fresh := set(FOLDER.glob("*.sqlite")) - known):
+            known |= fresh
+            followed = max(fresh, key=_written)
+            yield f"-- there is a new capture: {present.clean(str(followed))}"
+            follower = Follower(followed, chosen)
+            continue
+        (pause or wait)()
+
+
+def newest() -> Path:
+    """The capture in ``FOLDER`` that was written last. Raises InspectorError."""
+    found = max(FOLDER.glob("*.sqlite"), key=_written, default=None)
+    if found is None:
+        raise InspectorError(f"There is no capture in {FOLDER}/.", "Start the proxy here, or name a capture.")
+    return found
+
+
+def _written(path: Path) -> float:
+    times = []
+    for each in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            times.append(each.stat().st_mtime)
+        except OSError:
+            continue
+    return max(times, default=0.0)
+
+
+def wait() -> None:
+    """Let some time pass. Raises BrokenPipeError as soon as nobody reads what we print."""
+    out = select.poll()
+    out.register(sys.stdout, 0)
+    if out.poll(INTERVAL * 1000):
+        raise BrokenPipeError
+
+
+class Follower:
+    """Reads what is added to one capture.
+
+    It is opened for each look: an open reader would keep the proxy from tidying up when it ends, and one that was
+    opened before the proxy would not see what that writes.
+    """
+
+    def __init__(self, path: Path, chosen: Filter, *, silent: bool = False) -> None:
+        """``silent``: what the capture holds already is only understood."""
+        self._path = path
+        self._chosen = chosen
+        self._silent = silent
+        self._file: tuple[int, int] | None = None
+        self._readable = time.monotonic()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._analyzer = Analyzer()
+        self._after = 0
+        self._marked: set[int] = set()
+        self._active: dict[Run, float] = {}
+        self._told: dict[Run, str] = {}
+
+    def look(self) -> Iterator[str]:
+        """Lines of what came since the last look. Raises CaptureError."""
+        try:
+            yield from self._check()
+            if self._file is not None:
+                with Capture.open(self._path) as capture:
+                    yield from self._read(capture)
+            self._readable = time.monotonic()
+        except (CaptureError, sqlite3.Error) as error:
+            if time.monotonic() - self._readable > PATIENCE:
+                if isinstance(error, CaptureError):
+                    raise
+                raise CaptureError(f"{self._path} can't be read: {error}.", "Check its disk.") from error
+        yield from self._sum_up()
+
+    def _check(self) -> Iterator[str]:
+        """Say so when the capture is gone, or another one."""
+        try:
+            status = self._path.stat()
+        except OSError:
+            if self._file is not None:
+                yield f"-- {present.clean(str(self._path))} was deleted"
+                self._file = None
+                self._silent = False
+                self._begin()
+            return
+        file = status.st_dev, status.st_ino
+        if self._file not in (None, file):
+            yield self._anew()
+        self._file = file
+
+    def _anew(self) -> str:
+        self._silent = False
+        self._begin()
+        return f"-- {present.clean(str(self._path))} is another capture now"
+
+    def _read(self, capture: Capture) -> Iterator[str]:
+        if capture.last < self._after:  # deleted and made again between two looks
+            yield self._anew()
+        for record in capture.records(self._after):
+            step = self._analyzer.feed(record)
+            self._after = record.seq
+            if self._chosen.marks(step):
+                self._marked.add(record.seq)
+            if not self._silent:
+                if step.run:
+                    self._active[step.run] = time.monotonic()
+                line = present.line(step)
+                if self._chosen.matches_step(step, line):
+                    yield numbered(step, line)
+            for run in step.over:
+                if not self._silent:
+                    yield from self._tell(run)
+                self._forget(run)
+        if self._silent:
+            self._told = {run: _state(run) for run in self._analyzer.runs}
+            self._silent = False
+
+    def _forget(self, run: Run) -> None:
+        self._analyzer.forget(run)
+        self._active.pop(run, None)
+        self._told.pop(run, None)
+        self._marked.difference_update(run.seqs)
+
+    def _sum_up(self) -> Iterator[str]:
+        """The runs that fell silent without an end of their own, as the proxy sums them up."""
+        now = time.monotonic()
+        due = [run for run, last in self._active.items() if now - last >= QUIET]
+        for run in due:
+            del self._active[run]
+        # A beginning without a name that became part of a run is none itself any more.
+        for run in [each for each in self._analyzer.runs if each in due] if due else ():
+            yield from self._tell(run)
+
+    def _tell(self, run: Run) -> list[str]:
+        """A run's summary and verdict, unless that was said or the filter does not let it through."""
+        if not run.real or self._told.get(run) == _state(run):
+            return []
+        self._told[run] = _state(run)
+        if not run.closed:
+            known = {(each.rule, each.message) for each in run.findings}
+            provisional = [each for each in self._analyzer.judge(run) if (each.rule, each.message) not in known]
+            run = dataclasses.replace(run, findings=run.findings + provisional)
+        lines = [present.summary(run, run.findings)]
+        if (verdict := present.verdict(run)) is not None:
+            lines += [f"run {run.number}: {verdict[0]}", f"  do: {verdict[1]}"]
+        return lines if self._chosen.matches_run(run, "\n".join(lines), self._marked) else []
+
+
+def _state(run: Run) -> str:
+    return f"{run.outcome} {len(run.seqs)}"
