@@ -6,7 +6,8 @@ from inspector.ledger import master_name
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import brief, listed, utc
+from inspector.rules.told import some, utc
+from inspector.rules.words import brief
 from inspector.sample import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, report, talk, together
 
 
@@ -49,7 +50,7 @@ def ca_bundle_changed(case: Case) -> Iterator[Said]:
     if not gone and not new:
         return
     name, proof = brief(master_name(case.exchange)), (before.seq, case.exchange.seq)
-    names = listed([f"{each.subject} (SHA-256 {each.fingerprint})" for each in new or gone], 1)
+    names = some([f"{each.subject} (SHA-256 {each.fingerprint})" for each in new or gone], 1)
     if not gone:
         yield Said(f"the CA bundle of {name} grew since {utc(before.time)}: {names}", proof, Severity.NOTICE)
     elif all(any(each.key == old.key for each in given.certificates) for old in gone):
@@ -57,5 +58,5 @@ def ca_bundle_changed(case: Case) -> Iterator[Said]:
     elif not new:
         yield Said(f"the CA bundle of {name} lacks since {utc(before.time)}: {names}", proof)
     else:
-        old = listed([f"{each.subject} (SHA-256 {each.fingerprint})" for each in gone], 1)
+        old = some([f"{each.subject} (SHA-256 {each.fingerprint})" for each in gone], 1)
         yield Said(f"the CA bundle of {name} changed since {utc(before.time)}: it was {old}, it is {names}", proof)

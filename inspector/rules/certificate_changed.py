@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import utc
 from inspector.rules.trust import serial
-from inspector.rules.words import brief, utc
+from inspector.rules.words import brief
 from inspector.sample import Part, altered, carried, catalog, issued, made, report, talk, wait
 
 

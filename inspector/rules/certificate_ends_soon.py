@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Record, Severity, Visible
 from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import utc
 from inspector.rules.trust import DAY, used
-from inspector.rules.words import brief, utc
+from inspector.rules.words import brief
 from inspector.sample import altered, carried, catalog, made, renewal, report, talk
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import utc
 from inspector.rules.trust import lent_or_shown, used
-from inspector.rules.words import brief, utc
+from inspector.rules.words import brief
 from inspector.sample import altered, ca, carried, catalog, crl, csr, issued, made, not_issued, refused, report, talk
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import brief, listed
+from inspector.rules.told import some
+from inspector.rules.words import brief
 from inspector.sample import NAME, ca, catalog, crl, csr, issued, made, not_issued, report, talk
 
 
@@ -36,6 +37,6 @@ def certificate_of_another_name(case: Case) -> Iterator[Said]:
     if (got.common_name or "").lower() != name:
         yield Said(brief(f"the CA's certificate for {name} is for '{got.subject}'"))
     elif got.alt_names and f"dns:{name}" not in [each.lower() for each in got.alt_names]:
-        names = listed(got.alt_names)
+        names = some(got.alt_names)
         yield Said(brief(f"the CA's certificate for {name} is not for that name, but for {names}"),
                    severity=Severity.WARNING)  # fmt: skip

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import utc
 from inspector.rules.trust import leaf, lent_or_shown, serial, used
-from inspector.rules.words import brief, utc
+from inspector.rules.words import brief
 from inspector.sample import Part, altered, ca, carried, catalog, crl, made, refused, report, talk, together
 
 UNSAID = ("certificate_unknown", "bad_certificate", None)

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
+from inspector.rules.told import utc
 from inspector.rules.trust import DAY
-from inspector.rules.words import brief, utc
+from inspector.rules.words import brief
 from inspector.sample import ca, catalog, crl, csr, issued, report, talk
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import brief, utc
+from inspector.rules.told import utc
+from inspector.rules.words import brief
 from inspector.sample import ca, catalog, crl, csr, issued, report, talk, together
 
 

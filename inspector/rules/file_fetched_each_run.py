@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Record, Severity, Visible
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.told import in_a_row
-from inspector.rules.words import listed
+from inspector.rules.told import in_a_row, some
 from inspector.sample import catalog, content, metadata, plugins, report, talk, together
 
 FILE = "modules/demo/app.conf"
@@ -45,4 +44,4 @@ def file_fetched_each_run(case: Case, *, runs: float = 3, warning_runs: float = 
         seen = sorted(run.files.fetched[name].last for name in always[:20])
         proof = (*(each.seqs[0] for each in past[1 - most :]), *seen)
         severity = Severity.WARNING if most >= warning_runs else Severity.NOTICE
-        yield Said(f"fetched in {most} runs in a row: {listed(always)}", proof, severity)
+        yield Said(f"fetched in {most} runs in a row: {some(always)}", proof, severity)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import listed
+from inspector.rules.told import some
 from inspector.sample import catalog, content, metadata, plugins, report, talk
 
 FILE = "modules/demo/app.conf"
@@ -36,4 +36,4 @@ def file_fetched_twice(case: Case) -> Iterator[Said]:
     }
     if twice:
         proof = [seq for seen in list(twice.values())[:20] for seq in (seen.first, seen.last)]
-        yield Said(f"fetched more than once: {listed(list(twice))}", tuple(sorted(proof)))
+        yield Said(f"fetched more than once: {some(list(twice))}", tuple(sorted(proof)))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
-from inspector.rules.words import listed
+from inspector.rules.told import some
 from inspector.sample import altered, catalog, report, talk
 
 
@@ -25,4 +25,4 @@ def identity_claimed(case: Case) -> Iterator[str]:
     """The request carries headers by which a TLS terminator tells the master who the client is. No agent sends them:
     somebody tries to be another node, or a terminator stands before this proxy. The proxy did not pass them on."""
     if case.exchange.stripped:
-        yield f"the client sent {listed(list(case.exchange.stripped))}; the proxy took it away"
+        yield f"the client sent {some(list(case.exchange.stripped))}; the proxy took it away"

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import RUN, retry_after, utc
+from inspector.rules.told import utc
+from inspector.rules.words import RUN, retry_after
 from inspector.sample import altered, catalog, plugins, report, talk, wait
 
 

@@ -8,8 +8,9 @@ from inspector.model import Handshake, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol import x509
 from inspector.rules import Case, On, Said, rule
+from inspector.rules.told import utc
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
-from inspector.rules.words import brief, utc
+from inspector.rules.words import brief
 from inspector.sample import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
 
 _EXPIRED = "The certificate 'CN=puppet.example' has expired, verify time is synchronized"

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from inspector.model import Handshake, Severity, Visible
 from inspector.protocol import x509
 from inspector.rules import Case, On, rule
+from inspector.rules.told import some
 from inspector.rules.trust import leaf
-from inspector.rules.words import brief, listed
+from inspector.rules.words import brief
 from inspector.sample import MASTER, carried, catalog, made, refused, report, talk
 
 _SAYS_SO = ("bad_certificate", "certificate_unknown", "handshake_failure", "close_notify", None)
@@ -48,5 +49,5 @@ def server_name_mismatch(case: Case) -> Iterator[str]:
     if shown is None or not leg.sni or handshake.alert_by not in ("agent", None) or handshake.alert not in _SAYS_SO:
         return
     if not x509.names_match(shown, leg.sni):
-        names = listed([each.partition(":")[2] for each in shown.alt_names] or [shown.subject])
+        names = some([each.partition(":")[2] for each in shown.alt_names] or [shown.subject])
         yield brief(f"the agent asked for '{leg.sni}'; the certificate it was shown is for {names}")

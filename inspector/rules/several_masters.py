@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import listed
+from inspector.rules.told import some
 from inspector.sample import altered, catalog, plugins, report, talk
 
 
@@ -28,4 +28,4 @@ def several_masters(case: Case) -> Iterator[Said]:
     run = case.run
     for what, seen in (("compilers", run.compilers), ("versions of the master", run.master_versions)):
         if len(seen) > 1:
-            yield Said(f"{len(seen)} {what} answered in one run: {listed(list(seen))}", tuple(seen.values())[:20])
+            yield Said(f"{len(seen)} {what} answered in one run: {some(list(seen))}", tuple(seen.values())[:20])

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import brief, listed
+from inspector.rules.told import some
+from inspector.rules.words import brief
 from inspector.sample import catalog, content, metadata, plugins, report, talk
 
 ONE, OTHER = "modules/demo/a.conf", "modules/demo/b.conf"
@@ -58,4 +59,4 @@ def source_not_found(case: Case) -> Iterator[Said]:
         if missing.issuperset(names):
             what = "none of its sources exists" if len(names) > 1 else "its source does not exist"
             proof = (files.catalog, *(files.asked[name].seq for name in names[:20]))
-            yield Said(f"{brief(ref)}: {what} on the master ({listed(list(names))})", proof)
+            yield Said(f"{brief(ref)}: {what} on the master ({some(list(names))})", proof)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -28,20 +27,6 @@ def brief(text: str) -> str:
     """Captured text on one line, short enough for a message: its beginning, and its end, which names file and line."""
     line = " ".join(text.split())
     return line if len(line) <= MOST else f"{line[: MOST // 2 - 1]}…{line[-MOST // 2 :]}"
-
-
-def listed(names: list[str], most: int = 3) -> str:
-    """``a, b, c and 4 more``."""
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return brief(", ".join(names[:most])) + rest
-
-
-def utc(time: float) -> str:
-    """A moment of the capture."""
-    try:
-        return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    except (ValueError, OverflowError, OSError):
-        return "an impossible date"
 
 
 def major(version: str | None) -> int:
