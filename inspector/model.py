@@ -57,6 +57,12 @@ class Visible(StrEnum):
     CONSEQUENCE = "consequence"
 
 
+@lru_cache(maxsize=8)
+def _first(headers: Headers) -> dict[str, str]:
+    """The first value of each header: rules ask for some ten of an exchange."""
+    return {key.lower(): value for key, value in reversed(headers)}
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """A request's or a response's head and body, as on the wire after HTTP framing."""
@@ -69,14 +75,10 @@ class Message:
     ended: float | None = None
     lost: int = field(default=0, kw_only=True)
     """Bytes of the body that were passed on and not kept: it was too large."""
-    _first: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """The first value of each header, from when somebody asks: rules do, some ten times an exchange."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header, its name compared without case; None if it is absent."""
-        if not self._first:
-            self._first.update({key.lower(): value for key, value in reversed(self.headers)})
-        return self._first.get(name.lower())
+        return _first(self.headers).get(name.lower())
 
 
 @dataclass(frozen=True, slots=True)

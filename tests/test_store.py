@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import os
 import sqlite3
 import stat
@@ -242,3 +243,22 @@ def test_two_writers_share_a_capture(tmp_path: Path) -> None:
     with Capture.open(tmp_path / "c.sqlite") as capture:
         told = [(record.seq, record.reason) for record in capture.records() if isinstance(record, Gap)]
     assert told == [(1, "two"), (2, "one"), (3, "one again"), (4, "two again")]
+
+
+def test_a_records_json_holds_what_was_seen_and_nothing_else(tmp_path: Path) -> None:
+    """It is public: `sqlite3 capture.sqlite "select data from record"`."""
+    FULL.request.header("host")  # whoever looks at a record changes nothing in it
+    path = tmp_path / "c.sqlite"
+    with Capture.create(path) as capture:
+        for leg in legs(FULL):
+            capture.note(Connection(leg))
+        capture.append(FULL)
+    with sqlite3.connect(path) as db:
+        (data,) = db.execute("SELECT data FROM record").fetchone()
+    told = json.loads(data)
+    assert set(told["record"]["request"]) == {
+        "headers", "body", "http_version", "started", "ended", "lost", "method", "target"
+    }  # fmt: skip
+    assert set(told["record"]["response"]) == {
+        "headers", "body", "http_version", "started", "ended", "lost", "status", "reason"
+    }  # fmt: skip
