@@ -50,8 +50,10 @@ def unverified_request(case: Case) -> Iterator[Said]:
         yield Said("the agent went on over the certificate of the verification probe, which it must not trust")
         return
     shown, sni = exchange.agent.own_chain, exchange.agent.sni
+    if not run.cas or not shown:
+        return
     held = [each for bundle in run.cas for each in bundle.items or [] if bundle.seq < exchange.seq]
-    if not shown or not held or run.major < (6, 4):
+    if not held or run.major < (6, 4):
         return
     # The agent looked when it connected; what it asked on one connection it asked of one it had seen.
     seen = exchange.agent.secured or exchange.time
