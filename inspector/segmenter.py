@@ -150,7 +150,7 @@ class Segmenter:
             return self._find_unnamed(step)
         named = next((run for run in self._open(step.certname) if self._continues(run, step, mine)), None)
         unnamed = self._unnamed_beginning(step)
-        if named and unnamed and not (named.bootstrapping and unnamed.bootstrapping):
+        if named and unnamed and (step.authenticated or not (named.bootstrapping and unnamed.bootstrapping)):
             return named  # whoever downloads a CA after this one got on is another agent
         anew = step.phase is Phase.CERTIFICATES and not step.authenticated
         if anew and named and unnamed and unnamed.cas and any(answer.certificate for answer in named.certificates):

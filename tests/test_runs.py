@@ -267,6 +267,16 @@ def test_a_neighbours_download_is_not_the_run_of_an_agent_that_is_applying() -> 
     assert [(run.certname, run.cas.total, len(run.seqs)) for run in runs] == [("a.example", 0, 5), ("b.example", 1, 4)]
 
 
+def test_a_neighbours_download_is_not_the_bootstrap_of_an_agent_that_was_just_signed() -> None:
+    first = Agent("a.example").ca().crl().csr().issued()
+    second = Agent("b.example", owner="b", time=first.time).ca().crl()
+    first.time = second.time
+    first.run()
+    second.csr().issued()
+    runs = analyzed(first, second).runs
+    assert [(run.certname, run.cas.total) for run in runs] == [("a.example", 1), ("b.example", 1)]
+
+
 def test_up_to_6_3_a_download_after_the_certificate_came_is_another_run() -> None:
     agent = Agent(version="3.8.7").ca().issued("other").wait(3)
     agent.ca().issued("other")

@@ -253,7 +253,7 @@ def test_a_records_json_holds_what_was_seen_and_nothing_else(tmp_path: Path) -> 
         for leg in legs(FULL):
             capture.note(Connection(leg))
         capture.append(FULL)
-    with sqlite3.connect(path) as db:
+    with contextlib.closing(sqlite3.connect(path)) as db:
         (data,) = db.execute("SELECT data FROM record").fetchone()
     told = json.loads(data)
     assert set(told["record"]["request"]) == {
