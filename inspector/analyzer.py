@@ -17,10 +17,10 @@ from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, all_rules
 from inspector.runs import Placed, Run
-from inspector.segmenter import Segmenter
+from inspector.segmenter import OneRun, Segmenter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from inspector.model import Leg, Record
     from inspector.protocol.endpoints import Match
@@ -234,6 +234,13 @@ class Analyzer:
                 step.trouble.append(f"rule {rule.id} failed: {error!r}")
 
 
+def merged(findings: Iterable[Finding], more: Iterable[Finding]) -> list[Finding]:
+    """Findings with those that are not among them; the same said again is said once."""
+    known = list(findings)
+    said = {(each.rule, each.message) for each in known}
+    return known + [each for each in more if (each.rule, each.message) not in said]
+
+
 def _keep(run: Run, finding: Finding) -> Finding:
     """Add a finding to its run; the same said again only adds its proof."""
     alike = 0
@@ -252,6 +259,17 @@ def _keep(run: Run, finding: Finding) -> Finding:
     else:
         run.findings.append(finding)
     return finding
+
+
+def retrace(records: Iterable[Record]) -> Iterator[Step]:
+    """The steps of records that are known to be one run's, whatever stood between them; no rule is asked.
+
+    All steps have the same ``run``, which grows with each of them: up to there it is what was seen of the run.
+    """
+    analyzer = Analyzer(rules=())
+    analyzer._segmenter = OneRun()
+    for record in records:
+        yield analyzer.feed(record)
 
 
 def _transaction(match: Match | None, request: d.Document | None) -> str | None:

@@ -230,10 +230,10 @@ def _list(arguments: argparse.Namespace) -> int:
 
     found = follow.listed(arguments.capture, arguments.filter)
     if arguments.json:
-        _print_json([follow.row(step) for step, _ in found])
+        _print_json([follow.row(each, run) for each, run, _ in found])
         return 0
-    for step, line in found:
-        print(follow.numbered(step, line))
+    for each, _, line in found:
+        print(follow.numbered(each, line))
     return 0
 
 
@@ -477,8 +477,15 @@ def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
 
     chosen = filters.parse(filtered, follow.latest(capture))
     marked: set[int] = set()
-    analyzer = _analyze(capture, lambda step: marked.add(step.record.seq) if chosen.marks(step) else None)
-    runs = [run for run in analyzer.runs if chosen.matches_run(run, _words(run), marked)]
+
+    def mark(step: Step) -> None:
+        if chosen.marks(filters.look(step)):
+            marked.add(step.record.seq)
+
+    analyzer = _analyze(capture, mark)
+    runs = [
+        run for run in analyzer.runs if chosen.matches_run(run, _words(run), marked=not marked.isdisjoint(run.seqs))
+    ]
     if as_json:
         numbers = {run.number for run in runs}
         _print_json([each for each in public.runs(analyzer) if each["run"] in numbers])

@@ -30,23 +30,42 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from urllib.parse import unquote, unquote_plus
 
+from inspector import brief
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Phase, Severity
 from inspector.protocol import decode
 from inspector.protocol.bodies import content_type
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
-from inspector.runs import Outcome, Run
+from inspector.runs import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Set
+    from collections.abc import Iterable, Iterator
 
     from inspector.analyzer import Step
+    from inspector.brief import Brief, RunLike, Sign
     from inspector.model import Finding, Message, Record
 
-type StepTest = Callable[[Step, str], bool]
-"""Whether a term holds for a record, given with the line that is printed of it."""
-type RunTest = Callable[[Run, str], bool]
+
+@dataclass(slots=True)
+class Look:
+    """What a filter looks at: a record in brief and its run; how it is printed and its bodies only if it asks."""
+
+    brief: Brief
+    run: RunLike | None
+    line: Callable[[], str]
+    record: Callable[[], Record | None]
+
+
+def look(step: Step) -> Look:
+    """A step as a filter looks at it, with the findings of this moment; its line is empty until somebody gives it."""
+    return Look(brief.of(step), step.run, str, lambda: step.record)
+
+
+type StepTest = Callable[[Look], bool]
+"""Whether a term holds for a record."""
+type RunTest = Callable[[RunLike, str], bool]
+"""Whether it holds for a run, given with what is printed of it."""
 type Number = Callable[[float], bool]
 
 
@@ -58,6 +77,8 @@ class Asks(NamedTuple):
 
     step: StepTest
     run: RunTest | None = None
+    reads: bool = False
+    """It looks into bodies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +96,30 @@ class Filter:
     about_exchanges: tuple[Term, ...] = ()
     """Those of the terms that only exchanges can fulfil."""
 
-    def matches_step(self, step: Step, line: str) -> bool:
-        """Whether to show a record; ``line`` is how it is printed."""
-        return all(term.asks.step(step, line) is not term.negated for term in self.terms)
+    def matches_step(self, look: Look) -> bool:
+        """Whether to show a record."""
+        return all(term.asks.step(look) is not term.negated for term in self.terms)
 
-    def marks(self, step: Step) -> bool:
-        """Whether ``matches_run`` must hear of this record (of its ``seq``) when its run is asked about."""
+    def marks(self, look: Look) -> bool:
+        """Whether ``matches_run`` must hear of this record when its run is asked about."""
         if self._forbids:
-            return any(term.asks.step(step, "") for term in self.about_exchanges)
+            return any(term.asks.step(look) for term in self.about_exchanges)
         return bool(self.about_exchanges) and all(
-            term.asks.step(step, "") is not term.negated for term in self.about_exchanges
+            term.asks.step(look) is not term.negated for term in self.about_exchanges
         )
 
-    def matches_run(self, run: Run, line: str, marked: Set[int]) -> bool:
-        """Whether to show a run; ``line`` is how it is printed, ``marked`` the numbers of the records for which
-        ``marks`` was true."""
+    def matches_run(self, run: RunLike, line: str, *, marked: bool) -> bool:
+        """Whether to show a run; ``line`` is how it is printed, ``marked`` whether ``marks`` was true for one of
+        its records."""
         for term in self.about_runs:
             if term.asks.run is None or term.asks.run(run, line) is term.negated:
                 return False
-        return not self.about_exchanges or marked.isdisjoint(run.seqs) is self._forbids
+        return not self.about_exchanges or marked is not self._forbids
+
+    @property
+    def reads(self) -> bool:
+        """Whether it looks into bodies, which takes long."""
+        return any(term.asks.reads for term in self.terms)
 
     @property
     def _forbids(self) -> bool:
@@ -158,17 +184,17 @@ def _term(found: re.Match[str], latest: float | None) -> Term:
 
 def _word(value: str) -> Asks:
     wanted = value.casefold()
-    return Asks(lambda _, line: wanted in line.casefold(), lambda _, line: wanted in line.casefold())
+    return Asks(lambda look: wanted in look.line().casefold(), lambda _, line: wanted in line.casefold())
 
 
 def _agent(value: str) -> Asks:
     fits = _pattern(value)
 
-    def step_is(step: Step, _: str) -> bool:
-        record, run = step.record, step.run
-        leg = record.agent if isinstance(record, Exchange) else record.leg if isinstance(record, Handshake) else None
-        seen = leg.address if leg and leg.side == "agent" else None
-        return any(map(fits, (run.certname if run else None, step.certname, seen or (run.address if run else None))))
+    def step_is(look: Look) -> bool:
+        seen, run = look.brief, look.run
+        if run and fits(run.certname):
+            return True
+        return fits(seen.certname) or fits(seen.address or (run.address if run else None))
 
     return Asks(step_is, lambda run, _: fits(run.certname) or fits(run.address))
 
@@ -176,7 +202,7 @@ def _agent(value: str) -> Asks:
 def _phase(value: str) -> Asks:
     wanted = _one_of(value, (*Phase, "handshake", "gap"))
     # A handshake is printed as one, and is part of the phase that it kept from coming about.
-    return Asks(lambda step, _: wanted in (step.phase, type(step.record).__name__.lower()))
+    return Asks(lambda look: wanted in (look.brief.phase, look.brief.kind))
 
 
 def _endpoint(value: str) -> Asks:
@@ -185,30 +211,30 @@ def _endpoint(value: str) -> Asks:
     if not any(map(fits, names)):
         near = difflib.get_close_matches(value, names, 3)
         raise ValueError(f"There is no such endpoint{f', but {", ".join(near)}' if near else ''}.")
-    return Asks(lambda step, _: step.match is not None and fits(step.match.endpoint.name))
+    return Asks(lambda look: fits(look.brief.endpoint))
 
 
 def _method(value: str) -> Asks:
     if not re.fullmatch("[A-Za-z]+", value):
         raise ValueError("")
-    return _of_exchange(lambda exchange: exchange.request.method.upper() == value.upper())
+    return _of_exchange(lambda exchange: exchange.method.upper() == value.upper())
 
 
 def _path(value: str) -> Asks:
     if set(value) & set("*?["):
         fits = _pattern(value)
-        return _of_exchange(lambda exchange: fits(exchange.request.path))
+        return _of_exchange(lambda exchange: fits(_path_of(exchange)))
     part = value.casefold()
-    return _of_exchange(lambda exchange: part in exchange.request.path.casefold())
+    return _of_exchange(lambda exchange: part in _path_of(exchange).casefold())
 
 
 def _status(value: str) -> Asks:
     if value.lower() == "none":
-        return _of_exchange(lambda exchange: exchange.response is None)
+        return _of_exchange(lambda exchange: exchange.status is None)
     if re.fullmatch("[1-9]xx", value, re.IGNORECASE):
         value = f"{value[0]}00-{value[0]}99"
     fits = _number(value, _plain)
-    return _of_exchange(lambda exchange: exchange.response is not None and fits(exchange.response.status))
+    return _of_exchange(lambda exchange: exchange.status is not None and fits(exchange.status))
 
 
 def _rule(value: str) -> Asks:
@@ -227,7 +253,7 @@ def _ms(value: str) -> Asks:
     fits = _number(value, _plain)
 
     return Asks(
-        _of_exchange(lambda exchange: fits(round(duration(exchange) * 1000))).step,
+        _of_exchange(lambda exchange: fits(round(exchange.duration * 1000))).step,
         lambda run, _: fits(round(run.duration * 1000)),
     )
 
@@ -235,7 +261,7 @@ def _ms(value: str) -> Asks:
 def _size(value: str) -> Asks:
     fits = _number(value, _bytes)
     return Asks(
-        _of_exchange(lambda exchange: fits(sum(sizes(exchange)))).step,
+        _of_exchange(lambda exchange: fits(exchange.sent + exchange.received)).step,
         lambda run, _: fits(run.sent + run.received),
     )
 
@@ -253,9 +279,8 @@ def _run(value: str) -> Asks:
 def _env(value: str) -> Asks:
     fits = _pattern(value)
 
-    def step_is(step: Step, _: str) -> bool:
-        said = step.match.environment if step.match else None
-        return fits(said or (step.run.environment if step.run else None))
+    def step_is(look: Look) -> bool:
+        return fits(look.brief.environment or (look.run.environment if look.run else None))
 
     return Asks(step_is, lambda run, _: fits(run.environment) or fits(run.environment_asked))
 
@@ -269,7 +294,7 @@ def _version(value: str) -> Asks:
         return _of_run(lambda run: fits(run.agent_version))
     how, wanted = found[1] or "=", tuple(map(int, found[2].split(".")))
 
-    def fits_run(run: Run) -> bool:
+    def fits_run(run: RunLike) -> bool:
         # Only as exact as what is asked for: 7.23.0 is 7, and not later than 7.
         said = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", run.agent_version or "")
         return said is not None and _COMPARE[how](tuple(map(int, said[0].split(".")))[: len(wanted)], wanted)
@@ -279,18 +304,23 @@ def _version(value: str) -> Asks:
 
 def _since(moment: float) -> Asks:
     # A run from when it ended: one that was still going on then is of interest. Nothing is before NaN.
-    return Asks(lambda step, _: not step.record.time < moment, lambda run, _: not run.ended < moment)
+    return Asks(lambda look: not look.brief.time < moment, lambda run, _: not run.ended < moment)
 
 
 def _until(moment: float) -> Asks:
-    return Asks(lambda step, _: not step.record.time > moment, lambda run, _: not run.started > moment)
+    return Asks(lambda look: not look.brief.time > moment, lambda run, _: not run.started > moment)
 
 
 def _text(value: str) -> Asks:
     # Quotes in a value are escaped in JSON, and so may be what is not ASCII.
     written = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     wanted = tuple(each.casefold() for each in written)
-    return Asks(lambda step, _: any(each in text for text in map(str.casefold, texts(step.record)) for each in wanted))
+
+    def step_is(look: Look) -> bool:
+        record = look.record()
+        return record is not None and any(each in text for text in map(str.casefold, texts(record)) for each in wanted)
+
+    return Asks(step_is, reads=True)
 
 
 class Key(NamedTuple):
@@ -339,16 +369,20 @@ OTHER_NAMES = {
 # -- how they ask ---------------------------------------------------------------------------------------
 
 
-def _of_exchange(holds: Callable[[Exchange], bool]) -> Asks:
-    return Asks(lambda step, _: isinstance(step.record, Exchange) and holds(step.record))
+def _of_exchange(holds: Callable[[Brief], bool]) -> Asks:
+    return Asks(lambda look: look.brief.kind == "exchange" and holds(look.brief))
 
 
-def _of_run(holds: Callable[[Run], bool]) -> Asks:
-    return Asks(lambda step, _: step.run is not None and holds(step.run), lambda run, _: holds(run))
+def _of_run(holds: Callable[[RunLike], bool]) -> Asks:
+    return Asks(lambda look: look.run is not None and holds(look.run), lambda run, _: holds(run))
 
 
-def _of_findings(holds: Callable[[Finding], bool]) -> Asks:
-    return Asks(lambda step, _: any(map(holds, step.findings)), lambda run, _: any(map(holds, run.findings)))
+def _of_findings(holds: Callable[[Finding | Sign], bool]) -> Asks:
+    return Asks(lambda look: any(map(holds, look.brief.signs)), lambda run, _: any(map(holds, run.findings)))
+
+
+def _path_of(exchange: Brief) -> str:
+    return exchange.target.partition("?")[0]
 
 
 def _pattern(value: str) -> Callable[[str | None], bool]:
@@ -407,17 +441,6 @@ def _moment(text: str, latest: float | None) -> float:
 
 
 # -- what they ask about --------------------------------------------------------------------------------
-
-
-def duration(exchange: Exchange) -> float:
-    """Seconds from an exchange's first byte to its last."""
-    return max(0.0, exchange.ended - exchange.time)
-
-
-def sizes(exchange: Exchange) -> tuple[int, int]:
-    """Bytes of body that went to the master and that came back, with those that were passed on and not kept."""
-    sent, answer = exchange.request, exchange.response
-    return len(sent.body) + sent.lost, len(answer.body) + answer.lost if answer else 0
 
 
 def texts(record: Record) -> Iterator[str]:

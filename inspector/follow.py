@@ -15,18 +15,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector import filters, present
-from inspector.analyzer import Analyzer, Step
+from inspector import brief, filters, present
+from inspector.analyzer import Analyzer, merged
 from inspector.errors import CaptureError, InspectorError
-from inspector.model import Exchange
+from inspector.filters import Look
 from inspector.recorder import QUIET
 from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from inspector.brief import Brief
     from inspector.filters import Filter
-    from inspector.model import Finding, Record
+    from inspector.model import Finding
     from inspector.runs import Run
 
 FOLDER = Path("captures")
@@ -37,9 +38,9 @@ PATIENCE = 5.0
 """Seconds for which a capture may be unreadable: somebody may just be making it."""
 
 
-def numbered(step: Step, line: str) -> str:
+def numbered(record: Brief, line: str) -> str:
     """A record's line with its number in front, by which ``show`` finds it."""
-    return f"{step.record.seq:>5}  {line}"
+    return f"{record.seq:>5}  {line}"
 
 
 # -- a capture as it lies there ---------------------------------------------------------------------------
@@ -52,65 +53,53 @@ def latest(path: Path) -> float | None:
     return record.ended if record else None
 
 
-def listed(path: Path, text: str = "") -> Iterator[tuple[Step, str]]:
-    """The records that a filter lets through, with their lines. Raises InspectorError.
+def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]]:
+    """The records that a filter lets through, with their runs and their lines. Raises InspectorError.
 
-    The capture is read twice, for it may be larger than memory: whose a record is and what it proves is only known
-    at the end. The steps have no documents.
+    Whose a record is and what it proves is only known at the end: until then each is kept in brief.
     """
     chosen = filters.parse(text, latest(path))
     analyzer = Analyzer()
-    understood: dict[int, Callable[[Record], Step]] = {}
-    runs: dict[Run, None] = {}
-    proofs: dict[int, dict[tuple[str, str], Finding]] = {}
+    told: list[tuple[Brief, Run | None]] = []
+    signs: dict[int, dict[Finding, None]] = {}
     with Capture.open(path) as capture:
         for record in capture.records():
             step = analyzer.feed(record)
-            understood[record.seq] = functools.partial(
-                Step, phase=step.phase, match=step.match, certname=step.certname, run=step.run
-            )
-            if step.run:
-                runs[step.run] = None
+            told.append((brief.of(step), step.run))
             for found in step.findings:
                 # A finding of very many records does not name all of them in the end.
                 if record.seq in found.seqs:
-                    proofs.setdefault(record.seq, {})[found.rule, found.message] = found
+                    signs.setdefault(record.seq, {})[found] = None
         whole = {run.number: run for run in analyzer.finish()}
-        for found in (found for run in runs for found in run.findings):
+        for found in (found for run in dict.fromkeys(run for _, run in told if run) for found in run.findings):
             for seq in found.seqs:
-                proofs.setdefault(seq, {})[found.rule, found.message] = found
-        for record in capture.records():
-            if record.seq not in understood:
-                return  # it came meanwhile
-            step = understood.pop(record.seq)(record)
-            if step.run:
-                # An agent's beginning without a name may have become part of a run since.
-                step.run = whole.get(step.run.number, step.run)
-            step.findings = list(proofs.pop(record.seq, {}).values())
-            line = present.line(step)
-            if chosen.matches_step(step, line):
-                yield step, line
+                signs.setdefault(seq, {})[found] = None
+        for each, placed in told:
+            # An agent's beginning without a name may have become part of a run since.
+            run = whole.get(placed.number, placed) if placed else None
+            each.signs = brief.signs_of(signs.pop(each.seq, ()))
+            line = functools.partial(present.line, each, run)
+            if chosen.matches_step(Look(each, run, line, functools.partial(capture.record, each.seq))):
+                yield each, run, line()
 
 
-def row(step: Step) -> dict[str, Any]:
+def row(record: Brief, run: Run | None) -> dict[str, Any]:
     """A record in brief (docs/json/list.schema.json)."""
-    record = step.record
-    exchange = record if isinstance(record, Exchange) else None
-    sent, received = filters.sizes(exchange) if exchange else (0, 0)
+    exchange = record.kind == "exchange"
     return {
         "seq": record.seq,
-        "kind": type(record).__name__.lower(),
+        "kind": record.kind,
         "time": present.utc(record.time),
-        "run": step.run.number if step.run else None,
-        "certname": (step.run.certname if step.run else None) or step.certname,
-        "phase": str(step.phase),
-        "method": exchange.request.method if exchange else None,
-        "path": exchange.request.path if exchange else None,
-        "status": exchange.response.status if exchange and exchange.response else None,
-        "bytes": {"sent": sent, "received": received} if exchange else None,
-        "ms": round(filters.duration(exchange) * 1000, 3) if exchange else None,
-        "reason": record.error if isinstance(record, Exchange) else record.reason,
-        "findings": [{"rule": each.rule, "severity": str(each.severity)} for each in step.findings],
+        "run": run.number if run else None,
+        "certname": (run.certname if run else None) or record.certname,
+        "phase": str(record.phase),
+        "method": record.method if exchange else None,
+        "path": record.target.partition("?")[0] if exchange else None,
+        "status": record.status,
+        "bytes": {"sent": record.sent, "received": record.received} if exchange else None,
+        "ms": round(record.duration * 1000, 3) if exchange else None,
+        "reason": record.reason or None,
+        "findings": [{"rule": each.rule, "severity": str(each.severity)} for each in record.signs],
     }
 
 
@@ -232,14 +221,15 @@ class Follower:
         for record in capture.records(self._after):
             step = self._analyzer.feed(record)
             self._after = record.seq
-            if self._chosen.marks(step):
+            look = filters.look(step)
+            look.line = functools.partial(present.line, look.brief, step.run)
+            if self._chosen.marks(look):
                 self._marked.add(record.seq)
             if not self._silent:
                 if step.run:
                     self._active[step.run] = time.monotonic()
-                line = present.line(step)
-                if self._chosen.matches_step(step, line):
-                    yield numbered(step, line)
+                if self._chosen.matches_step(look):
+                    yield numbered(look.brief, look.line())
             for run in step.over:
                 if not self._silent:
                     yield from self._tell(run)
@@ -270,13 +260,15 @@ class Follower:
             return []
         self._told[run] = _state(run)
         if not run.closed:
-            known = {(each.rule, each.message) for each in run.findings}
-            provisional = [each for each in self._analyzer.judge(run) if (each.rule, each.message) not in known]
-            run = dataclasses.replace(run, findings=run.findings + provisional)
+            run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run)))
         lines = [present.summary(run, run.findings)]
         if (verdict := present.verdict(run)) is not None:
             lines += [f"run {run.number}: {verdict[0]}", f"  do: {verdict[1]}"]
-        return lines if self._chosen.matches_run(run, "\n".join(lines), self._marked) else []
+        return (
+            lines
+            if self._chosen.matches_run(run, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs))
+            else []
+        )
 
 
 def _state(run: Run) -> str:

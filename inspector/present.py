@@ -9,146 +9,96 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from inspector import clocks, verdicts
+from inspector import brief as briefs
+from inspector import verdicts
 from inspector.model import Exchange, Gap, Handshake
 from inspector.protocol import documents, x509
 from inspector.rules import rule_of
 from inspector.rules.remedies import fill
+from inspector.text import WIDTH as WIDTH
+from inspector.text import as_json as as_json
+from inspector.text import clean as clean
+from inspector.text import clock as clock
+from inspector.text import seconds as seconds
+from inspector.text import short as short
+from inspector.text import size as size
+from inspector.text import utc as utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from inspector.analyzer import Step
+    from inspector.brief import Brief, Party, RunLike
     from inspector.model import Finding, Identity, Leg, Message
     from inspector.protocol.documents import Document
     from inspector.rules import Rule
     from inspector.runs import Outcome, Run
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
 REASON = 400
 """Characters of a run's reason: masters and agents send whole backtraces."""
-DAY = 86_400.0
-WIDTH = 46
-"""Characters of a path that a console line shows."""
 
 
-def clean(text: str) -> str:
-    """Captured text without control characters (nor the ones that turn the direction of writing)."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
-
-
-def as_json(value: Any) -> str:
-    """A JSON-able structure as text for a terminal: what ``clean`` would take out is escaped in JSON's own way."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    # Line feeds outside strings are the layout; those within are escaped already.
-    return _CONTROL.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
-
-
-def clock(time: float) -> str:
-    """Local time of day with milliseconds."""
-    # A day's margin at both ends of the calendar: no zone leads out of it.
-    return clocks.date(max(clocks.FIRST + DAY, min(time, clocks.LAST - DAY))).astimezone().strftime("%H:%M:%S.%f")[:-3]
-
-
-def utc(time: float) -> str:
-    """ISO 8601, UTC, milliseconds: the form of the public JSON."""
-    return clocks.date(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def size(count: int) -> str:
-    """Bytes for people: 512 B, 27.1 kB, 1.4 MB."""
-    if count < 1000:
-        return f"{count} B"
-    if count < 1_000_000:
-        return f"{count / 1000:.1f} kB"
-    return f"{count / 1_000_000:.1f} MB"
-
-
-def seconds(duration: float) -> str:
-    """A duration for people: 12 ms, 2.1 s, 3 min 20 s."""
-    if duration < 1:
-        return f"{duration * 1000:.0f} ms"
-    if duration < 120:
-        return f"{duration:.1f} s"
-    return f"{int(duration) // 60} min {int(duration) % 60} s"
-
-
-def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:
-    """A request's target without what every line repeats: prefix, own certname, query."""
-    path = clean(target.partition("?")[0])
-    for prefix in ("/puppet/v3/", "/puppet-ca/v1/"):
-        path = path.removeprefix(prefix)
-    if certname and path.endswith("/" + certname):
-        path = path[: -len(certname)] + "~"
-    return path if len(path) <= width else f"{path[: width // 2 - 1]}…{path[-(width // 2) :]}"
-
-
-def row(step: Step) -> tuple[str, ...]:
+def row(brief: Brief, run: RunLike | None) -> tuple[str, ...]:
     """One line's cells: time, certname, phase, method, path, status, size, duration, finding ids."""
-    record = step.record
-    who = clean((step.run.certname if step.run else None) or step.certname or _address(record) or "-")
-    ids = " ".join(dict.fromkeys(finding.rule for finding in step.findings))
-    match record:
-        case Exchange():
-            response = record.response
+    who = clean((run.certname if run else None) or brief.certname or brief.address or "-")
+    ids = " ".join(dict.fromkeys(sign.rule for sign in brief.signs))
+    time = clock(brief.time)
+    match brief.kind:
+        case "exchange":
+            answered = brief.status is not None
             return (
-                clock(record.time),
+                time,
                 who,
-                str(step.phase),
-                clean(record.request.method),
-                short(record.request.target, who),
-                str(response.status) if response else "none",
-                size(len(response.body)) if response else "-",
-                seconds(record.ended - record.time),
+                str(brief.phase),
+                clean(brief.method),
+                short(brief.target, who),
+                str(brief.status) if answered else "none",
+                size(brief.received) if answered else "-",
+                seconds(brief.duration),
                 ids,
             )
-        case Handshake():
-            return (clock(record.time), who, "handshake", "TLS", clean(record.reason), "failed", "-", "-", ids)
-        case Gap():
-            return (clock(record.time), "-", "gap", "-", clean(record.reason), "lost", str(record.lost), "-", ids)
+        case "handshake":
+            return (time, who, "handshake", "TLS", clean(brief.reason), "failed", "-", "-", ids)
+        case "gap":
+            return (time, "-", "gap", "-", clean(brief.reason), "lost", str(brief.lost), "-", ids)
 
 
-def _address(record: object) -> str | None:
-    if isinstance(record, Exchange):
-        return record.agent.address
-    return record.leg.address if isinstance(record, Handshake) else None
-
-
-def line(step: Step) -> str:
-    """A step as one line of plain text, as the proxy prints it."""
-    time, who, phase, method, path, status, volume, duration, ids = row(step)
-    if isinstance(step.record, Exchange):
+def line(brief: Brief, run: RunLike | None) -> str:
+    """A record as one line of plain text, as the proxy prints it."""
+    time, who, phase, method, path, status, volume, duration, ids = row(brief, run)
+    if brief.kind == "exchange":
         text = f"{time}  {who:<20} {phase:<12} {method:<4} {path:<{WIDTH}} {status:>4} {volume:>9} {duration:>8}"
-        notes = [ids, *_asides(step)]
+        notes = [ids, *asides(brief)]
         return f"{text}  {'  '.join(note for note in notes if note)}".rstrip()
-    if isinstance(step.record, Handshake):
-        return f"{time}  {who:<20} TLS refused: {handshake(step.record)}  {ids}".rstrip()
+    if brief.kind == "handshake":
+        return f"{time}  {who:<20} TLS refused: {refusal(brief.reason, brief.alert, brief.alert_by)}  {ids}".rstrip()
     lost = f" ({volume} lost)" if volume != "0" else ""
     return f"{time}  -- gap: {path}{lost}"
 
 
-def _asides(step: Step) -> list[str]:
-    exchange = step.exchange
-    if exchange is None:
-        return []
+def asides(brief: Brief) -> list[str]:
+    """What is unusual about how an exchange was passed on."""
     notes = []
-    if exchange.response is None:
-        notes.append(f"no answer: {clean(exchange.error or 'unknown reason')}")
-    if exchange.identity and exchange.identity.reason:
-        notes.append(f"sent without the agent's identity: {clean(exchange.identity.reason)}")
-    if exchange.stripped:
-        notes.append(f"withheld from the master: {clean(', '.join(exchange.stripped))}")
+    if brief.status is None:
+        notes.append(f"no answer: {clean(brief.reason or 'unknown reason')}")
+    if brief.unlent:
+        notes.append(f"sent without the agent's identity: {clean(brief.unlent)}")
+    if brief.stripped:
+        notes.append(f"withheld from the master: {clean(', '.join(brief.stripped))}")
     return notes
 
 
 def handshake(record: Handshake) -> str:
     """A failed handshake in one sentence."""
-    who = {"agent": "the agent", "proxy": "the proxy", "master": "the master", None: "nobody"}[record.alert_by]
-    alert = f" (alert {clean(record.alert)} from {who})" if record.alert else ""
-    return f"{clean(record.reason)}{alert}"
+    return refusal(record.reason, record.alert, record.alert_by)
+
+
+def refusal(reason: str, alert: str | None, by: Party | None) -> str:
+    """Why a TLS handshake failed, in one sentence."""
+    who = {"agent": "the agent", "proxy": "the proxy", "master": "the master", None: "nobody"}[by]
+    return clean(reason) + (f" (alert {clean(alert)} from {who})" if alert else "")
 
 
 def identity(lent: Identity | None) -> str:
@@ -183,7 +133,7 @@ def summary(run: Run, findings: Sequence[Finding]) -> str:
 RUN_COLUMNS = ("run", "began", "agent", "version", "environment", "outcome", "took", "phases", "findings")
 
 
-def run_row(run: Run) -> tuple[str, ...]:
+def run_row(run: RunLike) -> tuple[str, ...]:
     """A run's cells for ``RUN_COLUMNS``."""
     return (
         str(run.number),
@@ -362,7 +312,7 @@ def wrapped(label: str, text: str, width: int = 100) -> list[str]:
 def record(step: Step, findings: Sequence[Finding]) -> list[str]:
     """One record in full, as lines of text."""
     lines = [
-        f"{step.record.seq}  {line(step)}",
+        f"{step.record.seq}  {line(briefs.of(step), step.run)}",
         f"run {step.run.number if step.run and step.run.number else '-'}, phase {step.phase}",
     ]
     for each in findings:

@@ -12,8 +12,8 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from inspector import present
-from inspector.analyzer import Analyzer
+from inspector import brief, present
+from inspector.analyzer import Analyzer, merged
 from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.store import Capture
 
@@ -144,7 +144,7 @@ class Recorder(threading.Thread):
         if step.run:
             # By the monotonic clock: records carry the wall clock, which may jump.
             self._active[step.run] = time.monotonic()
-        self._say(present.line(step))
+        self._say(present.line(brief.of(step), step.run))
         for trouble in step.trouble:
             self._capture.append(Gap(time.time(), trouble))
             self._say(f"-- puppet-inspector stumbled over {record.seq}: {trouble}")
@@ -210,10 +210,7 @@ class Recorder(threading.Thread):
         self._active.pop(run, None)
 
     def _tell(self, run: Run) -> None:
-        known = {(finding.rule, finding.message) for finding in run.findings}
-        provisional = [] if run.closed else self._analyzer.judge(run)
-        findings = run.findings + [each for each in provisional if (each.rule, each.message) not in known]
-        self._say(present.summary(run, findings))
+        self._say(present.summary(run, merged(run.findings, () if run.closed else self._analyzer.judge(run))))
         self._told[run] = _state(run)
 
 

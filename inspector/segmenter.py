@@ -223,6 +223,22 @@ class Segmenter:
         return None
 
 
+class OneRun(Segmenter):
+    """Takes everything for one run's: whose it is was told apart before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._run: Run | None = None
+
+    def place(self, step: Placed) -> Run | None:
+        """The one run, which the step is part of then."""
+        if self._run is None:
+            self._run = Run(address=step.address, place=1, number=1)
+            self.open[self._run] = None
+        self._run.add(step)
+        return self._run
+
+
 def _repeats(run: Run, step: Placed, *, answered: bool = False) -> bool:
     """True if an unnamed run has already made this request (and got an answer): another agent, or the next try."""
     name = step.match.endpoint.name if step.match else ""

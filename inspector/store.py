@@ -14,7 +14,7 @@ import json
 import os
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 import zstandard
@@ -100,8 +100,7 @@ class Capture:
         # Without a -wal file nobody is writing: the file is read as it is, and nothing is left beside it
         # (nor need the directory be writable, as SQLite's -shm file would want).
         options = ["mode=ro"]
-        real = path.resolve()
-        if not real.with_name(real.name + "-wal").exists():
+        if not _written(path):
             options.insert(0, "mode=ro&immutable=1")
         failure: sqlite3.Error | None = None
         for option in options:
@@ -333,6 +332,26 @@ class Capture:
         row = self._db.execute("SELECT seq, kind, data FROM record WHERE seq = ?", (seq,)).fetchone()
         return self._unpack(*row) if row else None
 
+    def digest(self, seq: int) -> str | None:
+        """What tells a record from any other, without unpacking it (SHA-256); None if there is none."""
+        row = self._db.execute("SELECT data FROM record WHERE seq = ?", (seq,)).fetchone()
+        return hashlib.sha256(row[0].encode()).hexdigest() if row else None
+
+    def following(self, seq: int) -> int | None:
+        """The number of the next record after this one; None if there is none."""
+        found: int | None = self._db.execute("SELECT min(seq) FROM record WHERE seq > ?", (seq,)).fetchone()[0]
+        return found
+
+    @property
+    def live(self) -> bool:
+        """Whether somebody writes it, or was killed while writing."""
+        return _written(self.path)
+
+    @property
+    def first(self) -> int:
+        """The lowest sequence number (0: the capture is empty)."""
+        return int(self._db.execute("SELECT coalesce(min(seq), 0) FROM record").fetchone()[0])
+
     @property
     def last(self) -> int:
         """The highest sequence number (0: the capture is empty)."""
@@ -341,10 +360,12 @@ class Capture:
     def connections(self) -> list[Connection]:
         """Every connection in the order in which they were opened, also those without a request."""
         rows = self._db.execute("SELECT closed, closed_by, leg FROM connection ORDER BY opened, id")
-        return [
-            Connection(self._leg_of(leg), Closed(closed, by) if closed is not None else None)
-            for closed, by, leg in rows.fetchall()
-        ]
+        return [_connection(self._leg_of(leg), closed, by) for closed, by, leg in rows.fetchall()]
+
+    def connection(self, ident: str) -> Connection | None:
+        """One connection; None if there is none of this name."""
+        row = self._db.execute("SELECT closed, closed_by, leg FROM connection WHERE id = ?", (ident,)).fetchone()
+        return _connection(self._leg_of(row[2]), row[0], row[1]) if row else None
 
     def meta(self) -> dict[str, str]:
         """What the capture says about itself."""
@@ -402,9 +423,18 @@ def _json(packed: _Packed) -> str:
         return json.dumps(msgspec.to_builtins(packed)).replace("\\ud", "\\\\ud")
 
 
+def _connection(leg: Leg, closed: float | None, by: Literal["peer", "proxy"] | None) -> Connection:
+    return Connection(leg, Closed(closed, by) if closed is not None else None)
+
+
 def _close(db: sqlite3.Connection | None) -> None:
     if db is not None:
         db.close()
+
+
+def _written(path: Path) -> bool:
+    real = path.resolve()
+    return real.with_name(real.name + "-wal").exists()
 
 
 def _bare(leg: Leg) -> Leg:

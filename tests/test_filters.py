@@ -36,22 +36,29 @@ def conversation() -> list[Record]:
     return [*together(healthy, broken, refused), Gap(START + 300, "the disk is full", 2, seq=13)]
 
 
+def looked(step: Step) -> filters.Look:
+    """A step as ``list`` shows it to a filter."""
+    look = filters.look(step)
+    look.line = lambda: present.line(look.brief, step.run)
+    return look
+
+
 def through(text: str, records: list[Record] | None = None, latest: float | None = None) -> list[int]:
     """The numbers of the records that a filter lets through, with the findings of that moment."""
     chosen, analyzer = filters.parse(text, latest), Analyzer()
     fed = list(steps(analyzer, records or conversation()))
     analyzer.finish()
-    return [step.record.seq for step in fed if chosen.matches_step(step, present.line(step))]
+    return [step.record.seq for step in fed if chosen.matches_step(looked(step))]
 
 
 def runs(text: str, latest: float | None = None) -> list[str | None]:
     """Whose runs a filter lets through."""
     chosen, analyzer = filters.parse(text, latest), Analyzer()
-    marked = {step.record.seq for step in steps(analyzer, conversation()) if chosen.marks(step)}
+    marked = {step.record.seq for step in steps(analyzer, conversation()) if chosen.marks(looked(step))}
     return [
         run.certname or run.address
         for run in analyzer.finish()
-        if chosen.matches_run(run, present.summary(run, run.findings), marked)
+        if chosen.matches_run(run, present.summary(run, run.findings), marked=not marked.isdisjoint(run.seqs))
     ]
 
 
@@ -211,8 +218,8 @@ def test_bodies_are_read_without_their_encoding_and_only_for_text(monkeypatch: p
     chosen = filters.parse("text:x status:500")
     step = next(steps(Analyzer(), records))
     monkeypatch.setattr("inspector.filters.decode.content", lambda _: pytest.fail("it was not asked for"))
-    assert not chosen.matches_step(step, "")
-    assert not chosen.marks(step)
+    assert not chosen.matches_step(filters.look(step))
+    assert not chosen.marks(filters.look(step))
 
 
 @pytest.mark.parametrize(
@@ -279,7 +286,7 @@ def test_any_text_is_a_filter_or_a_mistake(text: str) -> None:
     except InspectorError:
         return
     step = _CATALOG
-    assert chosen.matches_step(step, "line") in (True, False)
+    assert chosen.matches_step(looked(step)) in (True, False)
 
 
 def test_stars_do_not_make_it_slow() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import present
+from inspector import brief, present
 from inspector.analyzer import Analyzer
 from inspector.model import Exchange
 from inspector.protocol.documents import Nothing, Undecodable
@@ -46,7 +46,7 @@ def told(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _cells(step: Step, number: int | None) -> Iterator[str]:
-    _, who, phase, method, path, status, size, _, ids = present.row(step)
+    _, who, phase, method, path, status, size, _, ids = present.row(brief.of(step), step.run)
     yield from (str(step.record.seq), str(number or "-"), who, phase, method, path, status, size)
     yield step.match.endpoint.name if step.match else "-"
     yield " > ".join(_kind(each) for each in (step.request, step.response))

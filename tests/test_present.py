@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inspector import present
+from inspector import brief, present
 from inspector.analyzer import Analyzer
 from inspector.model import (
     Exchange,
@@ -36,7 +36,7 @@ HOSTILE = "\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"
 
 
 def lines(*records: Record) -> list[str]:
-    return [present.line(step) for step in steps(Analyzer(), records)]
+    return [present.line(brief.of(step), step.run) for step in steps(Analyzer(), records)]
 
 
 def harmless(text: str) -> bool:
@@ -97,8 +97,8 @@ def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
     runs = analyzer.finish()
     assert runs
     finding = Finding("B01", Severity.ERROR, HOSTILE, (1,))
-    texts = [present.line(step) for step in taken]
-    texts += [cell for step in taken for cell in present.row(step)]
+    texts = [present.line(brief.of(step), step.run) for step in taken]
+    texts += [cell for step in taken for cell in present.row(brief.of(step), step.run)]
     texts += [text for step in taken for text in present.record(step, [finding])]
     for run in runs:
         run.findings.append(finding)

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector import doctor, formats, ladder_text, pki, present, public, verdicts
+from inspector import brief, doctor, formats, ladder_text, pki, present, public, verdicts
 from inspector.analyzer import Analyzer
 from inspector.ladder import Ladders
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
@@ -115,7 +115,13 @@ def _shown(step: Step) -> None:
     for finding in step.findings:
         assert isinstance(finding.message, str)
         assert 0 < len(finding.message) <= LONGEST, finding
-    clean([present.line(step), *present.row(step), *present.record(step, step.findings)])
+    clean(
+        [
+            present.line(brief.of(step), step.run),
+            *present.row(brief.of(step), step.run),
+            *present.record(step, step.findings),
+        ]
+    )
     strictly_json(public.show(step, step.findings))
 
 

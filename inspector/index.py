@@ -1,0 +1,155 @@
+"""The derived index beside a capture: its records and runs in brief, so that a list needs neither bodies nor analysis.
+
+It holds nothing that the capture does not tell; it can be thrown away at any time and is made anew (``indexer``) when
+it was made by another version, or of another capture. This module reads it and says whether it is good; importing it
+is cheap.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+from array import array
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import msgspec
+
+from inspector import __version__
+from inspector.brief import Brief, RunBrief
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from inspector.store import Capture
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+-- A record in brief (MessagePack of brief.Brief).
+CREATE TABLE brief (seq INTEGER PRIMARY KEY, data BLOB NOT NULL);
+-- A run in brief (MessagePack of brief.RunBrief) and the numbers of its records (unsigned 64 bit). data is NULL once it
+-- turned out to be part of another run. change: the number of the flush that wrote it.
+CREATE TABLE run (place INTEGER PRIMARY KEY, change INTEGER NOT NULL, data BLOB, seqs BLOB NOT NULL);
+CREATE INDEX changes ON run (change);
+"""
+_PAGE = 500
+"""Values in one SQL statement."""
+
+
+class Run(NamedTuple):
+    """A run in brief, and the numbers of its records."""
+
+    brief: RunBrief
+    seqs: array[int]
+
+
+class State(NamedTuple):
+    """How far an index has come."""
+
+    last: int
+    """The last record that is in it."""
+    change: int
+    """The number of its latest flush."""
+    complete: bool
+    """Nobody writes the capture any more, and all of it is here."""
+    trouble: str
+    """What could not be read; empty if all could."""
+
+
+def maker() -> str:
+    """Who makes an index: the version, and the very code, so that a rule that was just edited is asked anew."""
+    digest = hashlib.sha256()
+    home = Path(__file__).parent
+    for folder, _, names in sorted(os.walk(home)):
+        for name in sorted(names):
+            if name.endswith(".py"):
+                status = Path(folder, name).stat()
+                digest.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return f"{__version__} {digest.hexdigest()[:16]}"
+
+
+def place(capture: Path) -> Path:
+    """Where the index of a capture belongs: beside it, or in the user's cache if nothing can be written there."""
+    beside = capture.with_name(f"{capture.name}.index")
+    if os.access(capture.parent, os.W_OK):
+        return beside
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "puppet-inspector" / f"{hashlib.sha256(bytes(capture.resolve())).hexdigest()[:32]}.index"
+
+
+class Index:
+    """An index, opened to read; somebody else may be writing it meanwhile."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    @classmethod
+    def open(cls, path: Path) -> Self | None:
+        """None if there is none, or none that this version made."""
+        try:
+            db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=1)
+        except sqlite3.Error:
+            return None
+        try:
+            found = db.execute("SELECT value FROM meta WHERE key = 'maker'").fetchone()
+        except sqlite3.Error:
+            found = None
+        if found is None or found[0] != maker():
+            db.close()
+            return None
+        return cls(db)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def fits(self, capture: Capture) -> bool:
+        """Whether it was made of this capture, as far as it goes."""
+        meta = self._meta()
+        last = int(meta.get("last", "0"))
+        return last == 0 or (meta.get("first"), meta.get("digest")) == (
+            capture.digest(capture.first),
+            capture.digest(last),
+        )
+
+    def state(self) -> State:
+        """How far it has come."""
+        meta = self._meta()
+        return State(
+            int(meta.get("last", "0")),
+            int(meta.get("change", "0")),
+            meta.get("complete") == "1",
+            meta.get("trouble", ""),
+        )
+
+    def runs(self, after: int = 0) -> dict[int, Run | None]:
+        """The runs that a later flush than this one wrote, by their place; None: it is part of another one now."""
+        rows = self._db.execute(
+            "SELECT place, data, seqs FROM run WHERE change > ? ORDER BY place", (after,)
+        ).fetchall()
+        return {at: Run(_RUN.decode(data), array("Q", seqs)) if data else None for at, data, seqs in rows}
+
+    def briefs(self, seqs: Iterable[int]) -> Iterator[Brief]:
+        """These records, in order; their ``signs`` are with the runs."""
+        wanted = sorted(seqs)
+        for at in range(0, len(wanted), _PAGE):
+            some = wanted[at : at + _PAGE]
+            # Placeholders only: the numbers never become part of the statement.
+            marks = ",".join("?" * len(some))
+            for (data,) in self._db.execute(f"SELECT data FROM brief WHERE seq IN ({marks}) ORDER BY seq", some):  # noqa: S608
+                yield _BRIEF.decode(data)
+
+    def all_briefs(self, after: int = 0) -> Iterator[Brief]:
+        """The records after this one, in order; their ``signs`` are with the runs."""
+        for (data,) in self._db.execute("SELECT data FROM brief WHERE seq > ? ORDER BY seq", (after,)):
+            yield _BRIEF.decode(data)
+
+    def _meta(self) -> dict[str, str]:
+        with contextlib.suppress(sqlite3.Error):
+            return dict(self._db.execute("SELECT key, value FROM meta").fetchall())
+        return {}
+
+
+_BRIEF = msgspec.msgpack.Decoder(Brief)
+_RUN = msgspec.msgpack.Decoder(RunBrief)

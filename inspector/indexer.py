@@ -1,0 +1,189 @@
+"""Making the derived index of a capture, and keeping it up while a proxy writes the capture.
+
+It is a process of its own (``python -m inspector.indexer CAPTURE INDEX``), so that nobody who reads the index ever
+waits for the analysis. It ends when the capture is complete, or with whoever started it (its standard input ends).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+import select
+import sqlite3
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from inspector import brief, index, present, verdicts
+from inspector.analyzer import Analyzer, merged
+from inspector.errors import CaptureError
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from inspector.model import Record
+    from inspector.runs import Run
+
+BATCH = 1000
+"""Records between two commits: whoever looks sees that it goes on."""
+INTERVAL = 0.2
+"""Seconds between two looks at a capture that is being written."""
+
+
+def build(capture: Path, target: Path, wait: Callable[[], bool] = lambda: False) -> None:
+    """Bring an index up to its capture, and as long as ``wait`` returns True to what is added. Raises CaptureError.
+
+    Does nothing if somebody else is at it.
+    """
+    with _mine(target) as mine:
+        if mine:
+            writer = _Writer(capture, target)
+            try:
+                while not writer.read() and wait():
+                    pass
+            finally:
+                writer.close()
+
+
+@contextlib.contextmanager
+def _mine(target: Path) -> Iterator[bool]:
+    """Whether nobody else writes this index; until the end nobody will."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(f"{target}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+            Path(f"{target}.lock").unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+class _Writer:
+    """Reads a capture from its beginning and writes what is not in the index yet."""
+
+    def __init__(self, capture: Path, target: Path) -> None:
+        self._path = capture
+        self._analyzer = Analyzer()
+        self._after = 0
+        self._dirty: dict[Run, None] = {}
+        self._written: dict[Run, None] = {}
+        self._rows: list[tuple[int, bytes]] = []
+        self._trouble = ""
+        with Capture.open(capture) as records:
+            found = index.Index.open(target)
+            good = found is not None and found.fits(records)
+            state = found.state() if found and good else None
+            if found:
+                found.close()
+        if not good:
+            _anew(target)
+        self._known = state.last if state else 0
+        self._change = state.change if state else 0
+        self._db = sqlite3.connect(target, isolation_level=None, timeout=5)
+        if not good:
+            self._db.executescript(index.SCHEMA)
+            self._db.execute("INSERT INTO meta VALUES ('maker', ?)", (index.maker(),))
+        self._db.execute("PRAGMA synchronous = OFF")  # what a power failure spoils is made anew
+
+    def close(self) -> None:
+        self._db.close()
+
+    def read(self) -> bool:
+        """Take in what was added. True if nothing more will come."""
+        with Capture.open(self._path) as capture:
+            live = capture.live
+            if capture.last < self._after:
+                raise CaptureError(f"{self._path} is another capture now.", "Open it anew.")
+            for record in self._records(capture):
+                self._take(record)
+                if len(self._rows) >= BATCH or (record.seq <= self._known and record.seq % BATCH == 0):
+                    self._flush(capture)
+            if not live:
+                for run in self._analyzer.finish():
+                    self._dirty[run] = None
+            self._flush(capture, complete=not live)
+        return not live
+
+    def _records(self, capture: Capture) -> Iterator[Record]:
+        """What was added; what is damaged is said and left out."""
+        while True:
+            try:
+                for record in capture.records(self._after):
+                    yield record
+                    self._after = record.seq
+                return
+            except (CaptureError, msgspec.MsgspecError, sqlite3.DatabaseError, ValueError) as error:
+                following = capture.following(self._after)
+                self._trouble = f"record {following or '?'} can't be read: {present.clean(str(error))}"
+                if following is None:
+                    return
+                self._after = following
+
+    def _take(self, record: Record) -> None:
+        step = self._analyzer.feed(record)
+        if record.seq > self._known:
+            self._rows.append((record.seq, msgspec.msgpack.encode(brief.of(step, ()))))
+        if step.run:
+            self._dirty[step.run] = None
+        for run in step.over:
+            self._dirty[run] = None
+            self._analyzer.forget(run)
+
+    def _flush(self, capture: Capture, *, complete: bool = False) -> None:
+        self._change += 1
+        fresh = self._after > self._known
+        runs: list[tuple[int, int, bytes | None, bytes]] = []
+        if fresh or complete:
+            open_now = {run.place for run in self._analyzer.runs}
+            for run in self._dirty:
+                if run.number is not None and (run.closed or run.place in open_now):
+                    runs.append((run.place, self._change, self._brief(run), run.seqs.tobytes()))
+                    self._written[run] = None
+            for run in [each for each in self._written if each.closed or each.place not in open_now]:
+                del self._written[run]
+                if not run.closed:  # it turned out to be the beginning of another one
+                    runs.append((run.place, self._change, None, b""))
+            self._dirty = {}
+        last = max(self._after, self._known)
+        meta = {"change": self._change, "last": last, "complete": int(complete), "trouble": self._trouble,
+                "first": capture.digest(capture.first) or "", "digest": capture.digest(last) or ""}  # fmt: skip
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.executemany("INSERT OR REPLACE INTO brief VALUES (?, ?)", self._rows)
+        self._db.executemany("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", runs)
+        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, str(meta[key])) for key in meta])
+        self._db.execute("COMMIT")
+        self._rows = []
+
+    def _brief(self, run: Run) -> bytes:
+        if not run.closed:
+            run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run)))
+        found = verdicts.verdict(run)
+        told = brief.of_run(run, present.verdict(run), found.symptoms if found else ())
+        return msgspec.msgpack.encode(told)
+
+
+def _anew(target: Path) -> None:
+    for each in (target, target.with_name(f"{target.name}-journal")):
+        each.unlink(missing_ok=True)
+    os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+
+
+def main() -> None:
+    """Build the index of a capture, and follow it as long as standard input is open."""
+    capture, target = map(Path, sys.argv[1:])
+    waits = select.poll()
+    waits.register(sys.stdin, select.POLLIN)
+    build(capture, target, lambda: not waits.poll(INTERVAL * 1000))
+
+
+if __name__ == "__main__":
+    main()

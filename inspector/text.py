@@ -1,0 +1,81 @@
+"""How single values are written for people: captured text, times, sizes, durations, paths.
+
+Captured bytes are hostile: control characters never reach a terminal. What is said of records is ``present``'s.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from inspector import clocks
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+DAY = 86_400.0
+WIDTH = 46
+"""Characters of a path that a console line shows."""
+
+
+def clean(text: str) -> str:
+    """Captured text without control characters (nor the ones that turn the direction of writing)."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+def as_json(value: Any) -> str:
+    """A JSON-able structure as text for a terminal: what ``clean`` would take out is escaped in JSON's own way."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # Line feeds outside strings are the layout; those within are escaped already.
+    return _CONTROL.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
+
+
+def clock(time: float) -> str:
+    """Local time of day with milliseconds."""
+    return _local(time).strftime("%H:%M:%S.%f")[:-3]
+
+
+def _local(time: float) -> datetime:
+    # A day's margin at both ends of the calendar: no zone leads out of it.
+    return clocks.date(max(clocks.FIRST + DAY, min(time, clocks.LAST - DAY))).astimezone()
+
+
+def day(time: float) -> str:
+    """Local date."""
+    return _local(time).strftime("%Y-%m-%d")
+
+
+def utc(time: float) -> str:
+    """ISO 8601, UTC, milliseconds: the form of the public JSON."""
+    return clocks.date(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def size(count: int) -> str:
+    """Bytes for people: 512 B, 27.1 kB, 1.4 MB."""
+    if count < 1000:
+        return f"{count} B"
+    if count < 1_000_000:
+        return f"{count / 1000:.1f} kB"
+    return f"{count / 1_000_000:.1f} MB"
+
+
+def seconds(duration: float) -> str:
+    """A duration for people: 12 ms, 2.1 s, 3 min 20 s."""
+    if duration < 1:
+        return f"{duration * 1000:.0f} ms"
+    if duration < 120:
+        return f"{duration:.1f} s"
+    return f"{int(duration) // 60} min {int(duration) % 60} s"
+
+
+def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:
+    """A request's target without what every line repeats: prefix, own certname, query."""
+    path = clean(target.partition("?")[0])
+    for prefix in ("/puppet/v3/", "/puppet-ca/v1/"):
+        path = path.removeprefix(prefix)
+    if certname and path.endswith("/" + certname):
+        path = path[: -len(certname)] + "~"
+    return path if len(path) <= width else f"{path[: width // 2 - 1]}…{path[-(width // 2) :]}"

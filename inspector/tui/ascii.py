@@ -1,0 +1,44 @@
+"""``--ascii``: everything that is written to the terminal, Textual's own widgets included, in ASCII."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from textual.drivers.linux_driver import LinuxDriver
+
+_DRAWN = {
+    "-": "─━╌╍┄┅┈┉═╸╺╴╶╼╾‐‑‒–—―▔▁🭶🭷⎯",
+    "|": "│┃╎╏┆┇┊┋║╵╷╹╻▏▕▎▍▌▐",
+    "+": "┌┍┎┏┐┑┒┓└┕┖┗┘┙┚┛├┝┞┟┠┡┢┣┤┥┦┧┨┩┪┫┬┭┮┯┰┱┲┳┴┵┶┷┸┹┺┻┼┽┾┿╀╁╂╃╄╅╆╇╈╉╊╋╔╗╚╝╠╣╦╩╬╭╮╯╰╒╓╕╖╘╙╛╜╞╟╡╢╤╥╧╨╪╫",
+    "#": "█▉▊▋▄▀▅▆▇▃▂▖▗▘▙▚▛▜▝▞▟",
+    ":": "░▒▓",
+    ">": "▶▸►→⇒❯›⏵⟶➜",
+    "<": "◀◂◄←⇐❮‹⏴⟵",
+    "^": "▲△↑⇑⌃⏶",
+    "v": "▼▽↓⇓⌄⏷✓✔",
+    "*": "●•◉★◆■▪⬤⭘○◯◦∙·⏺",
+    ".": "…⋯",
+    "x": "✗✘✕×╳",
+    "~": "≈∼⌇",
+    "'": "‘’",
+    '"': "“”",
+}
+
+
+class _Table(dict[int, str]):
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        told = char if code < 0x80 else "?" * cell_len(char)
+        self[code] = told
+        return told
+
+
+TABLE = _Table({ord(char): plain for plain, chars in _DRAWN.items() for char in chars})
+"""For ``str.translate``: what has no likeness becomes as many question marks as it takes cells."""
+
+
+class AsciiDriver(LinuxDriver):
+    """Textual's driver for terminals that know ASCII only."""
+
+    def write(self, data: str) -> None:
+        """Write to the terminal."""
+        super().write(data.translate(TABLE))

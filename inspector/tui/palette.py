@@ -1,0 +1,93 @@
+"""Colours and bars: what a phase, a severity and an outcome look like, also where there is no colour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from inspector.model import Phase, Severity
+
+if TYPE_CHECKING:
+    from inspector.brief import RunBrief
+
+PHASES: dict[Phase, tuple[str, str]] = {
+    Phase.CERTIFICATES: ("C", "black on #c792ea"),
+    Phase.NODE: ("n", "black on #89ddff"),
+    Phase.PLUGINS: ("P", "black on #82aaff"),
+    Phase.CATALOG: ("K", "black on #ffcb6b"),
+    Phase.FILES: ("F", "black on #c3e88d"),
+    Phase.REPORT: ("R", "black on #f78c6c"),
+    Phase.OTHER: ("o", "black on #a0a0a0"),
+}
+"""A letter and a style each. The letter is always drawn, for terminals without colour."""
+SEVERITIES = {Severity.ERROR: "bold #ff5370", Severity.WARNING: "#e6a700", Severity.NOTICE: "#4c9be8"}
+OUTCOMES = {
+    "complete": "#3fb950",
+    "failed": "bold #ff5370",
+    "refused": "bold #ff5370",
+    "waiting": "#e6a700",
+    "unfinished": "#e6a700",
+}
+SILENCE = "dim"
+
+
+def phase(each: Phase) -> Text:
+    """A phase's name in its colour."""
+    return Text(str(each), style=PHASES[each][1])
+
+
+def severity(each: Severity) -> Text:
+    """A severity's name in its colour."""
+    return Text(str(each), style=SEVERITIES[each])
+
+
+def outcome(run: RunBrief) -> Text:
+    """How a run ended, in its colour."""
+    return Text(run.outcome, style=OUTCOMES[run.outcome])
+
+
+def counts(run: RunBrief) -> Text:
+    """A run's findings by severity: 2E 1W 3N."""
+    text = Text()
+    for each in Severity:
+        number = sum(finding.severity is each for finding in run.findings)
+        if number:
+            text.append(f"{number}{each.value[0].upper()} ", style=SEVERITIES[each])
+    text.rstrip()
+    return text
+
+
+def bar(run: RunBrief, width: int) -> Text:
+    """A run's phases to the scale of its duration, with the agent's silent times as dots."""
+    pieces: list[tuple[float, str, str]] = []
+    waits = dict(run.waits)
+    for span in run.spans.values():
+        if span.phase is Phase.CATALOG:
+            pieces.append((waits.pop("facts", 0.0), ".", SILENCE))
+        if span.phase is Phase.REPORT:
+            pieces.append((waits.pop("applying", 0.0), ".", SILENCE))
+        silent = waits.pop("certificate", 0.0) if span.phase is Phase.CERTIFICATES else 0.0
+        letter, style = PHASES[span.phase]
+        pieces.append((max(span.duration - silent, 1e-6), letter, style))
+        if silent:
+            pieces.append((silent, ".", SILENCE))
+    pieces.append((sum(waits.values()), ".", SILENCE))
+    return _drawn([piece for piece in pieces if piece[0] > 0], width)
+
+
+def _drawn(pieces: list[tuple[float, str, str]], width: int) -> Text:
+    text = Text()
+    if not pieces or width < len(pieces):
+        for _, letter, style in pieces[:width]:
+            text.append(letter, style=style)
+        return text
+    total = sum(length for length, _, _ in pieces)
+    spare = width - len(pieces)  # each piece has one cell of its own: no phase is too short to be seen
+    before, drawn = 0.0, 0
+    for length, letter, style in pieces:
+        before += length
+        upto = round(before / total * spare)
+        text.append(letter * (1 + upto - drawn), style=style)
+        drawn = upto
+    return text

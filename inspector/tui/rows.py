@@ -1,0 +1,327 @@
+"""A list of lines with columns: only what is on the screen is drawn, so a hundred thousand lines cost what forty do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.segment import Segment
+from rich.text import Text
+from textual.binding import Binding
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from rich.console import Console
+    from rich.style import Style
+    from textual import events
+
+
+@dataclass(frozen=True)
+class Column[T]:
+    """One column of a list."""
+
+    title: str
+    cell: Callable[[T, int], Text | str]
+    """The text of an item; the second argument is the column's width."""
+    width: int
+    """At least so many cells."""
+    grows: int = 0
+    """Its share of what is left over."""
+    sort: Callable[[T], Any] | None = None
+    """What the list is sorted by when the title is clicked; None: it can't be."""
+    least: int = 0
+    """It is left out on a list that is narrower than this."""
+    right: bool = False
+    """Its text ends at the right."""
+
+
+class Rows[T](ScrollView, can_focus=True):
+    """Items, a line each, under a line of titles; one of them is the cursor's.
+
+    Titles are clicked to sort by them (again: the other way round), ``s`` sorts by the next column.
+    """
+
+    BINDINGS = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", "Page up", show=False),
+        Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False),
+        Binding("home,g", "to(0)", "First", show=False),
+        Binding("end,G", "to(-1)", "Last", show=False),
+        Binding("enter", "choose", "Open", show=False),
+        Binding("s", "sort", "Sort", show=False),
+    ]
+    COMPONENT_CLASSES = {"rows--title", "rows--cursor", "rows--match"}
+    DEFAULT_CSS = """
+    Rows { background: $surface; height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    Rows > .rows--title { background: $panel; color: $foreground; text-style: bold; }
+    Rows > .rows--cursor { background: $primary 40%; }
+    Rows:focus > .rows--cursor { background: $primary; color: $text; text-style: bold; }
+    Rows > .rows--match { background: $warning 30%; }
+    """
+
+    class Moved[U](Message):
+        """The cursor is on another item."""
+
+        def __init__(self, rows: Rows[U], item: U) -> None:
+            super().__init__()
+            self.rows = rows
+            self.item = item
+
+        @property
+        def control(self) -> Rows[U]:
+            return self.rows
+
+    class Chosen[U](Message):
+        """Enter was pressed on an item, or it was clicked while the cursor was on it."""
+
+        def __init__(self, rows: Rows[U], item: U) -> None:
+            super().__init__()
+            self.rows = rows
+            self.item = item
+
+        @property
+        def control(self) -> Rows[U]:
+            return self.rows
+
+    def __init__(
+        self,
+        columns: Sequence[Column[T]],
+        key: Callable[[T], Hashable],
+        *,
+        sort: int | None = None,
+        descending: bool = False,
+        id: str | None = None,  # noqa: A002 - Textual's own name
+    ) -> None:
+        """``key`` tells an item again when the items were replaced; ``sort`` is the column to sort by at first."""
+        super().__init__(id=id)
+        self.columns = tuple(columns)
+        self._key = key
+        self._sort, self._descending = sort, descending
+        self._given: Sequence[T] = ()
+        self.items: list[T] = []
+        """What is shown, in its order."""
+        self.at = 0
+        """Where the cursor is."""
+        self._shown: list[tuple[Column[T], int]] = []
+        self.pattern = ""
+        """What was searched for, in lower case."""
+
+    # -- what is shown ----------------------------------------------------------------------------------
+
+    @property
+    def item(self) -> T | None:
+        """What the cursor is on; None if there is nothing."""
+        return self.items[self.at] if 0 <= self.at < len(self.items) else None
+
+    def show(self, items: Sequence[T], *, tail: bool = False) -> None:
+        """Replace what is shown. The cursor stays on its item; with ``tail`` it goes along with the last one if it
+        was there."""
+        before = self.item
+        was_last = tail and self.at >= len(self.items) - 1
+        self._given = items
+        self._arrange()
+        if was_last:
+            self.at = max(0, len(self.items) - 1)
+        elif before is not None:
+            self._find(self._key(before))
+        self.at = max(0, min(self.at, len(self.items) - 1))
+        self._measure()
+        if was_last:
+            self._into_view()
+        now = self.item
+        if now is not None and (before is None or self._key(now) != self._key(before)):
+            self.post_message(self.Moved(self, now))
+
+    def go(self, key: Hashable) -> bool:
+        """Put the cursor on the item with this key; False if there is none."""
+        if not self._find(key):
+            return False
+        self._into_view()
+        self.refresh()
+        self.post_message(self.Moved(self, self.items[self.at]))
+        return True
+
+    def _find(self, key: Hashable) -> bool:
+        # Most often it is where it was, or near.
+        for place in (self.at, *range(len(self.items))):
+            if place < len(self.items) and self._key(self.items[place]) == key:
+                self.at = place
+                return True
+        return False
+
+    def _arrange(self) -> None:
+        self.items = list(self._given)
+        if self._sort is not None and (by := self.columns[self._sort].sort) is not None:
+            self.items.sort(key=by, reverse=self._descending)
+
+    def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
+        """Go to the next line that contains a text (without case); False if there is none."""
+        self.pattern = pattern.casefold()
+        if not self.pattern or not self.items:
+            self.refresh()
+            return False
+        number = len(self.items)
+        step = 1 if forward else -1
+        for distance in range(1 if again else 0, number + 1):
+            place = (self.at + step * distance) % number
+            if self.pattern in self.plain(self.items[place]).casefold():
+                self.move_to(place)
+                self.refresh()
+                return True
+        self.refresh()
+        return False
+
+    def plain(self, item: T) -> str:
+        """A line's text."""
+        return "  ".join(str(column.cell(item, 400)) for column in self.columns)
+
+    # -- moving -----------------------------------------------------------------------------------------
+
+    def move_to(self, place: int) -> None:
+        """Put the cursor on the item at this place."""
+        if not self.items:
+            return
+        before, self.at = self.at, max(0, min(place, len(self.items) - 1))
+        self._into_view()
+        if self.at != before:
+            self.refresh()
+            self.post_message(self.Moved(self, self.items[self.at]))
+
+    def action_move(self, by: int) -> None:
+        self.move_to(self.at + by)
+
+    def action_page(self, by: int) -> None:
+        self.move_to(self.at + by * max(1, self._height - 1))
+
+    def action_to(self, place: int) -> None:
+        self.move_to(len(self.items) - 1 if place < 0 else place)
+
+    def action_choose(self) -> None:
+        if self.item is not None:
+            self.post_message(self.Chosen(self, self.item))
+
+    def action_sort(self) -> None:
+        """Sort by the next column, and after the last one not at all."""
+        able = [at for at, column in enumerate(self.columns) if column.sort]
+        order: list[int | None] = [None, *able]
+        self.sort_by(order[(order.index(self._sort) + 1) % len(order)])
+
+    def sort_by(self, column: int | None) -> None:
+        """Sort by a column; by the same one again the other way round."""
+        if column is not None and self.columns[column].sort is None:
+            return
+        self._descending = column is not None and column == self._sort and not self._descending
+        self._sort = column
+        before = self.item
+        self._arrange()
+        if before is not None:
+            self._find(self._key(before))
+        self._into_view()
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        if event.y == 0:
+            x = event.x + self.scroll_offset.x
+            for column, width in self._shown:
+                if x < width + 1:
+                    self.sort_by(self.columns.index(column))
+                    return
+                x -= width + 1
+            return
+        place = event.y - 1 + self.scroll_offset.y
+        if place < len(self.items):
+            # The first click of two moves here, the second one opens.
+            if event.chain > 1:
+                self.action_choose()
+            else:
+                self.move_to(place)
+
+    # -- drawing ----------------------------------------------------------------------------------------
+
+    @property
+    def _height(self) -> int:
+        return max(1, self.scrollable_content_region.height - 1)
+
+    def _into_view(self) -> None:
+        top = self.scroll_offset.y
+        if self.at < top:
+            self.scroll_to(y=self.at, animate=False, immediate=True)
+        elif self.at >= top + self._height:
+            self.scroll_to(y=self.at - self._height + 1, animate=False, immediate=True)
+
+    def on_resize(self) -> None:
+        self._measure()
+        self._into_view()
+
+    def _measure(self) -> None:
+        room = self.scrollable_content_region.width or self.size.width
+        shown = [column for column in self.columns if room >= column.least]
+        spare = room - sum(column.width + 1 for column in shown) + 1
+        shares = sum(column.grows for column in shown)
+        self._shown = []
+        for column in shown:
+            more = max(0, spare) * column.grows // shares if column.grows else 0
+            self._shown.append((column, column.width + more))
+        width = sum(width + 1 for _, width in self._shown) - 1
+        self.virtual_size = Size(max(width, 1), len(self.items) + 1)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The title, or one item's line."""
+        width = self.size.width
+        if y == 0:
+            style = self.get_component_rich_style("rows--title")
+            cells: list[tuple[Text, int]] = []
+            for column, room in self._shown:
+                mark = ""
+                if self._sort is not None and column is self.columns[self._sort]:
+                    mark = " ▼" if self._descending else " ▲"
+                cells.append((_fitted(Text(column.title + mark), room, right=column.right), room))
+            return self._strip(cells, style, width)
+        place = y - 1 + self.scroll_offset.y
+        if place >= len(self.items):
+            return Strip.blank(width, self.rich_style)
+        item = self.items[place]
+        style = self.rich_style
+        if place == self.at:
+            style += self.get_component_rich_style("rows--cursor")
+        elif self.pattern and self.pattern in self.plain(item).casefold():
+            style += self.get_component_rich_style("rows--match")
+        drawn = []
+        for column, room in self._shown:
+            cell = column.cell(item, room)
+            text = cell.copy() if isinstance(cell, Text) else Text(cell)
+            drawn.append((_fitted(text, room, right=column.right), room))
+        return self._strip(drawn, style, width)
+
+    def _strip(self, cells: Sequence[tuple[Text, int]], style: Style, width: int) -> Strip:
+        console: Console = self.app.console
+        segments: list[Segment] = []
+        for text, _ in cells:
+            base = console.get_style(text.style)
+            segments += [Segment(each.text, base + each.style if each.style else base) for each in text.render(console)]
+            segments.append(Segment(" "))
+        strip = Strip([Segment(each.text, style + each.style if each.style else style) for each in segments])
+        left = self.scroll_offset.x
+        return strip.crop_extend(left, left + width, style)
+
+    def cursor_region(self) -> Region:
+        """Where the cursor's line is, relative to the list."""
+        return Region(0, self.at - self.scroll_offset.y + 1, self.size.width, 1)
+
+
+def _fitted(text: Text, width: int, *, right: bool = False) -> Text:
+    text.end = ""
+    text.truncate(width, overflow="ellipsis")
+    if right:
+        text.pad_left(max(0, width - text.cell_len))
+    else:
+        text.pad_right(max(0, width - text.cell_len))
+    return text
