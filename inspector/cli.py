@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import datetime
 import difflib
+import gc
 import heapq
 import itertools
 import json
@@ -79,12 +80,17 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"puppet-inspector {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.set_defaults(command=_open, capture=None, ascii=False)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     def command(name: str, act: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         each = commands.add_parser(name, help=text, description=(act.__doc__ or text).split("\n\n")[0])
         each.set_defaults(command=act)
         return each
+
+    opens = command("open", _open, "look into a capture on the whole terminal (also: no command at all)")
+    opens.add_argument("capture", type=Path, nargs="?", help="default: the latest in captures/")
+    opens.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
 
     demo = command("demo", _demo, "record an embedded lab and tell what happened")
     demo.add_argument("-o", "--output", metavar="CAPTURE", help="record here (default: captures/<UTC time>.sqlite)")
@@ -186,6 +192,22 @@ def _add_filter(command: argparse.ArgumentParser) -> None:
 
 
 # -- commands -----------------------------------------------------------------------------------------
+
+
+def _open(arguments: argparse.Namespace) -> int:
+    """The terminal inspector: runs, exchanges, findings and the certificate bootstrap of a capture, also while a
+    proxy writes it. All keys are under `?`. Marks and notes are kept in a file beside the capture, and an index that
+    can be thrown away."""
+    from inspector import captures
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InspectorError("This is no terminal.", "Without one: `puppet-inspector runs`, `list`, `check` (--help).")
+    # Nothing of what is loaded now is ever garbage: not to look for it saves a tenth of the time to the first screen.
+    gc.disable()
+    from inspector.tui import app
+
+    app.run(arguments.capture or captures.newest(), ascii_only=arguments.ascii)
+    return 0
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -484,7 +506,9 @@ def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
 
     analyzer = _analyze(capture, mark)
     runs = [
-        run for run in analyzer.runs if chosen.matches_run(run, _words(run), marked=not marked.isdisjoint(run.seqs))
+        run
+        for run in analyzer.runs
+        if chosen.matches_run(run, present.words(run, present.verdict(run)), marked=not marked.isdisjoint(run.seqs))
     ]
     if as_json:
         numbers = {run.number for run in runs}
@@ -498,13 +522,6 @@ def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
     _print_verdicts(runs)
     print(f"{present.counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
     return 0
-
-
-def _words(run: Run) -> str:
-    """All that is printed of a run, for the plain words of a filter."""
-    from inspector import present
-
-    return "\n".join([*present.run_row(run), *(present.verdict(run) or ())])
 
 
 def _print_findings(found: Sequence[tuple[Path, Run, Finding]], *, several: bool) -> None:

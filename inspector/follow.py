@@ -12,26 +12,24 @@ import select
 import sqlite3
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector import brief, filters, present
+from inspector import brief, captures, filters, present
 from inspector.analyzer import Analyzer, merged
-from inspector.errors import CaptureError, InspectorError
+from inspector.errors import CaptureError
 from inspector.filters import Look
 from inspector.recorder import QUIET
 from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from inspector.brief import Brief
     from inspector.filters import Filter
     from inspector.model import Finding
     from inspector.runs import Run
 
-FOLDER = Path("captures")
-"""Where a proxy records unless it is told otherwise."""
 INTERVAL = 0.2
 """Seconds between two looks at a capture: a proxy writes as often."""
 PATIENCE = 5.0
@@ -111,41 +109,23 @@ def follow(
 ) -> Iterator[str]:
     """Lines of what is added to a capture (with ``everything``: first of what it holds), for ever.
 
-    Without a path it is the capture in ``FOLDER`` that was written last, and then every new one that appears there.
-    ``pause`` is called whenever there is nothing more to say, and may end it with an exception. Raises
+    Without a path it is the capture in ``captures.FOLDER`` that was written last, and then every new one that appears
+    there. ``pause`` is called whenever there is nothing more to say, and may end it with an exception. Raises
     InspectorError.
     """
-    known = set() if path else set(FOLDER.glob("*.sqlite"))
-    followed = path or newest()
+    known = set() if path else set(captures.FOLDER.glob("*.sqlite"))
+    followed = path or captures.newest()
     chosen = filters.parse(text, latest(followed))
     follower = Follower(followed, chosen, silent=not everything)
     while True:
         yield from follower.look()
-        if path is None and (fresh := set(FOLDER.glob("*.sqlite")) - known):
+        if path is None and (fresh := set(captures.FOLDER.glob("*.sqlite")) - known):
             known |= fresh
-            followed = max(fresh, key=_written)
+            followed = max(fresh, key=captures.written)
             yield f"-- there is a new capture: {present.clean(str(followed))}"
             follower = Follower(followed, chosen)
             continue
         (pause or wait)()
-
-
-def newest() -> Path:
-    """The capture in ``FOLDER`` that was written last. Raises InspectorError."""
-    found = max(FOLDER.glob("*.sqlite"), key=_written, default=None)
-    if found is None:
-        raise InspectorError(f"There is no capture in {FOLDER}/.", "Start the proxy here, or name a capture.")
-    return found
-
-
-def _written(path: Path) -> float:
-    times = []
-    for each in (path, path.with_name(f"{path.name}-wal")):
-        try:
-            times.append(each.stat().st_mtime)
-        except OSError:
-            continue
-    return max(times, default=0.0)
 
 
 def wait() -> None:

@@ -62,7 +62,8 @@ def maker() -> str:
     """Who makes an index: the version, and the very code, so that a rule that was just edited is asked anew."""
     digest = hashlib.sha256()
     home = Path(__file__).parent
-    for folder, _, names in sorted(os.walk(home)):
+    for folder, folders, names in os.walk(home):
+        folders[:] = sorted(set(folders) - {"tui"})  # what only shows derives nothing
         for name in sorted(names):
             if name.endswith(".py"):
                 status = Path(folder, name).stat()
@@ -87,9 +88,10 @@ class Index:
 
     @classmethod
     def open(cls, path: Path) -> Self | None:
-        """None if there is none, or none that this version made."""
+        """None if there is none, or none that this version made. It may be used by several threads."""
         try:
-            db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=1)
+            db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=1,
+                                 check_same_thread=False)  # fmt: skip
         except sqlite3.Error:
             return None
         try:

@@ -121,9 +121,9 @@ class _Writer:
                     yield record
                     self._after = record.seq
                 return
-            except (CaptureError, msgspec.MsgspecError, sqlite3.DatabaseError, ValueError) as error:
+            except (CaptureError, sqlite3.DatabaseError) as error:
                 following = capture.following(self._after)
-                self._trouble = f"record {following or '?'} can't be read: {present.clean(str(error))}"
+                self._trouble = present.clean(str(error))
                 if following is None:
                     return
                 self._after = following

@@ -14,12 +14,13 @@ from inspector.rules.told import lasting
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from inspector.ladder import Ladder, Rung
+    from inspector.ladder import Hang, Key, Ladder, Rung
     from inspector.trust import Judgement
 
 WIDTH = 120
 """Columns of a line of text."""
-_KINDS = {"csr": "in a request", "certificate": "in the CA's certificate", "client": "in the certificate it shows"}
+NO_BUNDLE = "no CA bundle is in this capture: what the agent thinks of certificates and CRLs can't be told"
+KINDS = {"csr": "in a request", "certificate": "in the CA's certificate", "client": "in the certificate it shows"}
 
 
 def lines(ladder: Ladder) -> list[str]:
@@ -34,7 +35,7 @@ def lines(ladder: Ladder) -> list[str]:
             run = rung.run
             told.append(f"  run {run}")
         arrow = "->" if n else "  "
-        told += _wrapped(f"  {stamp(rung.began)[:19]}  {arrow} ", f"{_rung(rung)} [{_proof(rung.seqs)}]")
+        told += _wrapped(f"  {stamp(rung.began)[:19]}  {arrow} ", f"{_rung(rung)} [{proof(rung.seqs)}]")
         if rung.risk and rung.risk not in risks:
             told += _wrapped(" " * 26, f"not verified: {rung.risk}")
             risks.add(rung.risk)
@@ -50,66 +51,117 @@ def _wrapped(label: str, text: str) -> list[str]:
     return textwrap.wrap(label + text, WIDTH, subsequent_indent=after, break_on_hyphens=False, break_long_words=False)
 
 
-def _proof(seqs: tuple[int, ...]) -> str:
+def proof(seqs: tuple[int, ...]) -> str:
+    """The first and the last record of something."""
     return f"record{'s' if len(seqs) > 1 else ''} {', '.join(map(str, seqs))}"
 
 
 def _rung(rung: Rung) -> str:
-    text = f"{rung.state} PUT" if rung.state is State.CSR else str(rung.state)
-    text += f" {', then '.join(rung.answers)}" if rung.answers else ""
-    if rung.times > 1:
-        text += f", {rung.times} in all" if rung.answers[1:] else f" x{rung.times}"
-    if rung.times > 1 and rung.ended - rung.began >= 1:
-        text += f" over {lasting(rung.ended - rung.began)}"
-    text += f", every {lasting(rung.interval)}" if rung.interval else ""
-    facts = [f"{label} {_brief(label, value)}" for label, value in rung.facts]
+    text = " ".join([asked(rung), *([answered(rung)] if rung.answers else [])])
+    if often := repeated(rung):
+        text += f", {often}" if rung.answers[1:] else f" {often}"
+    facts = [f"{label} {brief(label, value)}" for label, value in rung.facts]
     if rung.state is not State.TLS and not rung.verified:
-        facts.insert(0, "unverified" if rung.verified is False else "verified or not is unknown")
+        facts.insert(0, trusted(rung))
     return f"{text} ({', '.join(facts)})" if facts else text
 
 
-def _brief(label: str, value: str) -> str:
+def asked(rung: Rung) -> str:
+    """What an agent asked for at a rung."""
+    return f"{rung.state} PUT" if rung.state is State.CSR else str(rung.state)
+
+
+def answered(rung: Rung) -> str:
+    """What it was answered."""
+    return ", then ".join(rung.answers)
+
+
+def repeated(rung: Rung) -> str:
+    """How often it asked, for how long and at what interval; empty if it asked once."""
+    if rung.times < 2:
+        return ""
+    text = f"{rung.times} in all" if rung.answers[1:] else f"x{rung.times}"
+    text += f" over {lasting(rung.ended - rung.began)}" if rung.ended - rung.began >= 1 else ""
+    return text + (f", every {lasting(rung.interval)}" if rung.interval else "")
+
+
+def trusted(rung: Rung) -> str:
+    """Whether it verified whom it asked; empty where that is no question."""
+    if rung.state is State.TLS:
+        return ""
+    return {True: "verified", False: "unverified", None: "verified or not is unknown"}[rung.verified]
+
+
+def brief(label: str, value: str) -> str:
+    """A fact's value as short as tells it from others."""
     return short(value) if label == "key" else f"{value[:23]}..." if label == "with" else value
 
 
 def _end(ladder: Ladder) -> Iterator[str]:
-    if hang := ladder.hangs:
-        text = f"hangs at {hang.state} since {stamp(hang.since)}"
-        text += f", for {lasting(hang.last - hang.since)}" if hang.last - hang.since >= 1 else ""
-        text += f": {hang.why}"
-        if hang.overdue and hang.next_try:
-            text += f"; it should have tried again at {stamp(hang.next_try)} and did not, so it was stopped"
-        elif hang.next_try:
-            text += f"; it tries again at {stamp(hang.next_try)}"
-        elif hang.state is State.CERTIFICATE:
-            text += "; if it waits, it tries again after waitforcert (2 minutes by default)"
-        yield text
+    if ladder.hangs:
+        yield hanging(ladder.hangs)
     for key in ladder.keys:
         at = f" from {', '.join(key.addresses[:NEAR])}" if key.addresses else ""
-        span = stamp(key.first) + (f" to {stamp(key.last)}" if key.last - key.first >= 1 else "")
-        yield f"key {short(key.key)} {_KINDS[key.kind]}, {span}{at} [{_proof(key.seqs)}]"
+        yield f"key {short(key.key)} {KINDS[key.kind]}, {seen(key)}{at} [{proof(key.seqs)}]"
     yield from ladder.says
-    if ladder.now is None or ladder.trust is None:
-        yield "no CA bundle is in this capture: what the agent thinks of certificates and CRLs can't be told"
+    if ladder.now is None:
+        yield NO_BUNDLE
         return
-    breaks = [
-        f"on {day}: {'; '.join(problem for each in same for problem in each.problems)}"
-        for day, same in groupby(ladder.breaks, key=lambda each: day(each.at))
-    ]
+    breaks = [f"on {on}: {'; '.join(problems)}" for on, problems in outlook(ladder)]
     if ladder.now.problems:
-        yield f"refuses on {day(ladder.now.at)}: {'; '.join(ladder.now.problems)}"
+        yield judged(ladder, ladder.now)
     else:
-        works = "what it was given is accepted on" if ladder.hangs else "works on"
-        yield f"{works} {day(ladder.now.at)}{'; breaks ' + breaks.pop(0) if breaks else ''}"
+        yield judged(ladder, ladder.now) + (f"; breaks {breaks.pop(0)}" if breaks else "")
     for each in breaks:
         yield f"then {each}"
+    if how := limits(ladder):
+        yield f"(judged so: {how})"
+
+
+def hanging(hang: Hang) -> str:
+    """Where an agent hangs, since when, why, and when it tries again."""
+    text = f"hangs at {hang.state} since {stamp(hang.since)}"
+    text += f", for {lasting(hang.last - hang.since)}" if hang.last - hang.since >= 1 else ""
+    text += f": {hang.why}"
+    if hang.overdue and hang.next_try:
+        text += f"; it should have tried again at {stamp(hang.next_try)} and did not, so it was stopped"
+    elif hang.next_try:
+        text += f"; it tries again at {stamp(hang.next_try)}"
+    elif hang.state is State.CERTIFICATE:
+        text += "; if it waits, it tries again after waitforcert (2 minutes by default)"
+    return text
+
+
+def seen(key: Key) -> str:
+    """When a key was seen."""
+    return stamp(key.first) + (f" to {stamp(key.last)}" if key.last - key.first >= 1 else "")
+
+
+def judged(ladder: Ladder, now: Judgement) -> str:
+    """What the agent says at a moment to what it was given."""
+    if now.problems:
+        return f"refuses on {day(now.at)}: {'; '.join(now.problems)}"
+    return f"{'what it was given is accepted on' if ladder.hangs else 'works on'} {day(now.at)}"
+
+
+def outlook(ladder: Ladder) -> list[tuple[str, list[str]]]:
+    """The days to come on which something new goes wrong, and what."""
+    return [
+        (on, [problem for each in same for problem in each.problems])
+        for on, same in groupby(ladder.breaks, key=lambda each: day(each.at))
+    ]
+
+
+def limits(ladder: Ladder) -> str:
+    """What the judgement goes by where that is not all that the agent has; empty: by all of it."""
     trust = ladder.trust
-    limits = [] if trust.own else ["by the CA bundle that another agent downloaded"]
-    limits += [] if trust.shown else ["the master's own certificate is not in this capture"]
-    limits += ["with certificate_revocation leaf"] if trust.revocation == "leaf" else []
-    limits += ["its CRLs are not in this capture"] if trust.crls is None else []
-    if limits:
-        yield f"(judged so: {'; '.join(limits)})"
+    if trust is None:
+        return ""
+    told = [] if trust.own else ["by the CA bundle that another agent downloaded"]
+    told += [] if trust.shown else ["the master's own certificate is not in this capture"]
+    told += ["with certificate_revocation leaf"] if trust.revocation == "leaf" else []
+    told += ["its CRLs are not in this capture"] if trust.crls is None else []
+    return "; ".join(told)
 
 
 def plain(ladder: Ladder) -> dict[str, Any]:

@@ -148,6 +148,11 @@ def run_row(run: RunLike) -> tuple[str, ...]:
     )
 
 
+def words(run: RunLike, verdict: tuple[str, str] | None) -> str:
+    """All that is printed of a run, with its verdict: for the plain words of a filter."""
+    return "\n".join([*run_row(run), *(verdict or ())])
+
+
 def verdict(run: Run) -> tuple[str, str] | None:
     """What a run comes down to and what to do now; None for one with nothing to say."""
     found = verdicts.verdict(run)

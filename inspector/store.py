@@ -360,12 +360,14 @@ class Capture:
     def connections(self) -> list[Connection]:
         """Every connection in the order in which they were opened, also those without a request."""
         rows = self._db.execute("SELECT closed, closed_by, leg FROM connection ORDER BY opened, id")
-        return [_connection(self._leg_of(leg), closed, by) for closed, by, leg in rows.fetchall()]
+        with self._damaged("A connection"):
+            return [_connection(self._leg_of(leg), closed, by) for closed, by, leg in rows.fetchall()]
 
     def connection(self, ident: str) -> Connection | None:
         """One connection; None if there is none of this name."""
         row = self._db.execute("SELECT closed, closed_by, leg FROM connection WHERE id = ?", (ident,)).fetchone()
-        return _connection(self._leg_of(row[2]), row[0], row[1]) if row else None
+        with self._damaged("A connection"):
+            return _connection(self._leg_of(row[2]), row[0], row[1]) if row else None
 
     def meta(self) -> dict[str, str]:
         """What the capture says about itself."""
@@ -375,7 +377,21 @@ class Capture:
         """Say something about the capture as a whole (which proxy, which master)."""
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
 
+    @contextlib.contextmanager
+    def _damaged(self, what: str) -> Iterator[None]:
+        """What is not as it was written is the file's fault."""
+        try:
+            yield
+        except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
+            raise CaptureError(
+                f"{what} of {self.path} can't be read: {error}.", "The file is damaged; copy it anew."
+            ) from error
+
     def _unpack(self, seq: int, kind: str, data: str) -> Record:
+        with self._damaged(f"Record {seq}"):
+            return self._unpacked(seq, kind, data)
+
+    def _unpacked(self, seq: int, kind: str, data: str) -> Record:
         packed = msgspec.json.decode(data, type=_Packed)
         fields = packed.record | {"seq": seq}
         if kind == "exchange":
@@ -411,8 +427,11 @@ class Capture:
             return b""
         row = self._db.execute("SELECT size, data FROM blob WHERE sha256 = ?", (bytes.fromhex(digest),)).fetchone()
         if row is None or row[0] > MAX_BLOB:
-            raise CaptureError(f"{self.path} lacks a body ({digest[:12]}).", "The file is damaged; copy it anew.")
-        return self._unzstd.decompress(row[1], max_output_size=row[0])
+            raise ValueError(f"it lacks a body ({digest[:12]})")
+        try:
+            return self._unzstd.decompress(row[1], max_output_size=row[0])
+        except zstandard.ZstdError as error:
+            raise ValueError(f"a body of it can't be unpacked ({digest[:12]}: {error})") from error
 
 
 def _json(packed: _Packed) -> str:

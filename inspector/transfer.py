@@ -1,8 +1,8 @@
-"""Captures from mitmproxy's flow files, whoever recorded them.
+"""Captures from mitmproxy's flow files, whoever recorded them, and back to such files.
 
 With ``live`` the only module that knows mitmproxy; ``exchange_of`` and ``leg_of`` are where its objects
-become ours. A flow file holds no failed handshakes and no empty connections: what it does not say stays
-None.
+become ours, ``flow_of`` where ours become its. A flow file holds no failed handshakes and no empty connections: what
+it does not say stays None.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from mitmproxy import exceptions, http
+from mitmproxy import certs, exceptions, flow, http
 from mitmproxy.connection import Client, Server
-from mitmproxy.io import FlowReader
+from mitmproxy.io import FlowReader, FlowWriter
 
 from inspector.errors import CaptureError
+from inspector.export import created
 from inspector.model import Connection, Exchange, Leg, Request, Response
 from inspector.store import Capture
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from mitmproxy import connection
     from mitmproxy.certs import Cert
+
+    from inspector.model import Headers, Record
 
 
 def leg_of(conn: connection.Connection) -> Leg:
@@ -143,3 +146,109 @@ def import_flows(sources: Iterable[Path], target: Path) -> int:
     if broken:
         raise broken
     return len(flows)
+
+
+# -- and back -------------------------------------------------------------------------------------------
+
+
+def export_flows(records: Iterable[Record], path: Path) -> int:
+    """Write the exchanges among some records to a flow file that mitmproxy opens; returns their number.
+
+    They are raw: certificates, bodies and headers as they were seen, with every secret in them. What a flow has no
+    place for is left out: whose identity was lent and which headers were withheld, how much of a body was not kept,
+    whether a TLS session was resumed. The file is new and mode 0600; raises InspectorError if it exists already.
+    """
+    number = 0
+    with created(path) as file:
+        writer = FlowWriter(file)  # type: ignore[no-untyped-call]
+        for record in records:
+            if isinstance(record, Exchange):
+                writer.add(flow_of(record))
+                number += 1
+    return number
+
+
+def flow_of(exchange: Exchange) -> http.HTTPFlow:
+    """An exchange as mitmproxy's flow."""
+    agent, request, response = exchange.agent, exchange.request, exchange.response
+    server = _server(exchange.master)
+    made = http.HTTPFlow(_client(agent), server)
+    host, port = server.address or (agent.sni or "", 8140)
+    began = request.started or exchange.time
+    made.timestamp_created = began
+    made.request = http.Request(
+        host=host,
+        port=port,
+        method=request.method.encode("latin-1", "replace"),
+        scheme=b"https" if agent.tls_version or agent.secured else b"http",
+        authority=b"",
+        path=request.target.encode("latin-1", "replace"),
+        http_version=request.http_version.encode("latin-1", "replace"),
+        headers=_headers(request.headers),
+        content=request.body,
+        trailers=None,
+        timestamp_start=began,
+        timestamp_end=request.ended,
+    )
+    if response is not None:
+        made.response = http.Response(
+            http_version=response.http_version.encode("latin-1", "replace"),
+            status_code=response.status,
+            reason=response.reason.encode("latin-1", "replace"),
+            headers=_headers(response.headers),
+            content=response.body,
+            trailers=None,
+            timestamp_start=response.started or response.ended or began,
+            timestamp_end=response.ended,
+        )
+    if exchange.error is not None:
+        made.error = flow.Error(exchange.error, exchange.failed or exchange.ended)
+    return made
+
+
+def _headers(headers: Headers) -> http.Headers:
+    return http.Headers(
+        (name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in headers
+    )
+
+
+def _client(leg: Leg) -> Client:
+    own = _certs(leg.own_chain[:1])
+    made = Client(
+        peername=(leg.address or "", leg.port or 0),
+        sockname=("", 0),
+        mitmcert=own[0] if own else None,
+        timestamp_start=leg.connected or leg.secured or 0.0,
+    )
+    _secure(made, leg)
+    return made
+
+
+def _server(leg: Leg | None) -> Server:
+    if leg is None:
+        return Server(address=None)
+    address = (leg.address or "", leg.port or 0)
+    made = Server(address=address, peername=address if leg.address else None)
+    made.timestamp_start, made.timestamp_tcp_setup = leg.connecting, leg.connected
+    _secure(made, leg)
+    return made
+
+
+def _secure(made: connection.Connection, leg: Leg) -> None:
+    made.id = leg.id
+    made.tls = leg.tls_version is not None or leg.secured is not None
+    made.timestamp_tls_setup = leg.secured
+    made.tls_version = leg.tls_version  # type: ignore[assignment]
+    made.cipher, made.sni = leg.cipher, leg.sni
+    made.alpn = leg.alpn.encode("ascii", "replace") if leg.alpn else None
+    made.certificate_list = _certs(leg.peer_chain)
+
+
+def _certs(chain: Iterable[bytes]) -> list[Cert]:
+    from cryptography import x509
+
+    made: list[Cert] = []
+    for der in chain:
+        with contextlib.suppress(ValueError):  # what is no certificate can't be in a flow
+            made.append(certs.Cert(x509.load_der_x509_certificate(der)))
+    return made

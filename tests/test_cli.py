@@ -24,15 +24,21 @@ SCHEMAS = Path(__file__).parent.parent / "docs" / "json"
 
 def save(path: Path, *records: Record) -> Path:
     with Capture.create(path) as capture:
-        for record in records:
-            if isinstance(record, Exchange):
-                capture.note(Connection(record.agent))
-                if record.master:
-                    capture.note(Connection(record.master))
-            elif isinstance(record, Handshake):
-                capture.note(Connection(record.leg))
-            capture.append(record)
+        keep(capture, *records)
     return path
+
+
+def keep(capture: Capture, *records: Record) -> None:
+    """As the proxy does: each with its connections."""
+    for record in records:
+        if isinstance(record, Exchange):
+            capture.note(Connection(record.agent))
+            if record.master:
+                capture.note(Connection(record.master))
+        elif isinstance(record, Handshake):
+            capture.note(Connection(record.leg))
+        capture.append(record)
+    capture.flush()
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["show", "{tmp}/text.sqlite", "1"], "is not a capture"),
     (["show", "{tmp}/good.sqlite", "99"], "has no record 99."),
     (["check", "{tmp}/good.sqlite", "{tmp}/none.sqlite"], "There is no capture at"),
+    ([], "This is no terminal"),
+    (["open", "{tmp}/good.sqlite"], "This is no terminal"),
     (["import", "{tmp}/none.mitm", "-o", "{tmp}/x.sqlite"], "can't be read"),
     (["import", "{tmp}/text.sqlite", "-o", "{tmp}/x.sqlite"], "is no flow file"),
     (["import", "{tmp}/text.sqlite", "-o", "{tmp}/text.sqlite/x.sqlite"], "is no flow file"),
@@ -42,7 +44,7 @@ def test_a_mistake_is_one_sentence_and_a_hint(run: Run, tmp_path: Path, argv: li
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("argv", [[], ["nonsense"], ["show", "x", "y"], ["check", "x", "--fail-on", "sometimes"]])
+@pytest.mark.parametrize("argv", [["nonsense"], ["show", "x", "y"], ["check", "x", "--fail-on", "sometimes"]])
 def test_a_wrong_command_line_exits_with_2(run: Run, argv: list[str]) -> None:
     status, out, err = run(*argv)
     assert (status, out) == (2, "")

@@ -297,3 +297,77 @@ def test_stars_do_not_make_it_slow() -> None:
 
 
 _CATALOG: Step = next(steps(Analyzer(), together(Agent().catalog())))
+
+
+# -- completion -------------------------------------------------------------------------------------------
+
+
+KNOWN = {"agent": ["web1.example", "web2.example", "my node", 'q"\\ x', "'s", "\x1b[2J"], "env": ["production"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("ph", ["phase:"]),
+        ("PH", ["phase:"]),
+        ("!ph", ["!phase:"]),
+        ("-s", ["-status:", "-severity:", "-size:", "-since:"]),
+        ("certn", ["agent:"]),
+        ("nothing", []),
+        ("phase:ca", ["phase:catalog"]),
+        ("status:404 phase:ca", ["status:404 phase:catalog"]),
+        ("phase:catalog", []),
+        ("phase:catalog ou", ["phase:catalog outcome:"]),
+        ("outcome:w", ["outcome:waiting"]),
+        ("method:P", ["method:POST", "method:PUT"]),
+        ("severity:", ["severity:error", "severity:warning", "severity:notice"]),
+        ("endpoint:file_b", ["endpoint:file_bucket_file"]),
+        ("rule:a", ["rule:any"]),
+        ("agent:web", ["agent:web1.example", "agent:web2.example"]),
+        ("agent:WEB1", ["agent:web1.example"]),
+        ("agent:m", ['agent:"my node"']),
+        ('agent:"my n', ['agent:"my node"']),
+        ("agent:'my n", ['agent:"my node"']),
+        ("agent:q", ['agent:"q\\"\\\\ x"']),
+        ("agent:\x1b", []),
+        ("env:", ["env:production"]),
+        ("version:", []),
+        ('text:"ph', []),
+        ('text:"a b" ph', ['text:"a b" phase:']),
+        ('text:"a"b ph', []),
+        ("it's ph", ["it's phase:"]),
+    ],
+)
+def test_a_filter_is_completed(text: str, told: list[str]) -> None:
+    found = filters.complete(text, KNOWN)
+    assert sorted(found) == sorted(told)
+
+
+def test_before_anything_is_written_there_are_the_keys() -> None:
+    assert filters.complete("") == [f"{key}:" for key in filters.KEYS]
+    assert filters.complete("run:1 ") == [f"run:1 {key}:" for key in filters.KEYS]
+
+
+def test_every_value_that_completion_knows_is_one() -> None:
+    for key in filters.KEYS:
+        for told in filters.complete(f"{key}:", KNOWN):
+            assert len(filters.parse(told).terms) == 1, told
+    assert len(filters.complete("rule:")) > 100
+    assert {told.partition(":")[2] for told in filters.complete("endpoint:")} == {each.name for each in ENDPOINTS}
+
+
+@given(st.text(max_size=12).filter(lambda text: text.strip() == text != ""))
+def test_a_completed_value_means_itself(name: str) -> None:
+    for told in filters.complete("agent:", {"agent": [name]}):  # none if it can't be printed
+        chosen = filters.parse(told)
+        assert len(chosen.terms) == 1
+        if not set(name) & set("*?["):
+            look = looked(next(iter(steps(Analyzer(), conversation()))))
+            look.brief.certname, look.run = name, None
+            assert chosen.matches_step(look)
+
+
+@given(st.text(alphabet="ph:a \"'\\!-x", max_size=14))
+def test_no_half_written_filter_troubles_completion(text: str) -> None:
+    for told in filters.complete(text, KNOWN):
+        assert told != text

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding
 
+from inspector.errors import CaptureError
 from inspector.tui.source import Source
+from inspector.tui.view import View
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from textual.driver import Driver
+    from textual.screen import Screen
+
+    from inspector.model import Finding
+    from inspector.tui.filtering import Filtering
+    from inspector.tui.marks import Marks
 
 LOOK = 0.25
 """Seconds between two looks for something new."""
@@ -22,10 +33,10 @@ class Inspector(App[None]):
     """A capture in a terminal."""
 
     TITLE = "puppet-inspector"
-    ENABLE_COMMAND_PALETTE: ClassVar[bool] = True
     BINDINGS: ClassVar = [
         Binding("q", "quit", "Quit"),
         Binding("question_mark", "help", "Keys", key_display="?"),
+        Binding("T", "theme", "Light or dark", show=False),
     ]
 
     def __init__(self, path: Path, *, driver: type[Driver] | None = None) -> None:
@@ -34,21 +45,148 @@ class Inspector(App[None]):
         self.source = Source(path)
 
     def on_mount(self) -> None:
+        """Show the runs."""
         from inspector.tui.runs import Runs
 
         self.push_screen(Runs())
         self.set_interval(LOOK, self.look)
+        self.set_timer(LOOK, self._settle)
+
+    def _settle(self) -> None:
+        """Once the first screen is there."""
+        gc.freeze()
+        gc.enable()
+        self.run_worker(_warm_up, thread=True, group="warm up")
 
     def on_unmount(self) -> None:
+        """End the process that indexes."""
         self.source.close()
 
     def look(self) -> None:
         """Show what is new in the capture."""
-        from inspector.tui.view import View
-
-        before = self.source.total, self.source.trouble
-        if (self.source.poll() or (self.source.total, self.source.trouble) != before) and isinstance(self.screen, View):
+        before = self.source.total, self.source.trouble, self.source.state.last
+        try:
+            new = self.source.poll()
+        except CaptureError as error:
+            if isinstance(self.screen, View):
+                self.screen.say(f"{error.message} {error.hint or ''}")
+            return
+        new |= self.marks.refresh()
+        now = self.source.total, self.source.trouble, self.source.state.last
+        if (new or now != before) and isinstance(self.screen, View):
             self.screen.update()
+
+    # -- what the views share ---------------------------------------------------------------------------
+
+    @cached_property
+    def filtering(self) -> Filtering:
+        """What filters let through."""
+        from inspector.tui.filtering import Filtering
+
+        return Filtering(self.source)
+
+    @cached_property
+    def marks(self) -> Marks:
+        """Marks and notes."""
+        from inspector.tui.marks import Marks
+
+        return Marks(self.source)
+
+    def open_run(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None:
+        """Show a run, with the cursor on a record where it proves a finding."""
+        from inspector.tui.run import RunView
+
+        self.push_screen(RunView(number, seq, finding))
+
+    def open_exchange(self, number: int | None, seq: int) -> None:
+        """Show one record on the whole screen; its neighbours are those of its run."""
+        from inspector.tui.exchange import ExchangeView
+
+        self.push_screen(ExchangeView(self.source.seqs(number) if number else [seq], seq))
+
+    def open_findings(self) -> None:
+        """Show the findings of the whole capture."""
+        from inspector.tui.findings import Findings
+
+        self.push_screen(Findings())
+
+    def open_bootstrap(self, certname: str | None = None) -> None:
+        """Show how agents came to their certificates."""
+        from inspector.tui.bootstrap import Bootstrap
+
+        self.push_screen(Bootstrap(certname))
+
+    def open_search(self) -> None:
+        """Search the bodies of the whole capture."""
+        from inspector.tui.search import SearchView
+
+        self.push_screen(SearchView())
+
+    def open_part(self, part: str, number: int) -> None:
+        """Show the ``files``, the ``catalog`` or the ``connections`` of a run."""
+        from inspector.tui.catalog import Catalog
+        from inspector.tui.connections import Connections
+        from inspector.tui.files import Files
+
+        views: dict[str, Callable[[int], View]] = {"files": Files, "catalog": Catalog, "connections": Connections}
+        self.push_screen(views[part](number))
+
+    def ask_filter(self, view: View, then: Callable[[str], None], value: str) -> None:
+        """Let the user type a filter, with what there is to complete it."""
+        from inspector import filters
+
+        # What the filter goes through is read while it is typed.
+        self.run_worker(self.source.all_briefs, thread=True, group="briefs", exclusive=True)
+        runs = self.source.runs
+        values = {
+            "agent": sorted({run.name for run in runs}),
+            "env": sorted({run.environment for run in runs if run.environment}),
+            "version": sorted({run.agent_version for run in runs if run.agent_version}),
+        }
+        view.ask("filter: ", then, value, complete=lambda text: filters.complete(text, values), history="filter")
+
+    def put_aside(self, text: str | None, what: str) -> None:
+        """Copy to the clipboard of the user's own terminal (OSC 52), also over SSH."""
+        if isinstance(self.screen, View):
+            if text:
+                self.copy_to_clipboard(text)
+            self.screen.say(f"copied: {what}" if text else "there is nothing to copy here")
+
+    # -- keys -------------------------------------------------------------------------------------------
+
+    def action_theme(self) -> None:
+        """Light or dark."""
+        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+
+    def action_help(self) -> None:
+        """All keys that do something here."""
+        from inspector.tui.help import Help
+
+        self.push_screen(Help(self.screen, self.get_key_display))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """What the command palette offers: every key's action, and the views."""
+        yield SystemCommand("Findings", "of the whole capture, by rule, agent or severity", self.open_findings)
+        yield SystemCommand("Bootstrap", "how agents came to their certificates", self.open_bootstrap)
+        yield SystemCommand("Search bodies", "of the whole capture", self.open_search)
+        yield SystemCommand("Light or dark", "the other theme", self.action_theme)
+        yield SystemCommand("Keys", "all that do something here", self.action_help)
+        yield SystemCommand("Quit", "leave the inspector", self.exit)
+
+    def export(self, seqs: Sequence[int]) -> None:
+        """Write records to a file: jsonl, or mitmproxy's flows if its name ends so."""
+        from inspector.tui.exporting import export
+
+        export(self, seqs)
+
+
+def _warm_up() -> None:
+    """In a thread: what the next views need takes half a second to load."""
+    with contextlib.suppress(ImportError):
+        from inspector import filters, present
+        from inspector.tui import run
+
+        _ = filters, present, run
 
 
 def run(path: Path, *, ascii_only: bool = False) -> None:

@@ -1,26 +1,117 @@
-"""The line at the bottom of a view in which something is typed: a search, a filter, a note."""
+"""The line at the bottom of a view in which something is typed: a search, a filter, a note.
+
+It completes what is typed, and remembers what was typed before. What there is to complete is told by whoever opens it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
 from textual.binding import Binding
-from textual.containers import Horizontal
-from textual.widgets import Input, Label
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.suggester import Suggester
+from textual.widgets import Input, Label, Static
+
+from inspector.text import clean
+from inspector.tui.history import History
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from textual import events
     from textual.app import ComposeResult
+    from textual.widget import Widget
+
+    type Complete = Callable[[str], list[str]]
+
+SHOWN = 6
+"""Completions that are shown at once."""
 
 
-class Prompt(Horizontal):
+class _Ghost(Suggester):
+    """Shows the first completion behind the cursor."""
+
+    def __init__(self, complete: Complete) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._complete = complete
+
+    async def get_suggestion(self, value: str) -> str | None:
+        if not value or value[-1].isspace():
+            return None
+        return next((each for each in self._complete(value) if each.startswith(value)), None)
+
+
+class _Line(Input):
+    """The line itself; its keys are the prompt's."""
+
+    BINDINGS: ClassVar = [
+        Binding("up", "older", "Older line", show=False),
+        Binding("down", "newer", "Newer line", show=False),
+        Binding("tab", "complete(1)", "Complete", show=False),
+        Binding("shift+tab", "complete(-1)", "Complete the other way", show=False),
+    ]
+
+    class Pressed(Message):
+        """A key that changes the whole line."""
+
+        def __init__(self, what: str, direction: int) -> None:
+            super().__init__()
+            self.what = what
+            self.direction = direction
+
+    def action_older(self) -> None:
+        self.post_message(self.Pressed("history", -1))
+
+    def action_newer(self) -> None:
+        self.post_message(self.Pressed("history", 1))
+
+    def action_complete(self, direction: int) -> None:
+        self.post_message(self.Pressed("complete", direction))
+
+
+class _Choices(Static):
+    """The completions, a line each; a click takes one."""
+
+    class Clicked(Message):
+        """One was clicked."""
+
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
+
+    def __init__(self) -> None:
+        super().__init__("", id="choices", markup=False)
+        self._first = 0
+
+    def offer(self, words: list[str], at: int | None) -> None:
+        """Show these, with one of them chosen."""
+        self._first = max(0, min((at or 0) - SHOWN // 2, len(words) - SHOWN))
+        text = Text()
+        for place in range(self._first, min(self._first + SHOWN, len(words))):
+            more = place == self._first + SHOWN - 1 and len(words) - place - 1
+            text.append("> " if place == at else "  ")
+            text.append(words[place], style="bold reverse" if place == at else "")
+            text.append(f"   and {more} more\n" if more else "\n", style="dim")
+        text.right_crop(1)
+        self.update(text)
+        self.display = bool(words)
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.post_message(self.Clicked(self._first + event.y))
+
+
+class Prompt(Vertical):
     """Hidden until it is opened; Enter gives what was typed, Escape drops it."""
 
-    BINDINGS = [Binding("escape", "cancel", "Cancel", show=False)]
+    BINDINGS: ClassVar = [Binding("escape", "cancel", "Cancel", show=False)]
     DEFAULT_CSS = """
-    Prompt { height: 1; display: none; background: $panel; }
+    Prompt { height: auto; display: none; background: $panel; }
     Prompt.open { display: block; }
+    Prompt #choices { height: auto; padding: 0 1; display: none; }
+    Prompt Horizontal { height: 1; }
     Prompt Label { width: auto; padding: 0 1; text-style: bold; }
     Prompt Input { width: 1fr; height: 1; border: none; padding: 0; background: $panel; }
     """
@@ -28,29 +119,147 @@ class Prompt(Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self._then: Callable[[str], None] | None = None
+        self._complete: Complete | None = None
+        self._history: History | None = None
+        self._before: Widget | None = None
+        self._back = 0
+        """How many lines back in the history."""
+        self._typed = ""
+        """What was typed before that."""
+        self._offered: list[str] = []
+        self._at: int | None = None
+        """Which one of them stands in the line; None: what was typed does."""
+        self._head = self._tail = ""
+        """What stands before and behind the cursor meanwhile."""
 
     def compose(self) -> ComposeResult:
-        yield Label("", markup=False)
-        yield Input(compact=True)
+        yield _Choices()
+        with Horizontal():
+            yield Label("", markup=False)
+            yield _Line(compact=True, select_on_focus=False)
 
-    def open(self, label: str, then: Callable[[str], None], value: str = "") -> None:
-        """Let the user type."""
-        self._then = then
+    def open(
+        self,
+        label: str,
+        then: Callable[[str], None],
+        value: str = "",
+        *,
+        complete: Complete | None = None,
+        history: str | None = None,
+    ) -> None:
+        """Let the user type.
+
+        ``complete`` tells what the text up to the cursor could go on with (each answer stands for all of that text);
+        ``history`` names what was typed before, which Up and Down go through.
+        """
+        if not self.has_class("open"):
+            self._before = self.screen.focused
+        self._then, self._complete = then, complete
+        self._history = History(history) if history else None
+        self._back, self._typed = 0, value
         self.query_one(Label).update(label)
-        line = self.query_one(Input)
-        line.value = value
-        line.cursor_position = len(value)
         self.add_class("open")
+        line = self._line
+        line.suggester = _Ghost(complete) if complete else None
+        self._write(value)
         line.focus()
+        self._offer()
+
+    @property
+    def _line(self) -> _Line:
+        return self.query_one(_Line)
+
+    def _write(self, value: str, cursor: int | None = None) -> None:
+        line = self._line
+        # What is set here is not typed: it must neither end a walk through the completions nor one through the past.
+        with line.prevent(Input.Changed):
+            line.value = value
+        line.cursor_position = len(value) if cursor is None else cursor
+
+    # -- the end ----------------------------------------------------------------------------------------
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         then = self._then
+        if self._history:
+            self._history.add(event.value)
         self.action_cancel()
         if then:
             then(event.value)
 
     def action_cancel(self) -> None:
-        self._then = None
+        before, self._before, self._then = self._before, None, None
+        if before is not None and before.is_attached and before.focusable:
+            before.focus()
+        else:
+            self.screen.set_focus(None)
         self.remove_class("open")
-        self.screen.focus_next()
+
+    def on_descendant_blur(self) -> None:
+        # Whoever clicks elsewhere is done with it; a terminal that loses the focus is not the user's doing.
+        self.call_after_refresh(self._leave)
+
+    def _leave(self) -> None:
+        focused = self.screen.focused
+        if self.has_class("open") and focused is not None and self not in focused.ancestors_with_self:
+            self._then = self._before = None
+            self.remove_class("open")
+
+    # -- completion -------------------------------------------------------------------------------------
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._back, self._typed = 0, event.value
+        self._offer()
+
+    def _offer(self) -> None:
+        line = self._line
+        self._head, self._tail = line.value[: line.cursor_position], line.value[line.cursor_position :]
+        self._offered, self._at = (self._complete(self._head) if self._complete else []), None
+        self._show()
+
+    def _show(self) -> None:
+        # Only the last word: what stands before it is the same in all of them.
+        told = [self._head, *self._offered]
+        low, high = min(told), max(told)
+        same = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
+        cut = low.rfind(" ", 0, same) + 1
+        self.query_one(_Choices).offer([clean(each[cut:]) for each in self._offered], self._at)
+
+    def _take(self, place: int) -> None:
+        told = self._offered[place]
+        self._write(told + self._tail, len(told))
+        if len(self._offered) == 1:
+            self._offer()
+        else:
+            self._at = place
+            self._show()
+
+    def on__line_pressed(self, event: _Line.Pressed) -> None:
+        event.stop()
+        if event.what == "history":
+            self._walk(event.direction)
+            return
+        if self._at is None:
+            self._offer()  # the cursor may have moved
+        number = len(self._offered)
+        if number:
+            first = 0 if event.direction > 0 else number - 1
+            self._take(first if self._at is None else (self._at + event.direction) % number)
+
+    def on__choices_clicked(self, event: _Choices.Clicked) -> None:
+        event.stop()
+        if 0 <= event.place < len(self._offered):
+            self._take(event.place)
+            self._offer()
+
+    # -- what was typed before --------------------------------------------------------------------------
+
+    def _walk(self, direction: int) -> None:
+        lines = self._history.lines if self._history else []
+        back = max(0, min(self._back - direction, len(lines)))
+        if back != self._back:
+            self._back = back
+            self._write(lines[-back] if back else self._typed)
+            self._offered, self._at = [], None
+            self._show()

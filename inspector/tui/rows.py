@@ -101,7 +101,7 @@ class Rows[T](ScrollView, can_focus=True):
         """``key`` tells an item again when the items were replaced; ``sort`` is the column to sort by at first."""
         super().__init__(id=id)
         self.columns = tuple(columns)
-        self._key = key
+        self.key = key
         self._sort, self._descending = sort, descending
         self._given: Sequence[T] = ()
         self.items: list[T] = []
@@ -129,13 +129,13 @@ class Rows[T](ScrollView, can_focus=True):
         if was_last:
             self.at = max(0, len(self.items) - 1)
         elif before is not None:
-            self._find(self._key(before))
+            self._find(self.key(before))
         self.at = max(0, min(self.at, len(self.items) - 1))
         self._measure()
         if was_last:
             self._into_view()
         now = self.item
-        if now is not None and (before is None or self._key(now) != self._key(before)):
+        if now is not None and (before is None or self.key(now) != self.key(before)):
             self.post_message(self.Moved(self, now))
 
     def go(self, key: Hashable) -> bool:
@@ -150,7 +150,7 @@ class Rows[T](ScrollView, can_focus=True):
     def _find(self, key: Hashable) -> bool:
         # Most often it is where it was, or near.
         for place in (self.at, *range(len(self.items))):
-            if place < len(self.items) and self._key(self.items[place]) == key:
+            if place < len(self.items) and self.key(self.items[place]) == key:
                 self.at = place
                 return True
         return False
@@ -221,7 +221,7 @@ class Rows[T](ScrollView, can_focus=True):
         before = self.item
         self._arrange()
         if before is not None:
-            self._find(self._key(before))
+            self._find(self.key(before))
         self._into_view()
         self.refresh()
 

@@ -2,69 +2,247 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 from textual.binding import Binding
+from textual.widgets import Static
 
 from inspector.text import clean, clock, day, seconds
 from inspector.tui import palette
+from inspector.tui.histogram import Histogram
+from inspector.tui.panes import told
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
     from textual.widget import Widget
 
     from inspector.brief import RunBrief
 
-COLUMNS: tuple[Column[RunBrief], ...] = (
-    Column("run", lambda run, _: str(run.number), 5, sort=lambda run: run.number, right=True),
-    Column("day", lambda run, _: day(run.started), 10, least=120),
-    Column("began", lambda run, _: clock(run.started)[:8], 8, sort=lambda run: run.started),
-    Column("agent", lambda run, _: _agent(run), 16, 2, sort=lambda run: run.name),
-    Column("agent version", lambda run, _: clean(run.agent_version or "-"), 8, least=100),
-    Column("master version", lambda run, _: clean(run.master_version or "-"), 8, least=120),
-    Column(
-        "environment",
-        lambda run, _: clean(run.environment or "-"),
-        11,
-        sort=lambda run: run.environment or "",
-        least=100,
-    ),
-    Column("phases", palette.bar, 12, 2),
-    Column("took", lambda run, _: seconds(run.duration), 9, sort=lambda run: run.duration, right=True),
-    Column("outcome", lambda run, _: palette.outcome(run), 10, sort=lambda run: run.outcome),
-    Column("found", lambda run, _: palette.counts(run), 9, sort=lambda run: -_worst(run)),
-    Column("verdict", lambda run, _: clean(run.verdict[0]) if run.verdict else "", 12, 4, least=100),
-)
+DETAIL = 5
+"""Lines for what the run under the cursor comes down to."""
 
 
-def _agent(run: RunBrief) -> Text:
-    return Text(clean(run.name) + (f" ({clean(run.tool)})" if run.tool else ""))
+class Line(NamedTuple):
+    """A run, or with ``of`` the line of an agent, with its latest run, above its runs."""
+
+    run: RunBrief
+    of: tuple[RunBrief, ...] = ()
+    open: bool = False
+
+
+def _cell(show: Callable[[RunBrief, int], Text | str]) -> Callable[[Line, int], Text | str]:
+    return lambda line, width: show(line.run, width)
+
+
+def _number(line: Line) -> Text | str:
+    return ("v " if line.open else "> ") + str(len(line.of)) if line.of else str(line.run.number)
+
+
+def _agent(line: Line) -> Text:
+    run = line.run
+    text = Text(clean(run.name) + (f" ({clean(run.tool)})" if run.tool else ""))
+    if line.of:
+        text.stylize("bold")
+    return text
+
+
+def _outcome(line: Line) -> Text:
+    if not line.of:
+        return palette.outcome(line.run)
+    bad = sum(run.outcome != "complete" for run in line.of)
+    return Text(f"{bad} bad", style=palette.OUTCOMES["failed"]) if bad else palette.outcome(line.run)
 
 
 def _worst(run: RunBrief) -> int:
     return max((each.severity.rank for each in run.findings), default=0)
 
 
-class Runs(View):
-    """One row a run; Enter opens it."""
+def _by(key: Callable[[RunBrief], Any]) -> Callable[[Line], Any]:
+    return lambda line: key(line.run)
 
-    BINDINGS = [Binding("enter", "open", "Open", priority=False)]
+
+class Runs(View):
+    """One row a run, with its phases to scale; Enter opens it."""
+
+    BINDINGS = [
+        Binding("f", "filter", "Filter"),
+        Binding("a", "group", "By agent"),
+        Binding("F", "findings", "Findings"),
+        Binding("B", "bootstrap", "Bootstrap"),
+        Binding("slash", "search", "Search", key_display="/", show=False),
+        Binding("h", "histogram", "Histogram", show=False),
+        Binding("m", "mark", "Mark", show=False),
+        Binding("M", "note", "Note", show=False),
+        Binding("e", "export", "Export", show=False),
+        Binding("b", "bodies", "Search bodies", show=False),
+    ]
+    DEFAULT_CSS = f"""
+    Runs #detail {{ height: auto; max-height: {DETAIL}; padding: 0 1; background: $panel; }}
+    Runs Histogram.hidden {{ display: none; }}
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._filter = ""
+        self._grouped = False
+        self._open: set[str] = set()
 
     def body(self) -> Iterable[Widget]:
-        yield Rows(COLUMNS, lambda run: run.number, id="runs")
+        columns: tuple[Column[Line], ...] = (
+            Column("", self._mark, 1),
+            Column("run", lambda line, _: _number(line), 5, sort=_by(lambda run: run.number), right=True),
+            Column("day", _cell(lambda run, _: day(run.started)), 10, least=130),
+            Column("began", _cell(lambda run, _: clock(run.started)[:8]), 8, sort=_by(lambda run: run.started)),
+            Column("agent", lambda line, _: _agent(line), 14, 2, sort=_by(lambda run: run.name)),
+            Column("version", _cell(lambda run, _: clean(run.agent_version or "-")), 7, least=90),
+            Column("master", _cell(lambda run, _: clean(run.master_version or "-")), 7, least=120),
+            Column("environment", _cell(lambda run, _: clean(run.environment or "-")), 11,
+                   sort=_by(lambda run: run.environment or ""), least=110),
+            Column("phases", _cell(palette.bar), 10, 2),
+            Column("took", _cell(lambda run, _: seconds(run.duration)), 9, right=True,
+                   sort=_by(lambda run: run.duration)),
+            Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.outcome)),
+            Column("findings", _cell(lambda run, _: palette.counts(run)), 8, sort=_by(lambda run: -_worst(run))),
+            Column("verdict", _cell(lambda run, _: clean(run.verdict[0]) if run.verdict else ""), 20, 5, least=130),
+        )  # fmt: skip
+        yield Histogram()
+        yield Rows(columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs")
+        yield Static("", id="detail", markup=False)
 
     def heading(self) -> str:
         source = self.source
-        told = f"{len(source.runs)} runs of {clean(source.path.name)}"
+        number = len(source.runs)
+        text = f"{clean(source.path.name)}: {number} run{'s' if number != 1 else ''}"
+        if self._filter:
+            shown = {line.run.number for line in self._rows.items if not line.of}
+            text += f", {len(shown)} shown: {clean(self._filter)}"
         if source.indexing:
-            told += f"   reading {source.state.last:,} of {source.total:,} records"
-        return told + (f"   {clean(source.trouble)}" if source.trouble else "")
+            text += f"   reading record {source.state.last:,} of {source.total:,}"
+        elif source.open and source.runs:
+            text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
+        trouble = source.trouble or self.inspector.marks.trouble
+        return text + (f"   {clean(trouble)}" if trouble else "")
+
+    @property
+    def _rows(self) -> Rows[Line]:
+        return self.query_one("#runs", Rows)
+
+    def _mark(self, line: Line, _: int) -> Text | str:
+        marked = not line.of and self.inspector.marks.marked_run(line.run.number)
+        return Text("*", style="bold #e6a700") if marked else ""
 
     def update(self) -> None:
+        """Show the runs as they are known now."""
+        if not self._filter:
+            self._show(self.source.runs)
+        elif self.inspector.filtering.slow(self._filter):
+            self.sift(lambda: self.inspector.filtering.read_runs(self._filter), self._show)
+        else:
+            self._show(self.inspector.filtering.runs(self._filter))
         super().update()
-        rows: Rows[RunBrief] = self.query_one("#runs", Rows)
-        rows.show(self.source.runs, tail=True)
+
+    def _show(self, runs: list[RunBrief]) -> None:
+        self._rows.show(self._lines(runs), tail=True)
+        self.query_one(Histogram).show(runs)
+        self._tell()
+        self.retitle()
+
+    def _lines(self, runs: list[RunBrief]) -> list[Line]:
+        if not self._grouped:
+            return [Line(run) for run in runs]
+        agents: dict[str, list[RunBrief]] = {}
+        for run in runs:
+            agents.setdefault(run.name, []).append(run)
+        lines = []
+        for name, own in agents.items():
+            lines.append(Line(own[-1], tuple(own), name in self._open))
+            if name in self._open:
+                lines += map(Line, own)
+        return lines
+
+    def _tell(self) -> None:
+        line = self._rows.item
+        if line is None:
+            source = self.source
+            nothing = f"No run is such: {clean(self._filter)}" if self._filter else "There are no runs in this capture."
+            self.query_one("#detail", Static).update("" if source.indexing else nothing)
+            return
+        run = line.run
+        text = Text.assemble(f"run {run.number}: ", told(run, self.size.width - 10))
+        note = self.inspector.marks.note_of_run(run.number)
+        if note:
+            text.append(f"\nnote: {clean(note)}")
+        self.query_one("#detail", Static).update(text)
+
+    # -- what is pressed --------------------------------------------------------------------------------
+
+    def on_rows_moved(self) -> None:
+        self._tell()
+
+    def on_rows_chosen(self, event: Rows.Chosen[Line]) -> None:
+        line = event.item
+        if line.of:
+            self._open ^= {line.run.name}
+            self.update()
+        else:
+            self.inspector.open_run(line.run.number)
+
+    def on_histogram_picked(self, event: Histogram.Picked) -> None:
+        self._rows.go((False, event.number))
+
+    def action_back(self) -> None:
+        """Give up a filter that takes long; else take the filter away."""
+        self.given_up()
+        if self._filter:
+            self._filter = ""
+            self.update()
+
+    def action_group(self) -> None:
+        self._grouped = not self._grouped
+        self.update()
+
+    def action_histogram(self) -> None:
+        self.query_one(Histogram).toggle_class("hidden")
+
+    def action_filter(self) -> None:
+        self.ask_filter(self._set_filter, self._filter)
+
+    def _set_filter(self, text: str) -> None:
+        before, self._filter = self._filter, text.strip()
+        if not self.attempt(self.update):
+            self._filter = before
+            self.update()
+
+    def action_mark(self) -> None:
+        if (line := self._rows.item) and not line.of:
+            self.attempt(lambda: self.inspector.marks.toggle_run(line.run.number))
+            self._rows.refresh()
+
+    def action_note(self) -> None:
+        if (line := self._rows.item) and not line.of:
+            marks, number = self.inspector.marks, line.run.number
+
+            def keep(text: str) -> None:
+                self.attempt(lambda: marks.note_run(number, text))
+                self._tell()
+
+            self.ask(f"note on run {number}: ", keep, marks.note_of_run(number))
+
+    def action_export(self) -> None:
+        seqs = [seq for line in self._rows.items if not line.of for seq in self.source.seqs(line.run.number)]
+        self.inspector.export(sorted(seqs))
+
+    def action_bodies(self) -> None:
+        self.inspector.open_search()
+
+    def action_findings(self) -> None:
+        self.inspector.open_findings()
+
+    def action_bootstrap(self) -> None:
+        line = self._rows.item
+        self.inspector.open_bootstrap(line.run.certname if line else None)

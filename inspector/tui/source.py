@@ -10,6 +10,7 @@ import contextlib
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Self
 
@@ -40,13 +41,20 @@ class Source:
         self.total = 0
         """The capture's last record."""
         self.state = index.State(0, 0, complete=False, trouble="")
+        self.open = False
+        """Whether somebody may still write it."""
         self.revision = 0
         """Grows with everything that ``poll`` finds."""
         self._place = index.place(path)
         self._index: index.Index | None = None
         self._indexer: subprocess.Popen[bytes] | None = None
         self._runs: dict[int, index.Run] = {}
+        """By where they stand among all that began in the capture."""
+        self._by_number: dict[int, index.Run] = {}
         self._all: list[Brief] = []
+        self._read = -1
+        """The revision that these are of."""
+        self._reading = threading.Lock()
         self._owner: dict[int, RunBrief] = {}
         self._owned = -1
         self._begun = -AGAIN
@@ -82,6 +90,7 @@ class Source:
             self._take(None)  # somebody made it anew
         with self.capture() as capture:
             self.total = capture.last
+            self.open = capture.live
             if self._index is None:
                 found = index.Index.open(self._place)
                 if found is not None and not found.fits(capture):
@@ -101,6 +110,9 @@ class Source:
                 self._runs.pop(place, None)
             else:
                 self._runs[place] = run
+        self._by_number = {
+            run.brief.number: run for run in sorted(self._runs.values(), key=lambda run: run.brief.number)
+        }
         self.revision += 1
         return True
 
@@ -111,7 +123,7 @@ class Source:
         self._index = found
         self._inode = _inode(self._place)
         self.state = index.State(0, 0, complete=False, trouble="")
-        self._runs, self._all = {}, []
+        self._runs, self._by_number, self._all, self._read = {}, {}, [], -1
 
     def _begin(self) -> None:
         """Have the index made. Whoever comes second finds that somebody is at it, and ends at once."""
@@ -140,15 +152,17 @@ class Source:
     @property
     def runs(self) -> list[RunBrief]:
         """All runs, in the order in which they began."""
-        return sorted((each.brief for each in self._runs.values()), key=lambda run: run.number)
+        return [each.brief for each in self._by_number.values()]
 
     def run(self, number: int) -> RunBrief | None:
         """A run by its number."""
-        return next((each.brief for each in self._runs.values() if each.brief.number == number), None)
+        found = self._by_number.get(number)
+        return found.brief if found else None
 
     def seqs(self, number: int) -> list[int]:
         """The numbers of a run's records, in order."""
-        return next((list(each.seqs) for each in self._runs.values() if each.brief.number == number), [])
+        found = self._by_number.get(number)
+        return list(found.seqs) if found else []
 
     def owner(self, seq: int) -> RunBrief | None:
         """The run that a record is part of."""
@@ -165,13 +179,15 @@ class Source:
         return _signed(self._index.briefs(self.seqs(number)), [run]) if run and self._index else []
 
     def all_briefs(self) -> list[Brief]:
-        """All records in brief, with what they prove. For a hundred thousand it takes some tenths of a second the
-        first time."""
-        if self._index:
-            last = self._all[-1].seq if self._all else 0
-            self._all += self._index.all_briefs(last)
-            _signed(self._all, self.runs)
-        return self._all
+        """All records in brief, with what they prove. For a hundred thousand it takes half a second the first time;
+        a thread may have it done before."""
+        with self._reading:
+            revision = self.revision
+            if self._index and self._read != revision:
+                self._all = [*self._all, *self._index.all_briefs(self._all[-1].seq if self._all else 0)]
+                _signed(self._all, self.runs)
+                self._read = revision
+            return self._all
 
     def record(self, seq: int) -> Record | None:
         """A record with its bodies. Raises CaptureError."""
@@ -208,7 +224,7 @@ class Source:
             with Capture.open(self.path) as capture:
                 yield capture
         except sqlite3.Error as error:
-            raise CaptureError(f"{self.path} can't be read: {error}.", "Check its disk.") from error
+            raise CaptureError(f"{self.path} can't be read: {error}.", "It is damaged, or its disk is.") from error
 
 
 def _inode(path: Path) -> int:

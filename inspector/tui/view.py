@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Footer, Static
+from textual.worker import get_current_worker
 
+from inspector.errors import InspectorError
+from inspector.text import clean
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from textual.app import ComposeResult
     from textual.widget import Widget
+    from textual.worker import Worker
 
     from inspector.tui.app import Inspector
+    from inspector.tui.filtering import Progress
     from inspector.tui.source import Source
 
 
@@ -38,6 +43,10 @@ class View(Screen[None]):
     View #said { height: 1; padding: 0 1; background: $panel; display: none; }
     View #said.shown { display: block; }
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sifting: Worker[None] | None = None
 
     @property
     def inspector(self) -> Inspector:
@@ -75,17 +84,84 @@ class View(Screen[None]):
 
     def update(self) -> None:
         """Show what the source knows now; called when the view opens and whenever something is new."""
+        self.retitle()
+
+    def retitle(self) -> None:
+        """Write the title line anew."""
         self.query_one("#title", Static).update(self.heading())
 
     def say(self, text: str) -> None:
         """One line above the keys; empty: none."""
         said = self.query_one("#said", Static)
-        said.update(text)
+        said.update(clean(text))
         said.set_class(bool(text), "shown")
 
-    def ask(self, label: str, then: Callable[[str], None], value: str = "") -> None:
-        """Let the user type one line, and give it to ``then`` (not if Escape is pressed)."""
-        self.query_one(Prompt).open(label, then, value)
+    def ask(
+        self,
+        label: str,
+        then: Callable[[str], None],
+        value: str = "",
+        *,
+        complete: Callable[[str], list[str]] | None = None,
+        history: str | None = None,
+    ) -> None:
+        """Let the user type one line, and give it to ``then`` (not if Escape is pressed).
+
+        ``complete`` tells what the text up to the cursor could go on with; ``history`` names what was typed before.
+        """
+        self.query_one(Prompt).open(label, then, value, complete=complete, history=history)
+
+    def ask_filter(self, then: Callable[[str], None], value: str) -> None:
+        """Let the user type a filter."""
+        self.inspector.ask_filter(self, then, value)
+
+    def attempt(self, act: Callable[[], object]) -> bool:
+        """Do something that a user's mistake can make impossible: then it is said, and the answer is False."""
+        try:
+            act()
+        except InspectorError as error:
+            self.say(f"{error.message} {error.hint or ''}".rstrip())
+            return False
+        self.say("")
+        return True
+
+    def sift[T](self, look: Callable[[], Iterator[Progress[T]]], then: Callable[[list[T]], None]) -> None:
+        """Go through what a filter lets through, in a thread, saying how far it is; Escape gives it up.
+
+        ``look`` is called at once, ``then`` with all that was found. Raises InspectorError for what is no filter.
+        """
+        found: list[T] = []
+        progress = look()
+
+        def read() -> None:
+            worker = get_current_worker()
+            try:
+                for done, total, some in progress:
+                    if worker.is_cancelled:
+                        return
+                    found.extend(some)
+                    if done < total:
+                        self.app.call_from_thread(self.say, f"reading {done:,} of {total:,} (Escape gives up)")
+            except InspectorError as error:
+                self.app.call_from_thread(self.say, f"{error.message} {error.hint or ''}".rstrip())
+                return
+            self.app.call_from_thread(self._sifted, found, then)
+
+        self._sifting = self.run_worker(read, thread=True, exclusive=True, group="sift")
+
+    def _sifted[T](self, found: list[T], then: Callable[[list[T]], None]) -> None:
+        self._sifting = None
+        self.say("")
+        then(found)
+
+    def given_up(self) -> bool:
+        """Give up what is being sifted; False if nothing is."""
+        if self._sifting is None or self._sifting.is_finished:
+            return False
+        self._sifting.cancel()
+        self._sifting = None
+        self.say("given up")
+        return True
 
     def searched(self) -> Rows[object] | None:
         """The list in which ``/`` searches: the one that has the focus, or else the first."""
@@ -111,5 +187,5 @@ class View(Screen[None]):
             rows.search(rows.pattern, forward=direction > 0, again=True)
 
     def action_back(self) -> None:
-        if len(self.app.screen_stack) > 2:
+        if not self.given_up() and len(self.app.screen_stack) > 2:
             self.app.pop_screen()

@@ -69,7 +69,7 @@ def _certificate(name: bytes) -> bytes:
     return pki.sign(authority, key.public_key(), name.decode()).public_bytes(Encoding.DER)
 
 
-def _again(run: list[Exchange], number: int) -> list[Exchange]:
+def again(run: list[Exchange], number: int) -> list[Exchange]:
     """A run once more, by another agent, at another time."""
     name = b"n%04d.example" % (number % AGENTS)
     shift = 1_800_000_000.0 + number * EVERY - run[0].time
@@ -125,7 +125,7 @@ def exchanges() -> Iterator[Exchange]:
     runs = templates()
     waiting: list[Exchange] = []
     for number in count():
-        run = _again(runs[number % len(runs)], number)
+        run = again(runs[number % len(runs)], number)
         waiting += run if number % KILLED else run[:-1]
         waiting.sort(key=lambda each: each.ended)
         begin = run[0].time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inspector import index, indexer
 from inspector.tui.app import Inspector
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from textual.app import App
     from textual.pilot import Pilot
 
     type Play = Callable[[Pilot[None], Inspector], Awaitable[None]]
@@ -46,7 +47,7 @@ def play(capture: Path, act: Play, size: tuple[int, int] = (200, 60)) -> None:
     asyncio.run(go())
 
 
-def screen_text(app: Inspector) -> str:
+def screen_text(app: App[Any]) -> str:
     """What stands on the screen, line by line."""
     width, height = app.size
     lines = app.screen._compositor.render_strips()

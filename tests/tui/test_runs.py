@@ -1,27 +1,254 @@
-"""The first screen: the runs of a capture."""
+"""The first screen: the runs of a capture, to sort, group, filter, mark and open."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
+from textual.widgets import Input
 
-from tests.tui.screens import SIZES, play, sample, screen_text
+from inspector.tui.help import Help
+from inspector.tui.histogram import Histogram
+from inspector.tui.rows import Rows
+from inspector.tui.run import RunView
+from inspector.tui.runs import Line, Runs
+from tests.conversations import START, Agent, together
+from tests.test_cli import keep, save
+from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.pilot import Pilot
 
+    from inspector.brief import RunBrief
     from inspector.tui.app import Inspector
+
+
+def several(folder: Path) -> Path:
+    """Three agents: a runs twice, b gets no catalog, c is refused."""
+    broken = Agent("b.example", "192.0.2.2", version="6.28.0", time=START + 100, uuid="u-b", environment="testing")
+    broken.leg = "run"
+    broken.plugins().catalog(status=500, body=b'{"message":"Could not find class x"}').report("failed")
+    agents = [
+        Agent("a.example", "192.0.2.1").run(),
+        broken,
+        Agent("c.example", "192.0.2.3", time=START + 200).refused("Certificate 'CN=c.example' is revoked", own=True),
+        Agent("a.example", "192.0.2.1", time=START + 3000).run("u-2"),
+    ]
+    return indexed(save(folder / "several.sqlite", *together(*agents)))
+
+
+async def type_in(pilot: Pilot[None], key: str, text: str) -> None:
+    await pilot.press(key)
+    pilot.app.screen.query_one(Input).value = text
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+def rows(app: Inspector) -> Rows[Line]:
+    return app.screen.query_one("#runs", Rows)
+
+
+def under(app: Inspector) -> RunBrief:
+    """The run under the cursor."""
+    line = rows(app).item
+    assert line is not None
+    return line.run
+
+
+def names(app: Inspector) -> list[str]:
+    return [line.run.name for line in rows(app).items]
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_each_run_has_a_row(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         text = screen_text(app)
-        assert "2 runs of out-of-sync.sqlite" in text
-        assert text.count("node1.example") == 2
+        assert "2 runs" in text
         assert text.count("complete") == 2
+        assert text.count("node1.example ") >= 2
 
     play(sample("out-of-sync", tmp_path), act, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_a_run_comes_down_to_stands_below_with_what_to_do(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        text = screen_text(app)
+        assert "run 1: node1.example failed: S01" in text
+        assert "do: " in text
+
+    play(sample("compile-error", tmp_path), act, size)
+
+
+def test_enter_and_the_mouse_open_a_run_and_escape_comes_back(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("home", "down", "enter")
+        await pilot.pause()
+        assert isinstance(app.screen, RunView)
+        assert app.screen.number == 2
+        await pilot.press("escape")
+        assert isinstance(app.screen, Runs)
+        await pilot.click("#runs", offset=(30, 3), times=2)
+        await pilot.pause()
+        assert isinstance(app.screen, RunView)
+        assert app.screen.number == 3
+
+    play(several(tmp_path), act)
+
+
+def test_a_filter_says_how_many_it_lets_through_and_escape_takes_it_away(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "f", "status:500")
+        assert names(app) == ["b.example"]
+        assert "4 runs, 1 shown: status:500" in screen_text(app)
+        await type_in(pilot, "f", "outcome:complete !agent:b*")
+        assert names(app) == ["a.example", "a.example"]
+        await type_in(pilot, "f", "agent:nobody")
+        assert "No run is such: agent:nobody" in screen_text(app)
+        await pilot.press("escape")
+        assert len(names(app)) == 4
+
+    play(several(tmp_path), act)
+
+
+def test_a_filter_that_reads_bodies_finds_its_runs(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "f", 'text:"Could not find"')
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert names(app) == ["b.example"]
+
+    play(several(tmp_path), act)
+
+
+def test_what_is_no_filter_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "f", "fase:catalog")
+        assert "phase" in screen_text(app).splitlines()[-2]
+        assert len(names(app)) == 4
+
+    play(several(tmp_path), act)
+
+
+def test_runs_by_agent_fold_and_unfold(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("a", "home")
+        assert names(app) == ["a.example", "b.example", "c.example"]
+        assert "> 2" in screen_text(app)
+        await pilot.press("enter")
+        assert names(app) == ["a.example"] * 3 + ["b.example", "c.example"]
+        assert "v 2" in screen_text(app)
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert isinstance(app.screen, RunView)
+        assert app.screen.number == 1
+        await pilot.press("escape", "a")
+        assert len(names(app)) == 4
+
+    play(several(tmp_path), act)
+
+
+def test_the_histogram_shows_when_and_leads_there(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        histogram = app.screen.query_one(Histogram)
+        assert histogram.display
+        lines = screen_text(app).splitlines()
+        assert "!" in lines[3]  # b and c, though there may be no colour
+        await pilot.click(Histogram, offset=(1, 1))
+        assert under(app).number == 1
+        await pilot.press("h")
+        assert not histogram.display
+
+    play(several(tmp_path), act)
+
+
+def test_marks_and_notes_are_kept_beside_the_capture(tmp_path: Path) -> None:
+    capture = several(tmp_path)
+    before = capture.read_bytes()
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("home", "m")
+        await type_in(pilot, "M", "ask the [network] people")
+        text = screen_text(app)
+        assert "* " in text
+        assert "note: ask the [network] people" in text
+
+    async def again(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("home")
+        assert "note: ask the [network] people" in screen_text(app)
+        await pilot.press("m")
+        await type_in(pilot, "M", "")
+        assert "note:" not in screen_text(app)
+
+    play(capture, act)
+    kept = json.loads((tmp_path / "several.sqlite.notes.json").read_text())
+    assert "ask the [network] people" in json.dumps(kept)
+    play(capture, again)
+    assert capture.read_bytes() == before
+
+
+def test_what_comes_in_is_shown(tmp_path: Path) -> None:
+    capture = several(tmp_path)
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        from inspector.store import Capture
+
+        with Capture.create(capture) as writer:
+            keep(writer, *together(Agent("d.example", "192.0.2.4", time=START + 4000).run("u-d")))
+        indexed(capture)
+        app.look()
+        await pilot.pause()
+        assert names(app)[-1] == "d.example"
+        assert under(app).name == "d.example"  # the cursor was at the end
+
+    play(capture, act)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_all_keys_are_on_one_page(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, Help)
+        text = screen_text(app)
+        assert "Filter" in text
+        assert "One row a run" in text
+        await pilot.press("escape")
+        assert isinstance(app.screen, Runs)
+
+    play(several(tmp_path), act, size)
+
+
+def test_light_and_dark(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        dark = app.current_theme.dark
+        await pilot.press("T")
+        assert app.current_theme.dark is not dark
+
+    play(several(tmp_path), act)
+
+
+def test_the_palette_leads_to_the_views(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        told = [command.title for command in app.get_system_commands(app.screen)]
+        assert {"Findings", "Bootstrap", "Search bodies", "Quit"} <= set(told)
+        await pilot.press("ctrl+p")
+        await pilot.press(*"findings")
+        await pilot.pause(0.5)
+        await pilot.press("enter")
+        await pilot.pause()
+        from inspector.tui.findings import Findings
+
+        assert isinstance(app.screen, Findings)
+
+    play(several(tmp_path), act)
+
+
+def test_an_empty_capture_says_so(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        assert "There are no runs in this capture." in screen_text(app)
+        await pilot.press("enter", "a", "m", "e", "h", "s")
+
+    play(indexed(save(tmp_path / "empty.sqlite")), act)

@@ -1,0 +1,213 @@
+"""A catalog's resources with what the report says became of each.
+
+What a report knows and the catalog does not (resources that the agent made itself, the whole of a cached catalog) is
+listed too.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from inspector.protocol import documents as d
+from inspector.protocol import rich
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+MASK = "•••••"
+"""Stands for a value that Puppet marks sensitive."""
+DEPTH = 100
+"""Containers of a resource that are named."""
+RELATIONS = ("require", "before", "notify", "subscribe")
+
+
+class Status(StrEnum):
+    """What became of a resource, the worst first."""
+
+    FAILED = "failed"
+    RESTART = "restart failed"
+    SKIPPED = "skipped"
+    CORRECTIVE = "corrective"
+    """Changed back: somebody else had changed it since the last run."""
+    CHANGED = "changed"
+    OUT_OF_SYNC = "out of sync"
+    """Would have been changed, were the run not in noop mode."""
+    UNCHANGED = "unchanged"
+    UNREPORTED = "not reported"
+    """There is no report, or it does not name the resource: it is a class or a define, or was never reached."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is not as it was before the run, or not as the catalog wants it."""
+        return self not in (Status.UNCHANGED, Status.UNREPORTED)
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Status).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """One resource, and what became of it."""
+
+    ref: str
+    type: str
+    title: str
+    resource: d.Resource | None
+    """None: only the report knows it."""
+    told: d.ResourceStatus | None
+    """None: the report does not name it, or there is none."""
+    status: Status
+    file: str | None
+    line: int | str | None
+    sources: tuple[str, ...] = ()
+    """Where a file's content comes from, in the order in which the agent tries them."""
+    parents: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """By reference the container of each resource of the catalog."""
+
+    @property
+    def place(self) -> str:
+        """File and line of the manifest; empty if they were not told."""
+        if not self.file:
+            return ""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """What contains it, the outermost first."""
+        above: list[str] = []
+        at = self.parents.get(self.ref)
+        while at is not None and at not in above and len(above) < DEPTH:
+            above.append(at)
+            at = self.parents.get(at)
+        if not above and self.told and self.told.containment_path:
+            return tuple(self.told.containment_path[:-1])
+        return tuple(reversed(above))
+
+    @property
+    def time(self) -> float | None:
+        """Seconds that it took to evaluate; None if that was not told."""
+        return self.told.evaluation_time if self.told else None
+
+    @property
+    def secret(self) -> frozenset[str]:
+        """Parameters that Puppet marks sensitive."""
+        return frozenset(self.resource.sensitive) if self.resource else frozenset()
+
+    @property
+    def parameters(self) -> Iterator[tuple[str, str]]:
+        """Names and values but the relationships, as text; sensitive ones masked."""
+        if self.resource:
+            secret = self.secret
+            for name in self.resource.parameters:
+                if name not in RELATIONS:
+                    yield name, MASK if name in secret else shown(self.resource.value(name))
+
+    @property
+    def relations(self) -> Iterator[tuple[str, str]]:
+        """Its relationships: ``require``, ``before``, ``notify`` or ``subscribe``, and the other resource."""
+        for name in RELATIONS if self.resource else ():
+            value = self.resource.parameters.get(name) if self.resource else None
+            for other in value if isinstance(value, list) else [] if value is None else [value]:
+                yield name, shown(other)
+
+    @property
+    def events(self) -> Iterator[tuple[str, str, str]]:
+        """Status, property and message of each event; what says a sensitive value is masked."""
+        secret = self.secret
+        for each in (self.told.events if self.told else None) or ():
+            what = each.property or each.name or ""
+            message = each.message or f"{shown(each.previous_value)} -> {shown(each.desired_value)}"
+            yield each.status or "-", what, MASK if what in secret else message
+
+
+class Totals(NamedTuple):
+    """All resources of a catalog together."""
+
+    by_status: dict[Status, int]
+    """Only what there is, the worst first."""
+    time: float
+    """Seconds of evaluation."""
+
+
+def resources(catalog: d.Catalog | None, report: d.Report | None) -> list[Applied]:
+    """The resources of a catalog in its order, then those that only the report knows."""
+    statuses = report.resource_statuses if report else {}
+    found: list[Applied] = []
+    known: set[str] = set()
+    if catalog:
+        parents = {edge.target: edge.source for edge in reversed(catalog.edges)}
+        sources = {file.ref: tuple(file.sources) for file in catalog.files}
+        for each in catalog.resources:
+            ref = each.ref
+            known.add(ref)
+            told = statuses.get(ref)
+            found.append(
+                Applied(
+                    ref, each.type, each.title, each, told, _status(told), each.file, each.line, sources.get(ref, ()),
+                    parents,
+                )
+            )  # fmt: skip
+    for ref, told in statuses.items():
+        if ref not in known:
+            kind, _, title = ref.partition("[")
+            found.append(Applied(ref, kind, title.removesuffix("]"), None, told, _status(told), told.file, told.line))
+    return found
+
+
+def totals(applied: Iterable[Applied]) -> Totals:
+    """Sums."""
+    counted = dict.fromkeys(Status, 0)
+    time = 0.0
+    for each in applied:
+        counted[each.status] += 1
+        time += each.time or 0.0
+    return Totals({status: number for status, number in counted.items() if number}, time)
+
+
+def messages(applied: Applied, logs: Sequence[d.LogLine], most: int) -> list[tuple[str, str]]:
+    """Level and text of the report's log lines about a resource; what says a sensitive value is masked.
+
+    A line's source is the resource's containment path, and below it the property.
+    """
+    named = applied.told.containment_path if applied.told else None
+    path = "/" + "/".join(named or [*applied.path, applied.ref])
+    return list(islice(_messages(path, applied.secret, logs), most))
+
+
+def _messages(path: str, secret: frozenset[str], logs: Sequence[d.LogLine]) -> Iterator[tuple[str, str]]:
+    for line in logs:
+        source = line.source or ""
+        if source == path or source.startswith(path + "/"):
+            yield line.level.lstrip(":"), MASK if source[len(path) + 1 :] in secret else line.message
+
+
+def shown(value: Any) -> str:
+    """A value as text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, rich.Rich):
+        return MASK if value.sensitive else str(value)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def _status(told: d.ResourceStatus | None) -> Status:
+    if told is None:
+        return Status.UNREPORTED
+    if told.failed:
+        return Status.FAILED
+    if told.failed_to_restart:
+        return Status.RESTART
+    if told.skipped:
+        return Status.SKIPPED
+    if told.changed:
+        return Status.CORRECTIVE if told.corrective_change else Status.CHANGED
+    return Status.OUT_OF_SYNC if told.out_of_sync else Status.UNCHANGED

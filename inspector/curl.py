@@ -1,0 +1,141 @@
+"""A recorded request as a command for a shell: the same request, sent once more with curl.
+
+It runs in bash, zsh and ksh. Nothing secret is in it: what is, it takes from variables and refuses to run without
+them; certificate and key are those that the agent's own configuration names. Captured text is hostile: it is quoted,
+and nothing in the command is a control character.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from inspector.protocol import endpoints, x509
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.model import Exchange, Request
+
+INLINE = 2000
+"""Bytes of a body up to which it stands in the command itself."""
+SSLDIR = 'SSLDIR="$(puppet config print ssldir)"'
+"""The line before the command: where the agent's certificate is. On another host it is edited."""
+SECRET = {"authorization", "proxy-authorization", "cookie", "x-authentication"}
+"""Headers whose value is not copied. X-Authentication is the token of Puppet Enterprise."""
+_OWN = {"host", "content-length", "connection", "keep-alive", "transfer-encoding", "accept-encoding", "expect", "te",
+        "trailer", "upgrade", "proxy-connection"}  # fmt: skip
+"""Headers that are about the connection, or that curl writes itself."""
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_UNSAFE = re.compile(r"[^\x21-\x7e]")
+
+
+def command(exchange: Exchange, host: str | None = None) -> str:
+    """Two lines for a shell. ``host`` (with a port) replaces what the request says; where neither says one that can
+    stand in a URL, the command asks for the variable HOST."""
+    words = ["curl", "--globoff", "--path-as-is", *_identity(exchange), *_request(exchange.request)]
+    words += _body(exchange) if exchange.request.body or exchange.request.lost else ()
+    return f"{SSLDIR}\n{' '.join([*words, *_url(exchange, host)])}"
+
+
+def quoted(data: bytes) -> str:
+    """A word for a shell that stands for these bytes, with no control character in it. A NUL can't be in one."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = None
+    if text is not None and clean(text) == text:
+        return shlex.quote(text)
+    plain = {0x27: "\\'", 0x5C: "\\\\", 0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t"}
+    # Three digits in octal: unlike in hexadecimal, no digit that follows can be taken for a part of it.
+    return (
+        "$'"
+        + "".join(plain.get(each) or (chr(each) if 0x20 <= each < 0x7F else f"\\{each:03o}") for each in data)
+        + "'"
+    )
+
+
+def _identity(exchange: Exchange) -> Iterator[str]:
+    chain = exchange.agent.peer_chain
+    if chain:
+        name = None
+        with contextlib.suppress(x509.Malformed):
+            name = x509.read_der(chain[0]).common_name
+        # A certname never has a slash; one that was made up must not lead out of the directory.
+        if name and "/" not in name and "\0" not in name:
+            word = quoted(name.encode(errors="replace"))
+            yield f'--cert "$SSLDIR"/certs/{word}.pem --key "$SSLDIR"/private_keys/{word}.pem'
+        else:
+            yield '--cert "${CERT:?}" --key "${KEY:?}"'
+    yield '--cacert "$SSLDIR"/certs/ca.pem'
+
+
+def _request(request: Request) -> Iterator[str]:
+    sends = bool(request.body or request.lost)
+    if request.method == "HEAD":
+        yield "--head"
+    elif request.method != ("POST" if sends else "GET"):
+        yield f"--request {quoted(_line(request.method))}"
+    if request.header("accept-encoding"):
+        yield "--compressed"
+    for name, value in request.headers:
+        lower = name.lower()
+        if lower in _OWN or not _TOKEN.fullmatch(name):
+            continue
+        if lower in SECRET:
+            yield f'--header "{lower}: ${{{re.sub("[^A-Z]", "_", name.upper())}:?}}"'
+        elif value.strip():
+            yield f"--header {quoted(_line(f'{name}: {value}'))}"
+        else:
+            yield f"--header {quoted(_line(f'{name};'))}"  # curl's way to write one without a value
+    if sends and request.header("content-type") is None:
+        yield "--header Content-Type:"  # curl's way to send none
+
+
+def _body(exchange: Exchange) -> Iterator[str]:
+    request = exchange.request
+    found = endpoints.match(request.method, request.target)
+    csr = (found is not None and found.endpoint.name == "certificate_request") or b"CERTIFICATE REQUEST" in request.body
+    secret = csr or b"PRIVATE KEY" in request.body
+    encoded = (request.header("content-encoding") or "identity").lower() != "identity"
+    small = len(request.body) <= INLINE and b"\0" not in request.body and not request.lost
+    try:
+        request.body.decode()
+    except UnicodeDecodeError:
+        small = False
+    if small and not secret and not encoded:
+        yield f"--data-raw {quoted(request.body)}"  # unlike --data-binary it takes an @ for what it is
+    else:
+        what = "CSR" if csr else "body"
+        yield f'--data-binary "@${{BODY:?set it to a file with the {what} of record {exchange.seq}}}"'
+
+
+def _url(exchange: Exchange, host: str | None) -> Iterator[str]:
+    target = exchange.request.target
+    authority = next((each for each in _hosts(exchange, host) if each and _HOST.fullmatch(each)), None)
+    base = "https://" + (authority or '"${HOST:?}"')
+    path = _UNSAFE.sub(lambda found: "".join(f"%{each:02X}" for each in found[0].encode("latin-1", "replace")), target)
+    if path.startswith("/") and "#" not in path:
+        yield base + shlex.quote(path)
+    else:  # not what a URL can say
+        yield f"--request-target {shlex.quote(path)} {base}/"
+
+
+def _hosts(exchange: Exchange, host: str | None) -> Iterator[str | None]:
+    if host is not None:
+        yield host
+        return
+    yield exchange.request.header("host")
+    yield exchange.agent.sni
+    master = exchange.master
+    if master and master.address and master.port:
+        yield f"[{master.address}]:{master.port}" if ":" in master.address else f"{master.address}:{master.port}"
+
+
+def _line(text: str) -> bytes:
+    """As on the wire (Latin-1), without what would end a line of the head or the word."""
+    return re.sub(r"[\0\r\n]", " ", text).encode("latin-1", "replace")

@@ -1,0 +1,81 @@
+"""Records for other programs: one JSON object a line, as ``show --json`` has it and with the bodies.
+
+What is written is raw: every secret that was on the wire is in it. The files are new, and their owner's only.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import errno
+import json
+import os
+from typing import IO, TYPE_CHECKING, Any
+
+from inspector import public
+from inspector.analyzer import retrace
+from inspector.errors import InspectorError
+from inspector.model import Exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from inspector.brief import RunLike
+    from inspector.model import Message, Record
+
+
+def jsonl(records: Iterable[Record], owner: Callable[[int], RunLike | None] = lambda _: None) -> Iterator[str]:
+    """A line for each record (docs/json/export.schema.json), raw. ``owner`` tells whose a record is, by its number."""
+    for record in records:
+        run = owner(record.seq)
+        (step,) = retrace([record])
+        told = public.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
+        told["run"] = run.number if run else None
+        told["certname"] = (run.certname if run else None) or step.certname
+        if isinstance(record, Exchange):
+            told["request"]["body"] = body(record.request)
+            if record.response is not None:
+                told["response"]["body"] = body(record.response)
+        # Not even in a file may captured text be a terminal's command: whoever looks at it uses one.
+        yield json.dumps(told, separators=(",", ":"))
+
+
+def body(message: Message) -> dict[str, Any]:
+    """A body as on the wire (with its Content-Encoding), as text if that says all of it; ``lost`` are the bytes that
+    were passed on and not kept."""
+    try:
+        told = {"text": message.body.decode()}
+    except UnicodeDecodeError:
+        told = {"base64": base64.b64encode(message.body).decode()}
+    return told | {"lost": message.lost}
+
+
+def write(lines: Iterable[str], path: Path) -> int:
+    """Write lines to a new file; returns their number. Raises InspectorError."""
+    number = 0
+    with created(path) as file:
+        for number, line in enumerate(lines, 1):  # noqa: B007 - it is what is returned
+            file.write(line.encode() + b"\n")
+    return number
+
+
+@contextlib.contextmanager
+def created(path: Path) -> Iterator[IO[bytes]]:
+    """A new file to write to, mode 0600; what could not be written whole is taken away again. Raises InspectorError,
+    also where there is a file already."""
+    made = False
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        made = True
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+    except BaseException as error:
+        if made:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        if not isinstance(error, OSError):
+            raise
+        if error.errno == errno.EEXIST and not made:
+            raise InspectorError(f"There is a file at {path} already.", "Choose another name.") from error
+        raise InspectorError(f"{path} can't be written: {error.strerror}.", "Choose another place.") from error

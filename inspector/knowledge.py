@@ -1,0 +1,222 @@
+"""What an agent knew at a moment of its run, as far as the wire shows it: its trust, its certificate, its catalog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector import present
+from inspector.ladder import short
+from inspector.protocol import documents as d
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from inspector.runs import Run
+    from inspector.seen import Bundle, CatalogAnswer
+
+UNSEEN = "not seen"
+PLUGINS = ("plugins", "pluginfacts", "locales")
+"""The mounts that an agent gets its plugins from."""
+NAMED = 3
+"""CRLs that are told one by one."""
+WORDS = 120
+"""Characters of what a master said."""
+
+
+def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None = None) -> list[tuple[str, str]]:
+    """Labels and words for what the agent knew after the records that ``run`` has seen (``analyzer.retrace``).
+
+    A run keeps neither facts nor catalogs: ``asked`` and ``got`` are its latest ones, for their format and version.
+    """
+    told = [
+        ("CA", _ca(run)),
+        ("CRL", _crl(run)),
+        ("key", _key(run)),
+        ("CSR", _csr(run)),
+        ("certificate", _certificate(run)),
+        ("environment", _environment(run)),
+        ("plugins", _plugins(run)),
+        ("facts", _facts(run, asked)),
+        ("catalog", _catalog(run, got)),
+        ("files", _files(run)),
+        ("report", _report(run)),
+    ]
+    if run.handshakes:
+        many = f"{run.handshakes.total} refused, the last: " if run.handshakes.total > 1 else "refused: "
+        told.insert(0, ("TLS", many + present.handshake(run.handshakes[-1][1])))
+    return [(label, present.clean(words)) for label, words in told]
+
+
+def _number(many: int, one: str) -> str:
+    return f"{many} {one}{'' if many == 1 else 's'}"
+
+
+def _day(time: float) -> str:
+    return present.utc(time)[:10]
+
+
+def _said(text: str) -> str:
+    line = text.partition("\n")[0].strip()
+    return line if len(line) <= WORDS else f"{line[:WORDS]}…"
+
+
+# -- whom it trusts -----------------------------------------------------------------------------------------
+
+
+def _bundle[T](bundles: Iterable[Bundle[T]]) -> tuple[str, Bundle[T] | None]:
+    """What became of a download, and the latest that brought something."""
+    latest = list(bundles)
+    if not latest:
+        return UNSEEN, None
+    good = next((each for each in reversed(latest) if each.status == 200 and each.items), None)
+    last = latest[-1]
+    had = any(each.refresh for each in latest)
+    if good is not None:
+        return f"{'had one already, then ' if had else ''}downloaded", good
+    if last.status == 304:
+        return "had one already, the master has none newer", None
+    why = "no answer" if last.status is None else "it can't be read" if last.status == 200 else str(last.status)
+    return f"{'had one already, ' if had else ''}asked for, not got: {why}", None
+
+
+def _ca(run: Run) -> str:
+    if not run.cas and run.authenticated is not None:
+        return "had one already: it did not ask for one"
+    words, good = _bundle(run.cas)
+    if good is None or good.items is None:
+        return words
+    words += f": {_number(len(good.items), 'certificate')}"
+    if (0, 0) < run.major < (6, 0) and len(good.items) > 1:
+        words += ", of which an agent before 6 keeps the first only"
+    if not good.refresh and any(each.seq == good.seq for each in run.anonymous):
+        words += "; whom it asked was not verified"
+    return words
+
+
+def _crl(run: Run) -> str:
+    words, good = _bundle(run.crls)
+    if good is None or good.items is None:
+        return words
+    lists = [
+        f"{each.issuer}, {f'until {_day(each.next_update)}' if each.next_update is not None else 'without an end'}, "
+        f"{len(each.revoked)} revoked"
+        for each in good.items[:NAMED]
+    ]
+    more = len(good.items) - NAMED
+    return f"{words}: {'; '.join(lists)}{f'; {more} more' if more > 0 else ''}"
+
+
+# -- who it is ----------------------------------------------------------------------------------------------
+
+
+def _key(run: Run) -> str:
+    asked = next((each for each in reversed(run.csrs) if each.key), None)
+    if asked is not None and asked.key:
+        return f"{short(asked.key)} in its request (record {asked.seq})"
+    return f"{short(run.key)} in the certificate that it shows" if run.key else UNSEEN
+
+
+def _csr(run: Run) -> str:
+    if not run.csrs:
+        return UNSEEN
+    last = run.csrs[-1]
+    many = f"sent {run.csrs.total} times" if run.csrs.total > 1 else "sent"
+    taken = any(each.status is not None and 200 <= each.status < 300 for each in run.csrs)
+    words = f"{many}, {'taken' if taken else 'not taken'}"
+    if last.status is not None and 200 <= last.status < 300:
+        return words
+    latest = "; the last time " if taken else ": "
+    return f"{words}{latest}{last.status or 'no answer'} {_said(last.text)}".rstrip()
+
+
+def _certificate(run: Run) -> str:
+    shows = run.authenticated is not None
+    served = next((each.certificate for each in reversed(run.certificates) if each.certificate), None)
+    if served is not None:
+        words = f"issued by {served.issuer}, serial {served.serial}, until {_day(served.not_after)}"
+        if run.certificate is None:
+            return f"{words}, but for another key than its own"
+        return words + (", and shows it" if shows else "")
+    if shows:
+        return "had one already, and shows it"
+    if not run.certificates:
+        return UNSEEN
+    last, many = run.certificates[-1], _number(run.certificates.total, "time")
+    if last.status == 404:
+        return f"asked for {many}: not signed yet" if run.csrs else f"asked for {many}: there is none"
+    return f"asked for {many}, not got: {last.status or 'no answer'}"
+
+
+# -- what it was told ---------------------------------------------------------------------------------------
+
+
+def _environment(run: Run) -> str:
+    asked, now = run.environment_asked, run.environment
+    if asked is None or asked == now:
+        return now or UNSEEN
+    return f"asked for {asked}, ended up with {now}"
+
+
+def _plugins(run: Run) -> str:
+    if run.tool:
+        return UNSEEN
+    listed = [name for name in run.files.asked if name in PLUGINS]
+    fetched = [each for name, each in run.files.fetched.items() if name.partition("/")[0] in PLUGINS]
+    if not listed and not fetched:
+        return UNSEEN
+    failed = [name for name in listed if run.files.asked[name].status != 200]
+    words = f"listed {', '.join(listed)}" if listed else "no list seen"
+    words += f" ({', '.join(failed)} failed)" if failed else ""
+    return f"{words}; {_number(len(fetched), 'file')} fetched"
+
+
+def _facts(run: Run, asked: d.CatalogRequest | None) -> str:
+    if not run.catalogs:
+        return UNSEEN
+    last = run.catalogs[-1]
+    when = f"with the request for the catalog at {present.clock(last.time)} (record {last.seq})"
+    if asked is None:
+        return f"sent {when}"
+    if asked.facts is None:
+        return f"none sent {when}"
+    words = f"sent {when} as {asked.facts_format or 'unnamed format'}"
+    if isinstance(asked.facts, d.Undecodable):
+        return f"{words}; they can't be read: {_said(asked.facts.reason)}"
+    return f"{words}: {_number(len(asked.facts.values), 'fact')}"
+
+
+def _catalog(run: Run, got: d.Catalog | None) -> str:
+    if not run.catalogs:
+        return UNSEEN
+    last: CatalogAnswer = run.catalogs[-1]
+    again = f" after {_number(run.catalogs.total - 1, 'other')}" if run.catalogs.total > 1 else ""
+    if not last.usable:
+        return f"asked for{again}, not got: {last.status or 'no answer'} {_said(last.text)}".rstrip()
+    words = f"got it{again}"
+    if got is not None and got.version is not None:
+        words += f", version {got.version}"
+    words += f", for {last.environment}" if last.environment else ""
+    return words + (f", static (code_id {run.files.code_id})" if run.files.code_id else "")
+
+
+def _files(run: Run) -> str:
+    files = run.files
+    checked = [each for name, each in files.asked.items() if name.partition("/")[0] not in PLUGINS]
+    fetched = [each for name, each in files.fetched.items() if name.partition("/")[0] not in PLUGINS]
+    if not (checked or fetched or files.inlined):
+        return UNSEEN
+    missing = sum(each.status == 404 for each in checked)
+    words = f"{_number(len(checked), 'source')} asked about" + (f" ({missing} not there)" if missing else "")
+    if files.inlined:
+        words += f", {len(files.inlined)} told by the catalog"
+    return f"{words}; {_number(len(fetched), 'file')} fetched"
+
+
+def _report(run: Run) -> str:
+    if not run.reports:
+        return UNSEEN
+    last = run.reports[-1]
+    status = last.report.status if last.report else None
+    words = f"sent ({status})" if status else "sent"
+    taken = last.status is not None and 200 <= last.status < 300
+    return f"{words}, taken" if taken else f"{words}, not taken: {last.status or 'no answer'}"

@@ -1,0 +1,231 @@
+"""Marks and notes that somebody made about a capture's records and runs, in a file beside it: ``CAPTURE.notes.json``.
+
+The capture itself is never touched. A record goes by its number, a run by the number of its first record, and each
+note knows the digest of that record: when the capture was replaced by another one, its notes are stale, and are
+shown of no record of the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
+
+import msgspec
+
+from inspector.errors import CaptureError, InspectorError
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+type Subject = Literal["record", "run"]
+
+VERSION = 1
+"""``version`` in the file; another one is not read and not written over."""
+
+
+class _Entry(msgspec.Struct, omit_defaults=True):
+    """A note as the file has it."""
+
+    kind: Subject
+    seq: int
+    digest: str | None
+    """Of the record with that number (``Capture.digest``)."""
+    marked: bool = False
+    note: str = ""
+
+
+class _File(msgspec.Struct):
+    version: int
+    notes: list[_Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A mark, a note, or both."""
+
+    kind: Subject
+    seq: int
+    """The record's number; a run's first record's."""
+    marked: bool
+    text: str
+    """As somebody wrote it: ``text.clean`` it before it is shown."""
+    stale: bool
+    """The record with that number is not the one that it was made about."""
+
+
+class Notes:
+    """The marks and notes of one capture. Several inspectors may change them at a time."""
+
+    def __init__(self, capture: Path) -> None:
+        self.path = capture.with_name(f"{capture.name}.notes.json")
+        self.trouble: InspectorError | None = None
+        """Why the notes that there are can't be read; as long as it is so, changing one raises it."""
+        self._capture = capture
+        self._entries: list[_Entry] = []
+        self._known: dict[tuple[Subject, int], _Entry] = {}
+        self._seen: tuple[int, ...] = ()
+
+    @classmethod
+    def open(cls, capture: Path) -> Self:
+        """Read the notes beside a capture. Never raises: see ``trouble``."""
+        notes = cls(capture)
+        notes.refresh()
+        return notes
+
+    def refresh(self) -> bool:
+        """Read again what another inspector may have changed. True if anything is different."""
+        seen = *_state(self.path), *_state(self._capture)[:2]
+        if seen == self._seen:
+            return False
+        self._seen = seen
+        try:
+            self._take(self._read())
+            self.trouble = None
+        except InspectorError as error:
+            self._take([])
+            self.trouble = error
+        return True
+
+    # -- what there is ----------------------------------------------------------------------------------
+
+    def marked(self, kind: Subject, seq: int) -> bool:
+        """Whether a record, or the run that begins with it, is marked."""
+        found = self._known.get((kind, seq))
+        return found is not None and found.marked
+
+    def note(self, kind: Subject, seq: int) -> str:
+        """What was noted about it, as it was written; empty if nothing was."""
+        found = self._known.get((kind, seq))
+        return found.note if found else ""
+
+    def all(self) -> list[Note]:
+        """Everything, by number; also what is stale."""
+        current = {id(each) for each in self._known.values()}
+        told = [Note(each.kind, each.seq, each.marked, each.note, id(each) not in current) for each in self._entries]
+        return sorted(told, key=lambda each: (each.seq, each.kind, each.stale))
+
+    # -- changes ----------------------------------------------------------------------------------------
+
+    def toggle(self, kind: Subject, seq: int) -> bool:
+        """Mark it, or take its mark away; returns whether it is marked now. Raises InspectorError."""
+        wanted = not self.marked(kind, seq)
+
+        def mark(entry: _Entry) -> None:
+            entry.marked = wanted
+
+        self._change(kind, seq, mark)
+        return wanted
+
+    def set_note(self, kind: Subject, seq: int, text: str) -> None:
+        """Note something about it, instead of what was noted; empty: nothing. Raises InspectorError."""
+
+        def write(entry: _Entry) -> None:
+            entry.note = text.strip()
+
+        self._change(kind, seq, write)
+
+    def _change(self, kind: Subject, seq: int, change: Callable[[_Entry], None]) -> None:
+        digest = self._digests({seq}).get(seq)
+        if digest is None:
+            raise InspectorError(f"{self._capture} has no record {seq}.", "Only what is in the capture can be marked.")
+        with self._alone():
+            entries = self._read()
+            found = next((each for each in entries if (each.kind, each.seq, each.digest) == (kind, seq, digest)), None)
+            if found is None:
+                found = _Entry(kind, seq, digest)
+                entries.append(found)
+            change(found)
+            entries = sorted((each for each in entries if each.marked or each.note), key=lambda each: each.seq)
+            self._write(entries)
+        self._take(entries)
+        self.trouble = None
+        self._seen = *_state(self.path), *_state(self._capture)[:2]
+
+    # -- the file ---------------------------------------------------------------------------------------
+
+    def _take(self, entries: list[_Entry]) -> None:
+        digests = self._digests({each.seq for each in entries}) if entries else {}
+        self._entries = entries
+        self._known = {(each.kind, each.seq): each for each in entries if each.digest == digests.get(each.seq)}
+
+    def _digests(self, seqs: set[int]) -> dict[int, str | None]:
+        with contextlib.suppress(CaptureError, sqlite3.Error), Capture.open(self._capture) as capture:
+            return {seq: capture.digest(seq) for seq in seqs}
+        return {}
+
+    def _read(self) -> list[_Entry]:
+        try:
+            # Not through a link: what it leads to is nobody's note.
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _unreadable(self.path, "it is a link" if error.errno == errno.ELOOP else error.strerror) from error
+        try:
+            with os.fdopen(descriptor, "rb") as file:
+                found = msgspec.json.decode(file.read(), type=_File)
+        except OSError as error:
+            raise _unreadable(self.path, error.strerror) from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise _unreadable(self.path, str(error)) from error
+        if found.version != VERSION:
+            raise _unreadable(self.path, f"it is of version {found.version}")
+        return found.notes
+
+    def _write(self, entries: list[_Entry]) -> None:
+        """Put all of it in place at once: who reads meanwhile reads the old notes or the new ones."""
+        written = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        text = msgspec.json.format(msgspec.json.encode(_File(VERSION, entries)), indent=2) + b"\n"
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                written.unlink()  # left by one who was killed
+            descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            written.replace(self.path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                written.unlink()
+            raise _unwritable(self.path, error) from error
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else changes notes in this directory until the end. The lock is the directory's own: the file is
+        replaced by every change."""
+        try:
+            descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        try:
+            with contextlib.suppress(OSError):  # some network file systems lock no directories
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    try:
+        status = path.lstat()
+    except OSError:
+        return 0, 0, 0
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+def _unreadable(path: Path, why: str | None) -> InspectorError:
+    return InspectorError(f"The notes in {path} can't be read: {why}.", "Move the file away to begin anew.")
+
+
+def _unwritable(path: Path, error: OSError) -> InspectorError:
+    return InspectorError(
+        f"The notes can't be written to {path}: {error.strerror}.", "Copy the capture to a directory of your own."
+    )

@@ -1,0 +1,241 @@
+"""Which values of a record are secret, and where they stand in its bytes.
+
+Puppet sends what it marks as sensitive in clear and only says so; a signing request carries what its CA signs for.
+Nothing here keeps anybody from a value: it only tells a view what to hide until somebody asks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
+
+from inspector.protocol import documents, rich
+from inspector.protocol.documents import Catalog, Certificate, CertificateRequest, Certificates, Resource, Undecodable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from inspector.protocol.documents import Document
+
+MASK = "•••••"
+"""What stands for a secret. Its length tells nothing."""
+HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-authentication"})
+"""Headers that hold credentials, in lower case."""
+
+_WORK = 2_000_000_000
+"""Bytes that are searched through for all the secrets of a body together: some seconds."""
+_DEPTH = 200
+"""Levels that are gone through one by one."""
+_SHORT = 4
+"""Characters of a text that is looked for only as a whole value: it may be part of any other."""
+_HARMLESS = frozenset({"pp_auth_auto_renew", "1.3.6.1.4.1.34380.1.3.2"})
+"""Attributes of a signing request that are no credentials. All others are there to be checked by the CA."""
+_PRESHARED = frozenset({"pp_preshared_key", "1.3.6.1.4.1.34380.1.1.4"})
+_LABEL = rb"(?:[A-Z0-9]{1,20}(?: |\+|%20)){0,3}PRIVATE(?: |\+|%20)KEY-----"
+_KEY = re.compile(
+    rb"-----BEGIN(?: |\+|%20)" + _LABEL + rb'[^"<>]*?(?:-----END(?: |\+|%20)' + _LABEL + rb'|(?=["<>])|\Z)'
+)
+_MARKED = re.compile(rb'Sensitive|sensitive_parameters"?\s*:\s*\[\s*"|challengePassword|PRIVATE KEY')
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secret:
+    """A value that is not shown until it is asked for."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        return MASK
+
+    __repr__ = __str__
+
+
+def header(name: str, value: str) -> str | Secret:
+    """A header's value, hidden if it is a credential."""
+    return Secret(value) if name.strip().lower() in HEADERS else text(value)
+
+
+def text(value: str) -> str | Secret:
+    """A text, hidden if a private key is in it."""
+    return Secret(value) if "PRIVATE KEY" in value and _KEY.search(value.encode("utf-8", "replace")) else value
+
+
+def masked(value: Any) -> Any:
+    """A decoded structure, as it was sent, with every secret in it as ``Secret``."""
+    return _masked(value, 0)
+
+
+def _masked(value: Any, depth: int) -> Any:
+    if depth > _DEPTH:
+        return _hidden(value) if rich.secrets(value) else value
+    match value:
+        case dict() if value.get(rich.MARK) == "Sensitive":
+            return _hidden(value)
+        case dict():
+            named = value.get("sensitive_parameters")
+            inner = {str(key): _masked(item, depth + 1) for key, item in value.items()}
+            if isinstance(named, list) and isinstance(given := value.get("parameters"), dict):
+                inner["parameters"] |= {each: _hidden(given[each]) for each in named if _in(each, given)}
+            return inner
+        case list():
+            return [_masked(item, depth + 1) for item in value]
+        case str():
+            return text(value)
+    return value
+
+
+def _in(name: Any, given: dict[Any, Any]) -> bool:
+    return isinstance(name, str) and name in given
+
+
+def _hidden(value: Any) -> Any:
+    while isinstance(value, dict) and value.get(rich.MARK) == "Sensitive":
+        value = value.get(rich.VALUE)
+    return value if value is None or value in ("", rich.REDACTED) else Secret(value)
+
+
+def parameters(resource: Resource) -> dict[str, Any]:
+    """A resource's parameters as a view shows them: rich data as ``Rich``, secrets as ``Secret``."""
+    sent = {"parameters": resource.parameters, "sensitive_parameters": resource.sensitive_parameters}
+    # Masked before anything is looked up: no LocalRef leads into a secret.
+    hidden = _masked(sent, 0)["parameters"]
+    return {name: rich.read(value, hidden) for name, value in hidden.items()}
+
+
+def attributes(request: CertificateRequest) -> dict[str, str | Secret]:
+    """The custom attributes of a signing request."""
+    return {name: value if name in _HARMLESS else Secret(value) for name, value in request.attributes.items()}
+
+
+def extensions(of: CertificateRequest | Certificate) -> dict[str, str | Secret]:
+    """Extensions that are asked for, or that a certificate has."""
+    return {name: Secret(value) if name in _PRESHARED else value for name, value in of.extensions.items()}
+
+
+def within(document: Document | None) -> list[Any]:
+    """The secrets in a document, each a text, a number or a truth value."""
+    return list(dict.fromkeys(leaf for secret in _secrets(document) for leaf in _leaves(secret.value)))
+
+
+def _secrets(document: Document | None) -> Iterator[Secret]:
+    match document:
+        case None | Undecodable():
+            return
+        case Catalog():
+            for resource in document.resources:
+                sent = {"parameters": resource.parameters, "sensitive_parameters": resource.sensitive_parameters}
+                yield from _found(_masked(sent, 0))
+        case CertificateRequest():
+            yield from _found([attributes(document), extensions(document)])
+        case Certificates():
+            yield from _found([extensions(each) for each in document.certificates])
+        case _:
+            yield from _found(_masked(documents.plain(document), 0))
+
+
+def _found(value: Any) -> Iterator[Secret]:
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case dict() as each:
+                waiting += each.values()
+            case list() as each:
+                waiting += each
+            case Secret() as secret:
+                yield secret
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case dict() as each:
+                waiting += [item for key, item in each.items() if key != rich.MARK]
+            case list() as each:
+                waiting += each
+            case None | "" | rich.REDACTED:
+                pass
+            case str() | int() | float() as leaf:
+                yield leaf
+
+
+type Spans = list[tuple[int, int]]
+"""Begin and end of pieces of a text, in bytes, in order, none overlapping another."""
+
+
+def spans(body: bytes, document: Document | None) -> Spans:
+    """Where the secrets of a document stand in its body; all of it, if one can't be found in there: encoded,
+    compressed."""
+    if isinstance(document, Undecodable):
+        return [(0, len(body))] if _MARKED.search(body) else []
+    pieces = [found.span() for found in _KEY.finditer(body)]
+    secrets = within(document)
+    if len(secrets) * len(body) > _WORK:
+        return [(0, len(body))]
+    for secret in secrets:
+        places = list(_places(body, secret))
+        if not places and not any(_within(secret, body[begin:end]) for begin, end in pieces):
+            return [(0, len(body))]
+        pieces += places
+    return _joined(pieces)
+
+
+def _within(secret: Any, piece: bytes) -> bool:
+    """Whether a piece that is hidden anyway (a private key) holds all that a secret says."""
+    return isinstance(secret, str) and any(each in piece for each in _plain(secret.strip()))
+
+
+def _places(body: bytes, secret: Any) -> list[tuple[int, int]]:
+    if not isinstance(secret, str):
+        token = re.escape(json.dumps(secret).encode())
+        return [found.span() for found in re.finditer(rb"(?<![\w.])" + token + rb"(?![\w.])", body)]
+    return list(_written_in(body, _plain(secret))) or list(_written_in(body, _escaped(secret)))
+
+
+def _written_in(body: bytes, ways: Iterable[bytes]) -> Iterator[tuple[int, int]]:
+    for each in ways:
+        begin = body.find(each)
+        while begin >= 0:
+            end = begin + len(each)
+            if len(each) >= _SHORT or not _inside_word(body, begin, end):
+                yield begin, end
+            begin = body.find(each, end)
+
+
+def _inside_word(body: bytes, begin: int, end: int) -> bool:
+    return body[begin - 1 : begin].isalnum() or body[end : end + 1].isalnum()
+
+
+def _plain(secret: str) -> set[bytes]:
+    """A text the ways in which JSON, PSON and YAML write it."""
+    as_json = json.dumps(secret, ensure_ascii=False)[1:-1].encode("utf-8", "replace")
+    ways = {secret.encode("utf-8", "replace"), as_json, json.dumps(secret)[1:-1].encode()}
+    return ways | {each.replace(b"/", b"\\/") for each in ways}
+
+
+def _escaped(secret: str) -> set[bytes]:
+    """A text the ways in which forms write it; the facts in a form are escaped twice."""
+    once = {how(each).encode() for each in _plain(secret) for how in (quote, quote_plus)}
+    return once | {quote(each).encode() for each in once}
+
+
+def _joined(pieces: Spans) -> Spans:
+    joined: Spans = []
+    for begin, end in sorted(pieces):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def covered(body: bytes, pieces: Spans, mask: str = MASK) -> bytes:
+    """A body with the mask in place of these pieces."""
+    parts, at = [], 0
+    for begin, end in pieces:
+        parts += [body[at:begin], mask.encode()]
+        at = end
+    return b"".join([*parts, body[at:]])

@@ -1,0 +1,298 @@
+"""The files of one run: what was asked of each, what the master said, what was fetched, and whether that was right.
+
+Names are keys of the URL, as in ``seen.FilesSeen``; what a static catalog says of its files counts as asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from inspector.protocol import decode
+from inspector.protocol import documents as d
+from inspector.protocol.files import DIGESTS, NO_DIGESTS, Verdict, check
+from inspector.seen import served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from inspector.analyzer import Step
+    from inspector.model import Exchange, Response
+    from inspector.protocol.endpoints import Match
+
+_CONTENT = frozenset({"file_content", "plugin_file", "static_file_content"})
+_METADATA = frozenset({"file_metadata", "file_metadatas", "plugin_list"})
+
+type Asking = Literal["metadata", "listing", "plugins", "catalog", "content"]
+"""How the agent learned of a file: by a request for it, by a listing of its directory, by the listing of its mount, by
+a static catalog; ``content``: it fetched it without having asked."""
+
+
+class State(StrEnum):
+    """What became of a file, the worst first."""
+
+    WRONG = "wrong"
+    """The content is not what the master said of it."""
+    MISSING = "missing"
+    """The master has none, and no other candidate of its resource either."""
+    REFUSED = "refused"
+    """The master refused it, or did not answer."""
+    FETCHED = "fetched"
+    IN_SYNC = "in sync"
+    """Its metadata were asked for and its content was not: the agent had it."""
+    PASSED = "passed over"
+    """The master has none, and the agent took the next candidate."""
+    UNKNOWN = "not known"
+    """Not fetched, which here does not tell whether the agent had it: listed plugins, a run in noop mode."""
+    BARE = "no content"
+    """A directory or a link."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the agent had not what the master has."""
+        return self in (State.WRONG, State.MISSING, State.REFUSED, State.FETCHED)
+
+
+class Fetch(NamedTuple):
+    """One request for a file's content."""
+
+    seq: int
+    status: int | None
+    """None: no answer."""
+    size: int
+    """Bytes of the answer's body as on the wire."""
+    verdict: Verdict
+    why: str = ""
+    """Why it can't be checked."""
+
+
+@dataclass(slots=True)
+class FileUse:
+    """What one run did with one file in one environment."""
+
+    name: str
+    environment: str | None
+    asking: Asking
+    asked: list[int] = field(default_factory=list)
+    """The records that asked for its metadata, or told them."""
+    status: int | None = 200
+    """Of the last answer about its metadata; None: no answer."""
+    told: d.FileMetadata | None = None
+    """What the master said of it last."""
+    fetches: list[Fetch] = field(default_factory=list)
+    resources: list[str] = field(default_factory=list)
+    """The file resources that copy it."""
+    instead: str | None = None
+    """The candidate that was taken instead of it."""
+    noop: bool = False
+
+    @property
+    def state(self) -> State:
+        if any(each.verdict is Verdict.WRONG for each in self.fetches):
+            return State.WRONG
+        if self.times:
+            return State.FETCHED
+        status = self.fetches[-1].status if self.fetches else self.status
+        if status == 404:
+            return State.PASSED if self.instead else State.MISSING
+        if status is None or status >= 400:
+            return State.REFUSED
+        if self.told and self.told.type not in ("", "file"):
+            return State.BARE
+        return State.UNKNOWN if self.noop or self.asking in ("plugins", "content") else State.IN_SYNC
+
+    @property
+    def had(self) -> bool | None:
+        """Whether the agent had it already; None if that is not known."""
+        return {State.IN_SYNC: True, State.FETCHED: False, State.WRONG: False}.get(self.state)
+
+    @property
+    def times(self) -> int:
+        """How often its content came."""
+        return sum(each.status == 200 for each in self.fetches)
+
+    @property
+    def size(self) -> int:
+        """Bytes that came, all fetches together."""
+        return sum(each.size for each in self.fetches if each.status == 200)
+
+    @property
+    def verdict(self) -> Fetch | None:
+        """The fetch that says most about whether its content is right; None if it was not fetched."""
+        came = [each for each in self.fetches if each.status == 200]
+        order = (Verdict.WRONG, Verdict.UNCHECKABLE, Verdict.RIGHT)
+        return min(came, key=lambda each: order.index(each.verdict), default=None)
+
+    @property
+    def seq(self) -> int:
+        """The record that proves its state."""
+        if said := self.verdict:
+            return said.seq
+        return self.fetches[-1].seq if self.fetches else self.asked[-1]
+
+
+class Totals(NamedTuple):
+    """All files of a run together."""
+
+    asked: int
+    in_sync: int
+    fetched: int
+    """Files, each once."""
+    again: int
+    """Fetches of what was fetched before."""
+    size: int
+    wrong: int
+    missing: int
+
+
+def files(steps: Iterable[Step]) -> list[FileUse]:
+    """Every file that a run asked for, in the order in which it did."""
+    seen = _Files()
+    for step in steps:
+        seen.add(step)
+    return seen.done()
+
+
+def totals(uses: Iterable[FileUse]) -> Totals:
+    """Sums."""
+    told = [(each.state, each.times, each.size) for each in uses]
+    counted = {state: sum(each[0] is state for each in told) for state in State}
+    return Totals(
+        len(told),
+        counted[State.IN_SYNC],
+        counted[State.FETCHED] + counted[State.WRONG],
+        sum(max(0, times - 1) for _, times, _ in told),
+        sum(size for *_, size in told),
+        counted[State.WRONG],
+        counted[State.MISSING],
+    )
+
+
+class _Files:
+    def __init__(self) -> None:
+        self.uses: dict[tuple[str, str | None], FileUse] = {}
+        self.environments: dict[str, str | None] = {}
+        """Where the metadata of each name were told last."""
+        self.static: dict[str, FileUse] = {}
+        """By the key of the static_file_content request."""
+        self.code_id: str | None = None
+        self.sources: dict[str, list[str]] = {}
+        """By file resource the names that its agent tries in turn."""
+        self.noop = False
+
+    def use(self, name: str, environment: str | None, asking: Asking) -> FileUse:
+        known = self.uses.setdefault((name, environment), FileUse(name, environment, asking))
+        if known.asking == "content":
+            known.asking = asking
+        return known
+
+    def add(self, step: Step) -> None:
+        if isinstance(step.request, d.Report):
+            self.noop = bool(step.request.noop)
+        exchange, match = step.exchange, step.match
+        if exchange is None or match is None:
+            return
+        if match.endpoint.name == "catalog" and isinstance(step.response, d.Catalog):
+            self.catalog(exchange.seq, step.response, match)
+        elif match.key and match.endpoint.name in _CONTENT:
+            self.content(exchange, match, match.key, step.response)
+        elif match.key and match.endpoint.name in _METADATA:
+            self.metadata(exchange, match, match.key, step.response)
+
+    def metadata(self, exchange: Exchange, match: Match, name: str, answer: d.Document | None) -> None:
+        listing = match.endpoint.name != "file_metadata"
+        below: Asking = "plugins" if match.endpoint.name == "plugin_list" else "listing" if listing else "metadata"
+        use = self.use(name, match.environment, below)
+        use.asked.append(exchange.seq)
+        use.status = exchange.response.status if exchange.response else None
+        told = answer.files if isinstance(answer, d.FileMetadatas) else []
+        if isinstance(answer, d.FileMetadata):
+            told = [answer]
+        for each in told:
+            self.tell(exchange.seq, _below(name, each), each, match.environment, below)
+
+    def tell(self, seq: int, name: str, said: d.FileMetadata, environment: str | None, asking: Asking) -> FileUse:
+        use = self.use(name, environment, asking)
+        if use.asked[-1:] != [seq]:
+            use.asked.append(seq)
+        use.status, use.told = 200, said
+        self.environments[name] = environment
+        return use
+
+    def catalog(self, seq: int, catalog: d.Catalog, match: Match) -> None:
+        self.code_id, self.static = catalog.code_id, {}
+        environment = catalog.environment or match.environment
+        told = [(served(each.source), each) for each in catalog.metadata.values()]
+        for by_source in catalog.recursive_metadata.values():
+            for source, tree in by_source.items():
+                top = served(source)
+                told += [(_below(top, each) if top else None, each) for each in tree]
+        for name, each in told:
+            name = name or each.content_path
+            if name:
+                use = self.tell(seq, name, each, environment, "catalog")
+                if each.content_path:
+                    self.static[each.content_path] = use
+        self.sources = {}
+        for file in catalog.files:
+            names = [name for source in file.sources if (name := served(source))]
+            if names:
+                self.sources[file.ref] = names
+
+    def content(self, exchange: Exchange, match: Match, name: str, answer: d.Document | None) -> None:
+        response = exchange.response
+        status = response.status if response else None
+        static = self.static.get(name) if match.endpoint.name == "static_file_content" else None
+        use = static or self.use(name, match.environment, "content")
+        size = len(response.body) + response.lost if response else 0
+        verdict, why = Verdict.UNCHECKABLE, ""
+        if response and status == 200:
+            code_id = next((value for key, value in match.parameters if key == "code_id"), None)
+            if static and code_id != self.code_id:
+                why = "metadata of another code_id"
+            elif use.told is None and self.environments.get(name, use.environment) != use.environment:
+                why = "metadata of another environment"
+            else:
+                verdict, why = _checked(response, exchange.error, use.told, answer)
+        use.fetches.append(Fetch(exchange.seq, status, size, verdict, why))
+
+    def done(self) -> list[FileUse]:
+        by_name: dict[str, list[FileUse]] = {}
+        for use in self.uses.values():
+            use.noop = self.noop
+            by_name.setdefault(use.name, []).append(use)
+        for ref, names in self.sources.items():
+            there = next((name for name in names if any(use.told for use in by_name.get(name, ()))), None)
+            for name in names:
+                for use in by_name.get(name, ()):
+                    use.resources.append(ref)
+                    if use.told is None and use.status == 404:
+                        use.instead = there
+        return list(self.uses.values())
+
+
+def _checked(
+    response: Response, error: str | None, told: d.FileMetadata | None, answer: d.Document | None
+) -> tuple[Verdict, str]:
+    promised = (response.header("content-length") or "").strip()
+    if response.lost or error or (promised.isdecimal() and int(promised[:20]) > len(response.body)):
+        return Verdict.UNCHECKABLE, "not all of it is here"
+    if told is None:
+        return Verdict.UNCHECKABLE, "no metadata"
+    if told.checksum is None or told.checksum.type in NO_DIGESTS:
+        return Verdict.UNCHECKABLE, f"checksum {told.checksum.type}" if told.checksum else "no checksum"
+    if told.checksum.type not in DIGESTS:
+        return Verdict.UNCHECKABLE, f"unknown checksum {told.checksum.type}"
+    # Most are SHA-256, which was made when the body was read.
+    if isinstance(answer, d.Opaque) and answer.sha256 == told.checksum.digest:
+        return Verdict.RIGHT, ""
+    body = decode.content(response)
+    if body is None:
+        return Verdict.UNCHECKABLE, "its encoding can't be taken off"
+    verdict = check(body, told.checksum)
+    return verdict, "" if verdict is not Verdict.UNCHECKABLE else "its checksum is no digest"
+
+
+def _below(name: str, each: d.FileMetadata) -> str:
+    return name if each.relative_path in (None, "", ".") else f"{name}/{each.relative_path}"

@@ -1,0 +1,281 @@
+"""How agents came to their certificates, or where they hang: the ladder of each, its keys, and what is to come."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from inspector.errors import InspectorError
+from inspector.ladder import stamp
+from inspector.text import clean
+from inspector.tui import climbs, ladders
+from inspector.tui.panes import PaneTabs
+from inspector.tui.rows import Rows
+from inspector.tui.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from textual.widget import Widget
+
+    from inspector.ladder import Key, Ladder, Ladders, Rung
+
+NARROW = 100
+"""Columns below which the panes are tabs."""
+RARE = 10
+"""While a capture grows, ladders are read again after so many times as long as that takes."""
+_FOCUS = {"agents": "#agents", "ladder": "#rungs", "keys": "#seen", "forecast": "#forecast"}
+PANES = {"agents": "1 Agents", "ladder": "2 Ladder", "keys": "3 Keys", "forecast": "4 Forecast"}
+
+
+class Bootstrap(View):
+    """The certificate bootstrap: the agents, the ladder of the chosen one, its keys, and the dates to come."""
+
+    BINDINGS = [
+        Binding("d", "date", "As of a date"),
+        Binding("y", "copy", "Copy the value", show=False),
+        Binding("tab", "app.focus_next", "Next pane", show=False),
+        *(Binding(title[0], f"pane('{pane}')", title[2:], show=False) for pane, title in PANES.items()),
+    ]
+    DEFAULT_CSS = """
+    Bootstrap #upper { height: 3fr; }
+    Bootstrap #lower { height: 2fr; }
+    Bootstrap #agents { width: 40; }
+    Bootstrap #ladder, Bootstrap #keys { width: 1fr; border-left: solid $panel; }
+    Bootstrap #keys { width: 3fr; border: none; }
+    Bootstrap #forecast { width: 2fr; padding: 0 1; border-left: solid $panel; }
+    Bootstrap #hang { height: auto; max-height: 6; padding: 0 1; background: $panel; }
+    Bootstrap .told { height: auto; max-height: 40%; padding: 0 1; background: $boost; }
+    Bootstrap Static { height: auto; }
+    Bootstrap .gone { display: none; }
+    Bootstrap PaneTabs { display: none; }
+    Bootstrap.narrow PaneTabs { display: block; }
+    Bootstrap.narrow #agents, Bootstrap.narrow #ladder { width: 1fr; border: none; }
+    Bootstrap.narrow #forecast { border: none; }
+    """
+
+    def __init__(self, certname: str | None = None) -> None:
+        """Show this certname (or address) first; by default one that hangs."""
+        super().__init__()
+        self._wanted = certname
+        self._ladders: Ladders | None = None
+        self._at: float | None = None
+        """The moment that is judged; None: now."""
+        self._pane = "ladder" if certname else "agents"
+        self._revision = -1
+        self._reading = ""
+        self._rests = 0.0
+
+    def body(self) -> Iterable[Widget]:
+        yield PaneTabs(PANES)
+        with Horizontal(id="upper"):
+            yield Rows(ladders.AGENTS, lambda each: each.certname, id="agents")
+            with Vertical(id="ladder"):
+                yield Static("", id="hang", markup=False)
+                yield Rows(ladders.RUNGS, lambda each: (each.seqs[0], each.state), id="rungs")
+                with VerticalScroll(classes="told"):
+                    yield Static("", id="rung", markup=False)
+        with Horizontal(id="lower"):
+            with Vertical(id="keys"):
+                yield Rows(ladders.key_columns(lambda: self.ladder), lambda each: (each.kind, each.key), id="seen")
+                with VerticalScroll(classes="told"):
+                    yield Static("", id="key", markup=False)
+            with VerticalScroll(id="forecast"):
+                yield Static("", id="dates", markup=False)
+
+    @property
+    def ladder(self) -> Ladder | None:
+        """The ladder of the agent that was chosen; None as long as nothing is known."""
+        agents: Rows[Ladder] = self.query_one("#agents", Rows)
+        return agents.item
+
+    def heading(self) -> str:
+        day = f" as of {stamp(self._at)}" if self._at is not None else ""
+        number = len(self.query_one("#agents", Rows).items)
+        told = f"bootstrap{day}: {number} agent{'' if number == 1 else 's'} of {clean(self.source.path.name)}"
+        if not self._reading and self.source.indexing:
+            return f"{told}   reading {self.source.state.last:,} of {self.source.total:,} records"
+        return f"{told}   {self._reading}".rstrip()
+
+    # -- reading ----------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        self._lay_out()
+        super().on_mount()
+        self.query_one("#rungs" if self._wanted else "#agents").focus()
+
+    def update(self) -> None:
+        """Read what is new, now and then while the capture grows."""
+        if self._revision != self.source.revision and not self._reading and time.monotonic() >= self._rests:
+            self._revision = self.source.revision
+            self._reading = "reading"
+            self.run_worker(self._read, thread=True, group="ladders")
+        super().update()
+
+    def _read(self) -> None:
+        worker, began = get_current_worker(), time.monotonic()
+        call = self.app.call_from_thread
+
+        def progress(at: int, total: int) -> bool:
+            if not worker.is_cancelled:
+                call(self._progress, f"reading {at:,} of {total:,}")
+            return not worker.is_cancelled
+
+        trouble = ""
+        try:
+            if self._wanted and self._ladders is None:
+                self._judge(climbs.read(self.source, progress, self._wanted))
+            self._judge(climbs.read(self.source, progress))
+        except climbs.Cancelled:
+            return
+        except InspectorError as error:
+            trouble = error.message
+        except (msgspec.MsgspecError, ValueError) as error:
+            trouble = f"{self.source.path.name} can't be read: {error}"
+        if not worker.is_cancelled:
+            call(self._done, trouble, RARE * (time.monotonic() - began))
+
+    def _judge(self, found: Ladders) -> None:
+        """In a thread: judge all ladders, and show them."""
+        worker = get_current_worker()
+        at = time.time() if self._at is None else self._at
+        told = [found.of(name, at) for name in found.names()]
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._show, found, told)
+
+    def _progress(self, told: str) -> None:
+        if self.is_attached:
+            self._reading = told
+            super().update()
+
+    def _done(self, trouble: str, rest: float) -> None:
+        if not self.is_attached:
+            return
+        self._reading = ""
+        self._rests = time.monotonic() + rest
+        self.set_timer(rest + 0.01, self.update)
+        if trouble:
+            self.say(trouble)
+        if not self.source.indexing:
+            wanted, self._wanted = self._wanted, None
+            if wanted and all(each.certname != wanted for each in self.query_one("#agents", Rows).items):
+                self.say(f"No certificate requests of {wanted} are in this capture.")
+        self._choose(first=False)
+        super().update()
+
+    def _show(self, found: Ladders, told: list[Ladder]) -> None:
+        if not self.is_attached:
+            return
+        self._ladders = found
+        agents: Rows[Ladder] = self.query_one("#agents", Rows)
+        first = not agents.items
+        agents.show(told)
+        hanging = next((each.certname for each in told if each.hangs), None)
+        if first and (name := self._wanted or hanging):
+            agents.go(name)
+        if first and len(told) == 1 and self._pane == "agents":
+            self.action_pane("ladder")
+        self._choose(first=first)
+        super().update()
+
+    # -- the chosen agent ---------------------------------------------------------------------------------
+
+    def on_rows_moved(self, event: Rows.Moved[object]) -> None:
+        """Show what belongs to what the cursor is on."""
+        match event.rows.id:
+            case "agents":
+                self._choose(first=True)
+            case "rungs":
+                self._tell_rung()
+            case _:
+                self._tell_key()
+
+    def _choose(self, *, first: bool) -> None:
+        ladder = self.ladder
+        rungs: Rows[Rung] = self.query_one("#rungs", Rows)
+        keys: Rows[Key] = self.query_one("#seen", Rows)
+        rungs.show(ladder.rungs if ladder else ())
+        keys.show(ladder.keys if ladder else ())
+        stuck = ladder.hangs.state if ladder and ladder.hangs else None
+        if first:
+            rungs.move_to(max((at for at, each in enumerate(rungs.items) if each.state is stuck), default=0))
+        unknown = ladder is None and (self.source.indexing or bool(self._reading))
+        self.query_one("#hang", Static).update("reading ..." if unknown else ladders.hang(ladder))
+        self.query_one("#dates", Static).update(ladders.dates(ladder))
+        self._tell_rung()
+        self._tell_key()
+
+    def _tell_rung(self) -> None:
+        rungs: Rows[Rung] = self.query_one("#rungs", Rows)
+        self.query_one("#rung", Static).update(ladders.rung(rungs.item))
+
+    def _tell_key(self) -> None:
+        keys: Rows[Key] = self.query_one("#seen", Rows)
+        self.query_one("#key", Static).update(ladders.key(keys.item, self.ladder))
+
+    def on_rows_chosen(self, event: Rows.Chosen[Ladder | Rung | Key]) -> None:
+        """Go on to the agent's ladder, or open the first record of a rung or a key."""
+        if event.rows.id == "agents":
+            self.action_pane("ladder")
+            return
+        seq = cast("Rung | Key", event.item).seqs[0]
+        run = self.source.owner(seq)
+        self.inspector.open_exchange(run.number if run else None, seq)
+
+    # -- keys -------------------------------------------------------------------------------------------
+
+    def action_pane(self, pane: str) -> None:
+        """Go to a pane."""
+        self._pane = pane
+        self._lay_out()
+        self.query_one(_FOCUS[pane]).focus()
+
+    def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
+        """A tab was clicked."""
+        self.action_pane(event.pane)
+
+    def on_resize(self) -> None:
+        """Side by side, or tabs."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        narrow = self.app.size.width < NARROW
+        self.set_class(narrow, "narrow")
+        for pane in PANES:
+            self.query_one(f"#{pane}").set_class(narrow and pane != self._pane, "gone")
+        upper = self._pane in ("agents", "ladder")
+        self.query_one("#upper").set_class(narrow and not upper, "gone")
+        self.query_one("#lower").set_class(narrow and upper, "gone")
+        self.query_one(PaneTabs).show(self._pane)
+
+    def action_date(self) -> None:
+        """Judge as of another date."""
+        day = stamp(self._at)[:10] if self._at is not None else ""
+        self.ask("judge as of (YYYY-MM-DD, empty: now): ", self._judge_as_of, day)
+
+    def _judge_as_of(self, text: str) -> None:
+        try:
+            day = datetime.datetime.strptime(f"{text.strip()} +0000", "%Y-%m-%d %z") if text.strip() else None
+        except ValueError:
+            self.say(f"{text!r} is no date; write it as 2027-03-02.")
+            return
+        self.say("")
+        self._at = day.timestamp() if day else None
+        if (found := self._ladders) is not None:
+            self.run_worker(lambda: self._judge(found), thread=True, exclusive=True, group="judge")
+
+    def copy_value(self) -> str | None:
+        """The fingerprint of the key under the cursor."""
+        keys: Rows[Key] = self.query_one("#seen", Rows)
+        return keys.item.fingerprint if keys.item else None
+
+    def action_copy(self) -> None:
+        """Copy the fingerprint."""
+        self.inspector.put_aside(self.copy_value(), "the fingerprint")

@@ -1,0 +1,249 @@
+"""Text and bytes of any size, as a list of which only what is on the screen is drawn."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from rich.text import Text
+
+from inspector.text import clean
+from inspector.tui.rows import Column, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.secrets import Spans
+
+SMALL = 500_000
+"""Bytes that are laid out at once; more, in a thread."""
+_NARROW = 20
+_FOUND = "black on #ffcb6b"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What is shown, and how."""
+
+    title: str
+    data: bytes
+    """What is shown; of a text with its secrets covered already."""
+    hexed: bool = False
+    hidden: Spans | tuple[tuple[int, int], ...] = ()
+    """Pieces of ``data`` that hold secrets: only where it is shown in hexadecimal."""
+    strong: int = 0
+    """Bytes at the beginning that are what it is about."""
+
+
+def breaks(data: bytes, width: int) -> array[int]:
+    """Where lines begin: after line feeds, and in lines of more than ``width`` bytes at a blank or else anywhere but
+    within a character."""
+    starts, at, size = array("Q", [0]), 0, len(data)
+    while True:
+        end = data.find(b"\n", at)
+        stop = size if end < 0 else end
+        while stop - at > width:
+            blank = data.rfind(b" ", at + width // 2, at + width)
+            cut = blank + 1 if blank >= 0 else at + width
+            for _ in range(3):
+                if data[cut] & 0xC0 == 0x80:
+                    cut -= 1
+            starts.append(cut)
+            at = cut
+        if end < 0 or end + 1 >= size:
+            return starts
+        at = end + 1
+        starts.append(at)
+
+
+class Bytes(Rows[int]):
+    """A text, or bytes in hexadecimal, line by line."""
+
+    DEFAULT_CSS = "Bytes { height: 1fr; }"
+
+    def __init__(self, content: Content | None = None) -> None:
+        super().__init__((), lambda line: line)
+        self.content = content or Content("", b"")
+        self._starts: array[int] = array("Q", [0])
+        self._laid = 0
+        self._needle: re.Pattern[bytes] | None = None
+        self._wanted = ""
+
+    def on_mount(self) -> None:
+        self.open(self.content)
+
+    def open(self, content: Content, at: float = 0.0) -> None:
+        """Show something else, beginning at a part of it (0 to 1)."""
+        self.content = content
+        self.at = 0
+        self.columns = (Column(clean(content.title), lambda line, _: self.line(line), 1, 1),)
+        self._laid = 0
+        self._layout(at)
+
+    def on_resize(self) -> None:
+        self._layout(self.part)
+        super().on_resize()
+
+    @property
+    def part(self) -> float:
+        """Where the cursor is in the content, 0 to 1."""
+        return self._start(self.at) / len(self.content.data) if self.content.data else 0.0
+
+    # -- lines ------------------------------------------------------------------------------------------
+
+    @property
+    def _per(self) -> int:
+        """Bytes on a line of hexadecimal."""
+        return 16 if self._room >= 78 else 8
+
+    @property
+    def _room(self) -> int:
+        return max(_NARROW, (self.scrollable_content_region.width or self.size.width or 80) - 1)
+
+    def _layout(self, at: float) -> None:
+        width = self._room
+        if width == self._laid:
+            return
+        self._laid = width
+        if self.content.hexed or len(self.content.data) <= SMALL:
+            self._take(breaks(self.content.data, width) if not self.content.hexed else array("Q"), at)
+        else:
+            content = self.content
+
+            def lay() -> None:
+                starts = breaks(content.data, width)
+                self.app.call_from_thread(self._laid_out, content, width, starts, at)
+
+            self.run_worker(lay, thread=True, exclusive=True, group="layout")
+
+    def _laid_out(self, content: Content, width: int, starts: array[int], at: float) -> None:
+        if content is self.content and width == self._laid and self.is_attached:
+            self._take(starts, at)
+
+    def _take(self, starts: array[int], at: float) -> None:
+        self._starts = starts
+        size = len(self.content.data)
+        number = -(-size // self._per) if self.content.hexed else len(starts) if size else 0
+        self.show(range(number))
+        self.move_to(self._line_of(int(at * size)))
+        if self._wanted:
+            wanted, self._wanted = self._wanted, ""
+            self.search(wanted)
+
+    def _arrange(self) -> None:
+        # A range stays one: fifty megabytes have millions of lines.
+        self.items = cast("list[int]", self._given)
+
+    def _find(self, key: object) -> bool:
+        if not isinstance(key, int) or key >= len(self.items):
+            return False
+        self.at = key
+        return True
+
+    def _start(self, line: int) -> int:
+        if self.content.hexed:
+            return line * self._per
+        return self._starts[line] if line < len(self._starts) else len(self.content.data)
+
+    def _line_of(self, offset: int) -> int:
+        return offset // self._per if self.content.hexed else bisect_right(self._starts, offset) - 1
+
+    def line(self, number: int) -> Text:
+        """A line, fit for a terminal."""
+        begin, end = self._start(number), min(self._start(number + 1), len(self.content.data))
+        return self._hex(begin, end) if self.content.hexed else self._text(begin, end)
+
+    def plain(self, item: int) -> str:
+        return self.line(item).plain
+
+    def _text(self, begin: int, end: int) -> Text:
+        text = Text(style="bold" if begin < self.content.strong else "")
+        at = begin
+        for first, last in self._matches(begin, end):
+            text.append(self._decoded(at, first)).append(self._decoded(first, last), _FOUND)
+            at = last
+        return text.append(self._decoded(at, end))
+
+    def _decoded(self, begin: int, end: int) -> str:
+        found = self.content.data[begin:end].decode("utf-8", "replace")
+        return clean(found.rstrip("\r\n").expandtabs(4))
+
+    def _hex(self, begin: int, end: int) -> Text:
+        text, per = Text(f"{begin:08x}  ", style=""), self._per
+        shown = self.content.data[begin:end]
+        marks = [first <= at < last for at in range(begin, end) for first, last in [self._hiding(at)]]
+        found = {at for first, last in self._matches(begin, end) for at in range(first, last)}
+        chars = Text("  ")
+        for place in range(per):
+            style = _FOUND if begin + place in found else ""
+            if place >= len(shown):
+                text.append("   ")
+            else:
+                byte = shown[place]
+                text.append("•• " if marks[place] else f"{byte:02x} ", style)
+                chars.append("•" if marks[place] else chr(byte) if 32 <= byte < 127 else ".", style)
+            if place == per // 2 - 1:
+                text.append(" " if per == 16 else "")
+        return text.append_text(chars)
+
+    def _hiding(self, offset: int) -> tuple[int, int]:
+        place = bisect_right(self.content.hidden, (offset, len(self.content.data) + 1)) - 1
+        return self.content.hidden[place] if place >= 0 else (0, 0)
+
+    # -- searching --------------------------------------------------------------------------------------
+
+    def _matches(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """What was searched for, in a line: also what is cut by its ends."""
+        if self._needle is None:
+            return []
+        spare = len(self.pattern.encode())
+        found = self._needle.finditer(self.content.data, max(0, begin - spare), end + spare)
+        spans = [each.span() for each in found if not self._secret(each.start(), each.end())]
+        return [(max(first, begin), min(last, end)) for first, last in spans if last > begin and first < end]
+
+    def _secret(self, begin: int, end: int) -> bool:
+        return any(self._hiding(at)[1] > at for at in (begin, end - 1))
+
+    def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
+        """Go to the next line that contains a text (without case); False if there is none."""
+        self.pattern = pattern.casefold()
+        self._needle = re.compile(re.escape(pattern.encode("utf-8", "replace")), re.IGNORECASE) if pattern else None
+        self.refresh()
+        if self._needle is None:
+            return False
+        if not self.items:
+            self._wanted = pattern  # not laid out yet
+            return bool(self._needle.search(self.content.data))
+        begin, end = self._start(self.at), self._start(self.at + 1)
+        size = len(self.content.data)
+        if forward:
+            ways: Sequence[tuple[int, int]] = [(end if again else begin, size), (0, end)]
+        else:
+            ways = [(0, begin if again else end), (begin, size)]
+        for first, last in ways:
+            found = [
+                each.start()
+                for each in self._first(first, last, forward=forward)
+                if not self._secret(each.start(), each.end())
+            ]
+            if found:
+                self.move_to(self._line_of(found[0 if forward else -1]))
+                return True
+        return False
+
+    def _first(self, begin: int, end: int, *, forward: bool) -> list[re.Match[bytes]]:
+        if self._needle is None:
+            return []
+        matches: list[re.Match[bytes]] = []
+        for each in self._needle.finditer(self.content.data, begin, end):
+            if forward and not self._secret(each.start(), each.end()):
+                return [each]
+            matches = [each] if not self._secret(each.start(), each.end()) else matches
+        return matches
+
+    def copy_value(self) -> str | None:
+        """The line under the cursor, as it is shown."""
+        return self.plain(self.items[self.at]) if self.items else None

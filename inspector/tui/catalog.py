@@ -1,0 +1,187 @@
+"""The catalog of one run: its resources, and once the report is there what became of each."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.binding import Binding
+
+from inspector import applied
+from inspector.applied import Applied, Status
+from inspector.protocol import documents as d
+from inspector.text import clean, seconds
+from inspector.tui.part import Details, PartView, middle
+from inspector.tui.rows import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from inspector.analyzer import Step
+
+_STATES = {
+    Status.FAILED: "bold #ff5370",
+    Status.RESTART: "bold #ff5370",
+    Status.SKIPPED: "#e6a700",
+    Status.CORRECTIVE: "#e6a700",
+    Status.CHANGED: "#4c9be8",
+    Status.OUT_OF_SYNC: "#4c9be8",
+    Status.UNCHANGED: "#3fb950",
+    Status.UNREPORTED: "dim",
+}
+_RANK = {status: place for place, status in enumerate(Status)}
+_VALUE = 400
+"""Characters of a value in the details."""
+_MANY = 200
+"""Lines of one kind in the details."""
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= _VALUE else f"{value[:_VALUE]}… ({len(value):,} characters)"
+
+
+def _time(each: Applied) -> str:
+    return "-" if each.time is None else seconds(each.time)
+
+
+class Catalog(PartView[Applied]):
+    """The resources of a run's catalog; Enter opens the report that says what became of one, or else the catalog."""
+
+    TITLE = "Resources"
+    BINDINGS = [
+        Binding("c", "earlier", "Earlier"),
+        Binding("o", "catalog", "Open the catalog", show=False),
+    ]
+    COLUMNS = (
+        Column("type", lambda each, _: clean(each.type), 12, 1, sort=lambda each: each.type),
+        Column("title", lambda each, width: middle(_cut(each.title), width), 16, 4, sort=lambda each: each.title),
+        Column("status", lambda each, _: Text(each.status, style=_STATES[each.status]), 14,
+               sort=lambda each: _RANK[each.status]),
+        Column("time", lambda each, _: _time(each), 10, right=True, sort=lambda each: -(each.time or -1.0)),
+        Column("events", lambda each, _: str(len(each.told.events)) if each.told and each.told.events else "-", 6,
+               right=True, least=100, sort=lambda each: -len((each.told.events if each.told else None) or ())),
+        Column("file", lambda each, width: middle(each.place, width), 12, 2, least=80,
+               sort=lambda each: (each.file or "", f"{each.line or '':>8}")),
+        Column("source", lambda each, _: clean(", ".join(each.sources)), 8, 2, least=140,
+               sort=lambda each: each.sources),
+    )  # fmt: skip
+
+    def __init__(self, number: int) -> None:
+        """Show the last usable catalog of run ``number``."""
+        super().__init__(number)
+        self._back = 0
+        self._catalogs: list[int] = []
+        self._at: int | None = None
+        self._reported: int | None = None
+        self._logs: list[d.LogLine] = []
+
+    def key(self, item: Applied) -> str:
+        return item.ref
+
+    def state_of(self, item: Applied) -> str:
+        return item.status
+
+    def differs(self, item: Applied) -> bool:
+        return item.status.differs
+
+    def prepare(self) -> Callable[[], Sequence[Applied]]:
+        source, back = self.source, self._back
+        briefs = source.briefs(self.number)
+        # What came back with another status holds no catalog.
+        catalogs = [each.seq for each in briefs if each.endpoint == "catalog" and each.status in range(200, 300)]
+        reports = [each.seq for each in briefs if each.endpoint == "report" and each.method in ("PUT", "POST")]
+
+        def read() -> Sequence[Applied]:
+            usable: list[int] = []
+            found: d.Catalog | None = None
+            end: int | None = None
+            for seq in reversed(catalogs):
+                catalog = _catalog(source.step(seq))
+                if catalog is None:
+                    continue
+                usable.insert(0, seq)
+                if len(usable) == back + 1:
+                    found = catalog
+                elif len(usable) <= back:
+                    end = seq
+            begin = usable[-back - 1] if back < len(usable) else 0
+            sent = next((seq for seq in reversed(reports) if seq > begin and (end is None or seq < end)), None)
+            report = _report(source.step(sent)) if sent is not None else None
+            self._catalogs = usable
+            self._at, self._reported = begin or None, sent if report else None
+            self._logs = report.logs if report else []
+            return applied.resources(found, report)
+
+        return read
+
+    def nothing(self) -> str:
+        run = self.run
+        if self._at is not None:
+            return "The catalog has no resources."
+        verdict = f": {run.verdict[0]}" if run and run.verdict else "."
+        return f"This run has no catalog{verdict}"
+
+    def sums(self, items: Sequence[Applied]) -> str:
+        told = applied.totals(items)
+        counted = ", ".join(f"{number} {status}" for status, number in told.by_status.items())
+        which = "of the report alone" if self._at is None else f"catalog {self._number} of {len(self._catalogs)}"
+        report = "" if self._reported else ", no report"
+        took = f", evaluated in {seconds(told.time)}" if self._reported else ""
+        return f"{which}{report}: {len(items)} resources{took}; {counted}"
+
+    @property
+    def _number(self) -> int:
+        return self._catalogs.index(self._at) + 1 if self._at in self._catalogs else 0
+
+    def proof(self, item: Applied) -> int | None:
+        return self._reported if item.told and self._reported else self._at
+
+    def tell(self, item: Applied, details: Details) -> None:
+        line = details.line
+        line("resource", _cut(item.ref), "bold")
+        line("status", item.status, _STATES[item.status])
+        if item.told:
+            line("evaluated in", _time(item))
+        for status, what, message in islice(item.events, _MANY):
+            line(f"event {status}", _cut(f"{what}: {message}" if what else message))
+        for level, message in applied.messages(item, self._logs, _MANY):
+            line(f"log {level}", _cut(message))
+        if item.place:
+            line("file", item.place)
+        if path := item.path:
+            line("within", _cut(" / ".join(path)))
+        for source in item.sources:
+            line("source", source)
+        for kind, other in islice(item.relations, _MANY):
+            line(kind, _cut(other))
+        if resource := item.resource:
+            if resource.tags:
+                line("tags", _cut(", ".join(resource.tags)))
+            if resource.exported:
+                line("exported", "yes")
+            for name, value in islice(item.parameters, _MANY):
+                line(f"  {name}", _cut(value))
+
+    def action_earlier(self) -> None:
+        """Show the catalog before this one, and after the first one the last again."""
+        if self._reading:
+            return
+        if len(self._catalogs) < 2:
+            self.say("This run has no earlier catalog." if self._catalogs else "This run has no catalog.")
+            return
+        self._back = (self._back + 1) % len(self._catalogs)
+        self.read()
+
+    def action_catalog(self) -> None:
+        """Show the exchange that brought the catalog."""
+        if self._at is not None:
+            self.inspector.open_exchange(self.number, self._at)
+
+
+def _catalog(step: Step | None) -> d.Catalog | None:
+    return step.response if step and isinstance(step.response, d.Catalog) else None
+
+
+def _report(step: Step | None) -> d.Report | None:
+    return step.request if step and isinstance(step.request, d.Report) else None

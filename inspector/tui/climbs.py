@@ -1,0 +1,165 @@
+"""The ladders of a capture, by way of its index: only the records are read that a ladder is made of.
+
+A hundred thousand exchanges are mostly downloads on connections that showed their certificate before; of those it
+takes the first and the last. No widgets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from inspector import index
+from inspector.analyzer import Analyzer, Step
+from inspector.ladder import Ladders
+from inspector.model import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspector.brief import Brief, RunBrief
+    from inspector.model import Record
+    from inspector.runs import Run
+    from inspector.tui.source import Source
+
+PAGE = 200
+"""Records that are read at one look into the capture."""
+_NOBODY = -1
+"""Stands for the place of a run where a record is no run's."""
+
+
+class Cancelled(Exception):
+    """Whoever wanted the ladders does not want them any more."""
+
+
+def read(source: Source, progress: Callable[[int, int], bool], only: str | None = None) -> Ladders:
+    """The ladders of all agents in a capture, as far as it is indexed; or of one certname (or address) only, which
+    then lacks what other agents were given.
+
+    ``progress`` is told how many of how many records were read, and answers whether to go on. Raises Cancelled and
+    CaptureError. Safe in a thread of its own.
+    """
+    ladders = Ladders()
+    found = index.Index.open(index.place(source.path))
+    if found is None:
+        return ladders
+    try:
+        runs = {place: run for place, run in found.runs().items() if run is not None}
+        wanted, latest = _wanted(found, runs, only)
+    finally:
+        found.close()
+    feed = _Feed(ladders, {place: run.brief for place, run in runs.items()})
+    left: dict[int, int] = {}
+    for place in wanted.values():
+        left[place] = left.get(place, 0) + 1
+    seqs = sorted(wanted)
+    for at in range(0, len(seqs), PAGE):
+        if not progress(at, len(seqs)):
+            raise Cancelled
+        with source.capture() as capture:
+            for seq in seqs[at : at + PAGE]:
+                record, place = capture.record(seq), wanted[seq]
+                if record is not None:
+                    feed.take(record, place)
+                left[place] -= 1
+                if not left[place]:
+                    feed.forget(place)
+    if latest:
+        # How far the capture goes: whether an agent that waited should have been heard of again.
+        with source.capture() as capture:
+            record = capture.record(latest)
+        if record is not None:
+            ladders.add(Step(record))
+    feed.finish()
+    return ladders
+
+
+class _Feed:
+    """Analyzes each run by itself: who is whose was told apart before, with more than what is read here."""
+
+    def __init__(self, ladders: Ladders, briefs: dict[int, RunBrief]) -> None:
+        self._ladders = ladders
+        self._briefs = briefs
+        self._analyzers: dict[int, Analyzer] = {}
+        self._runs: dict[Run, RunBrief] = {}
+
+    def take(self, record: Record, place: int) -> None:
+        """Take in the next record, of the run at this place."""
+        analyzer = self._analyzers.get(place)
+        if analyzer is None:
+            analyzer = self._analyzers[place] = Analyzer(rules=())
+        step = analyzer.feed(record)
+        self._ladders.add(step)
+        if step.run is not None and place in self._briefs:
+            self._runs[step.run] = self._briefs[place]
+
+    def forget(self, place: int) -> None:
+        """Nothing more will come of the run at this place."""
+        self._analyzers.pop(place, None)
+
+    def finish(self) -> None:
+        """Say of each run what only the whole of it tells."""
+        for run, brief in self._runs.items():
+            run.number, run.certname, run.address = brief.number, brief.certname, brief.address
+            run.agent_version = run.agent_version or brief.agent_version
+
+
+@dataclass(slots=True)
+class _Choice:
+    """Which records of one run are needed."""
+
+    all: bool
+    legs: set[str] = field(default_factory=set)
+    seqs: set[int] = field(default_factory=set)
+    last: dict[str, int] = field(default_factory=dict)
+    """Of the downloads since the last record that is more than that: the last one of each connection."""
+    longest: tuple[float, int] = (0.0, 0)
+    """That one of them which ended last."""
+
+    def take(self, each: Brief) -> None:
+        """Look at the run's next record."""
+        if each.kind == "exchange" and each.endpoint is None:
+            return
+        refused = each.authenticated and each.status in (None, 401, 403)
+        if self.all or each.kind != "exchange" or each.phase is Phase.CERTIFICATES or refused:
+            self.close()
+            self.seqs.add(each.seq)
+        elif each.authenticated and each.leg is not None:
+            if each.leg not in self.last:
+                self.seqs.add(each.seq)
+            self.last[each.leg] = each.seq
+            self.longest = max(self.longest, (each.ended, each.seq))
+        if each.leg is not None and each.leg not in self.legs:
+            # The first request of a connection says the agent's version.
+            self.legs.add(each.leg)
+            self.seqs.add(each.seq)
+
+    def close(self) -> None:
+        """Take what ended the downloads up to here."""
+        if self.last:
+            self.seqs.update(self.last.values())
+            self.seqs.add(self.longest[1])
+            self.last, self.longest = {}, (0.0, 0)
+
+
+def _wanted(found: index.Index, runs: dict[int, index.Run], only: str | None) -> tuple[dict[int, int], int]:
+    """The records to read, each with the place of its run; and the record that ended last."""
+    owner = {seq: place for place, run in runs.items() for seq in run.seqs}
+    choices = {place: _Choice(_old(run.brief)) for place, run in runs.items()}
+    choices[_NOBODY] = _Choice(all=True)
+    latest = (0.0, 0)
+    for each in found.all_briefs():
+        choices[owner.get(each.seq, _NOBODY)].take(each)
+        latest = max(latest, (each.ended, each.seq))
+    wanted: dict[int, int] = {}
+    for place, choice in choices.items():
+        if only is not None and (place == _NOBODY or runs[place].brief.name != only):
+            continue
+        choice.close()
+        wanted |= dict.fromkeys(choice.seqs, place)
+    return wanted, latest[1]
+
+
+def _old(run: RunBrief) -> bool:
+    """Whether the agent says its version in facts and reports only (up to 3)."""
+    return run.generation in ("2.7", "3")

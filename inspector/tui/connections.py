@@ -1,0 +1,158 @@
+"""The connections of one run: handshakes, what went over each, who closed, and what failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from inspector import used
+from inspector.present import refusal
+from inspector.text import clean, clock, seconds
+from inspector.tui import palette
+from inspector.tui.part import LABEL, Details, PartView
+from inspector.tui.rows import Column
+from inspector.used import Used
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from inspector.model import Connection
+
+_BARE = {"none": (" ", ""), "life": ("─", "dim"), "handshake": ("▒", "#a0a0a0"), "failed": ("x", "bold #ff5370")}
+_REQUESTS = 200
+"""Requests in the details."""
+
+
+def _seconds(duration: float | None) -> str:
+    return "-" if duration is None else seconds(max(0.0, duration))
+
+
+def _drawn(cells: Sequence[used.Part]) -> Text:
+    text = Text()
+    for cell in cells:
+        char, style = _BARE[cell] if cell in _BARE else palette.PHASES[cell]  # type: ignore[index]
+        text.append(char, style=style)
+    return text
+
+
+def _state(each: Used) -> str:
+    if each.failed:
+        return "failed"
+    return "closed" if each.closed else "open"
+
+
+def _closed(each: Used) -> str:
+    if each.closed is None:
+        return "-" if each.failed else "open"
+    return {"agent": "agent", "master": "master", "proxy": "proxy", None: "not known"}[each.closer]
+
+
+def _lent(each: Used) -> str:
+    if each.side == "agent":
+        return "-"
+    return clean(", ".join(each.lent)) or "nobody"
+
+
+def _name(each: Used) -> Text:
+    address = clean(each.leg.address or "?") if each.leg else "?"
+    port = each.leg.port if each.leg else None
+    indent = "" if each.id == each.agent else "  "
+    return Text(f"{indent}{each.side} {address}{f':{port}' if port else ''}")
+
+
+class Connections(PartView[Used]):
+    """The connections of a run, the master's below the agent's; Enter opens the first exchange on one."""
+
+    TITLE = "Connections"
+
+    def __init__(self, number: int) -> None:
+        """Show the connections of run ``number``."""
+        self._span = (0.0, 0.0)
+        self.COLUMNS = (
+            Column("connection", lambda each, _: _name(each), 22, 1),
+            Column("opened", lambda each, _: clock(each.opened), 12, least=100, sort=lambda each: each.opened),
+            Column("TCP", lambda each, _: _seconds(each.tcp), 8, right=True, least=140,
+                   sort=lambda each: -(each.tcp or 0.0)),
+            Column("TLS", lambda each, _: "failed" if each.failed else _seconds(each.tls), 8, right=True,
+                   sort=lambda each: -(each.tls or 0.0)),
+            Column("version", lambda each, _: clean(each.leg.tls_version or "-") if each.leg else "-", 8, least=120,
+                   sort=lambda each: (each.leg.tls_version or "") if each.leg else ""),
+            Column("certificate", lambda each, _: clean(each.shown or "none"), 12, 1, least=120,
+                   sort=lambda each: each.shown or ""),
+            Column("identity", lambda each, _: _lent(each), 8, 1, least=140, sort=_lent),
+            Column("requests", lambda each, _: str(len(each.requests)), 8, right=True,
+                   sort=lambda each: -len(each.requests)),
+            Column("idle", lambda each, _: _seconds(max(each.idle, default=None)), 8, right=True, least=100,
+                   sort=lambda each: -max(each.idle, default=0.0)),
+            Column("closed by", lambda each, _: _closed(each), 9, sort=_closed),
+            Column("life", lambda each, width: _drawn(used.bar(each, *self._span, width)), 16, 3),
+        )  # fmt: skip
+        super().__init__(number)
+
+    def key(self, item: Used) -> str:
+        return item.id
+
+    def state_of(self, item: Used) -> str:
+        return _state(item)
+
+    def differs(self, item: Used) -> bool:
+        return item.failed is not None
+
+    def prepare(self) -> Callable[[], Sequence[Used]]:
+        source, briefs = self.source, self.source.briefs(self.number)
+
+        def read() -> Sequence[Used]:
+            known: dict[str, Connection] = {}
+            with source.capture() as capture:
+                for ident in used.ids(briefs):
+                    if (found := capture.connection(ident)) is not None:
+                        known[ident] = found
+            found_all = used.connections(briefs, known)
+            began = min((each.opened for each in found_all), default=0.0)
+            self._span = began, max((each.ended for each in found_all), default=0.0)
+            return found_all
+
+        return read
+
+    def nothing(self) -> str:
+        return "No connection of this run is known."
+
+    def sums(self, items: Sequence[Used]) -> str:
+        told = used.totals(items)
+        master = f", {told.master} to the master" if told.master else ""
+        failed = f", {told.failed} failed" if told.failed else ""
+        tls = f", {seconds(told.tls)} of handshakes" if told.tls else ""
+        return f"{told.agent} of the agent{master}{failed}, {told.requests} requests{tls}"
+
+    def proof(self, item: Used) -> int | None:
+        return item.seq
+
+    def tell(self, item: Used, details: Details) -> None:
+        line, leg = details.line, item.leg
+        line("connection", _name(item).plain.strip(), "bold")
+        if item.failed:
+            failed = item.failed
+            line("failed", refusal(failed.reason, failed.alert, failed.alert_by), "bold #ff5370")
+        if leg and leg.probed:
+            line("probe", "it was shown a certificate that it must refuse")
+        steps = (("TCP", item.tcp), ("TLS", item.tls))
+        parts = [clock(item.opened), *(f"{what} in {_seconds(each)}" for what, each in steps if each is not None)]
+        line("opened", ", ".join(parts))
+        if leg:
+            known = (leg.tls_version, leg.cipher, f"SNI {leg.sni}" if leg.sni else "no SNI")
+            resumed = {True: ", resumed", False: ", not resumed", None: ""}[leg.resumed]
+            line("TLS", " ".join(each for each in known if each) + resumed)
+        who = "the agent" if item.side == "agent" else "the master"
+        line("certificate", f"{who} showed {item.shown or 'none'}, was shown {item.presented or 'none'}")
+        if item.side == "master":
+            line("spoken to as", _lent(item) + (f" ({item.unlent})" if item.unlent else ""))
+        if item.closed:
+            after = seconds(max(0.0, item.closed.at - item.opened))
+            line("closed", f"{clock(item.closed.at)}, after {after}, by: {_closed(item)}")
+        details.draw(_drawn(used.bar(item, item.opened, item.ended, max(10, self.size.width - LABEL - 5))))
+        silent = [None, *item.idle]
+        for request, idle in zip(item.requests[:_REQUESTS], silent, strict=False):
+            after = f" after {seconds(idle)} of silence" if idle is not None else ""
+            took = seconds(max(0.0, request.ended - request.began))
+            line(f"request {request.seq}", f"{clock(request.began)} {request.phase}, {took}{after}")

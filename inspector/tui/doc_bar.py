@@ -1,0 +1,71 @@
+"""A line of names of which one is chosen: tabs, and the parts of a tab."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.message import Message
+from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual import events
+
+
+class Bar(Widget):
+    """Names of which one is chosen, on one line."""
+
+    DEFAULT_CSS = """
+    Bar { height: 1; background: $panel; color: $text-muted; }
+    Bar > .bar--chosen { background: $primary; color: $text; text-style: bold; }
+    """
+    COMPONENT_CLASSES = {"bar--chosen"}
+
+    class Picked(Message):
+        """A name was clicked."""
+
+        def __init__(self, bar: Bar, place: int) -> None:
+            super().__init__()
+            self.bar = bar
+            self.place = place
+
+        @property
+        def control(self) -> Bar:
+            return self.bar
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self.names: tuple[str, ...] = ()
+        self.chosen = 0
+
+    def show(self, names: Sequence[str], chosen: int) -> None:
+        """Show these names."""
+        self.names, self.chosen = tuple(names), chosen
+        self.refresh()
+
+    def _cells(self) -> list[str]:
+        full = [f" {name} " for name in self.names]
+        if sum(map(len, full)) <= self.size.width:
+            return full
+        room = max(1, self.size.width // max(1, len(full)) - 2)
+        return [f" {name[:room]} " for name in self.names]
+
+    def render(self) -> Text:
+        """The names, the chosen one marked; in brackets, for where there are no colours."""
+        chosen = self.get_component_rich_style("bar--chosen")
+        text = Text(no_wrap=True, overflow="crop")
+        for place, cell in enumerate(self._cells()):
+            here = place == self.chosen
+            text.append(f"[{cell[1:-1]}]" if here else cell, chosen if here else "")
+        return text
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        at = event.x
+        for place, cell in enumerate(self._cells()):
+            if at < len(cell):
+                self.post_message(self.Picked(self, place))
+                return
+            at -= len(cell)

@@ -1,0 +1,140 @@
+"""A catalog as trees: by containment, and by type."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from inspector import secrets
+from inspector.tui.doc_model import Item, fields, many, of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from inspector.protocol.documents import Catalog, Resource
+
+type Way = tuple[str, ...]
+
+_WORD = re.compile(r"[a-z0-9_./-]+")
+_ADDED = "undef true false tags file line lines characters press x to see this one bytes binary"
+"""Words that a line may have beyond what was sent."""
+
+
+def contained(catalog: Catalog) -> Item:
+    """Stages, the classes in them, the resources in those."""
+    by_ref = {each.ref: each for each in catalog.resources}
+    inside: dict[str, list[str]] = {}
+    for edge in catalog.edges:
+        inside.setdefault(edge.source, []).append(edge.target)
+    targets = {edge.target for edge in catalog.edges}
+    tops = [ref for ref in (*by_ref, *inside) if ref not in targets]
+    tops = list(dict.fromkeys(tops))
+
+    def item(ref: str, way: Way) -> Item:
+        resource = by_ref.get(ref)
+        if resource is None and ref not in inside:
+            return Item(ref, "not in this catalog")
+
+        def inner() -> Iterator[Item]:
+            deeper = (*way, ref)
+            yield from many(
+                inside.get(ref, []),
+                lambda each: Item(each, "contains itself") if each in deeper else item(each, deeper),
+                str,
+            )
+            if resource:
+                yield from _fields(resource)
+
+        held = inside.get(ref, ())
+        note = _place(resource) if resource else "not in this catalog"
+        note = f"{note}  contains {len(held)}" if held else note
+        holds = _holds(resource) if resource and not held else None
+        return Item(ref, inner=inner, note=note.strip(), opened=not way, holds=holds)
+
+    def roots() -> Iterator[Item]:
+        yield from many(tops, lambda ref: item(ref, ()), str)
+        lost = _unreached(tops, inside, by_ref)
+        if lost:
+            yield Item("in a cycle", inner=lambda: many(lost, lambda ref: item(ref, ()), str), note=str(len(lost)))
+
+    return Item("containment", inner=roots)
+
+
+def _unreached(tops: list[str], inside: dict[str, list[str]], by_ref: dict[str, Resource]) -> list[str]:
+    seen, waiting = set(tops), list(tops)
+    while waiting:
+        for each in inside.get(waiting.pop(), ()):
+            if each not in seen:
+                seen.add(each)
+                waiting.append(each)
+    return [ref for ref in by_ref if ref not in seen]
+
+
+def by_type(catalog: Catalog) -> Item:
+    """Types, and their resources by title."""
+
+    def type_(kind: str, found: list[Resource]) -> Item:
+        return Item(kind, inner=lambda: many(found, resource, lambda each: each.title), note=str(len(found)))
+
+    def types() -> Iterator[Item]:
+        for kind, found in groupby(sorted(catalog.resources, key=lambda each: (each.type, each.title)), _type):
+            yield type_(kind, list(found))
+
+    return Item("by type", inner=types)
+
+
+def _type(each: Resource) -> str:
+    return each.type
+
+
+def about(catalog: Catalog) -> Item:
+    """What a catalog says of itself."""
+
+    def inner() -> Iterator[Item]:
+        for name in ("name", "environment", "version", "catalog_uuid", "code_id", "catalog_format"):
+            if (value := getattr(catalog, name)) is not None:
+                yield Item(name, value)
+        yield Item("static", "yes" if catalog.static else "no")
+        yield Item("resources", f"{len(catalog.resources):,}")
+        yield Item("edges", f"{len(catalog.edges):,}")
+        yield Item("resources with secrets", f"{sum(bool(each.sensitive) for each in catalog.resources):,}")
+        yield of("classes", sorted(catalog.classes))
+        for name, struct in (("metadata", catalog.metadata), ("recursive_metadata", catalog.recursive_metadata)):
+            if struct:
+                yield of(name, struct)
+
+    return Item("about", inner=inner)
+
+
+def resource(each: Resource) -> Item:
+    """A resource with its parameters."""
+    return Item(each.title, inner=lambda: _fields(each), note=_place(each), holds=_holds(each))
+
+
+def _fields(each: Resource) -> Iterator[Item]:
+    for name, value in secrets.parameters(each).items():
+        yield of(name, value)
+    if each.tags:
+        yield Item("tags", ", ".join(each.tags), style="dim")
+    yield from (Item(item.name, item.value, style="dim") for item in fields(each) if item.name in ("file", "line"))
+
+
+def _place(each: Resource) -> str:
+    flags = [word for word, set_ in (("exported", each.exported), ("secret", bool(each.sensitive_parameters))) if set_]
+    where = f"{each.file or ''}{f':{each.line}' if each.line is not None else ''}"
+    return "  ".join([part for part in (where, *flags) if part])
+
+
+def _holds(each: Resource) -> Callable[[str], bool]:
+    """Whether a text may be in a resource's lines: a look at its JSON is faster than making them."""
+
+    def holds(text: str) -> bool:
+        if words := [word for word in _WORD.findall(text) if word not in _ADDED]:
+            sent = msgspec.json.encode(each, enc_hook=str).decode().casefold()
+            return all(word in sent for word in words)
+        return True
+
+    return holds

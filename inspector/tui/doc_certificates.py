@@ -1,0 +1,284 @@
+"""Certificates, signing requests, revocation lists and both legs of an exchange, as trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cryptography import x509 as parsed
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from OpenSSL import crypto
+
+from inspector import present, secrets
+from inspector.model import Exchange, Handshake
+from inspector.protocol import x509
+from inspector.rules.told import some
+from inspector.text import utc
+from inspector.tui.doc_model import Item, of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from inspector.model import Leg
+    from inspector.protocol.documents import Certificate, CertificateRequest, RevocationList, Revoked
+
+GOOD, BAD, DOUBT = "#3fb950", "bold #ff5370", "#e6a700"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a record's certificates are judged by: what the run had got until then."""
+
+    at: float
+    """The record's time."""
+    certificates: tuple[Certificate, ...] = ()
+    crls: tuple[RevocationList, ...] = ()
+    trusted: tuple[Certificate, ...] = ()
+    """The CA bundle that was downloaded last; whatever else was shown proves nothing."""
+    requests: tuple[CertificateRequest, ...] = ()
+
+    def also(
+        self,
+        certificates: Iterable[Certificate] = (),
+        crls: Iterable[RevocationList] = (),
+        trusted: Iterable[Certificate] = (),
+        requests: Iterable[CertificateRequest] = (),
+    ) -> Known:
+        """With more; what came last is taken first."""
+        trusted = tuple(trusted) or self.trusted
+        more = {each.der: each for each in (*certificates, *trusted, *self.certificates)}
+        lists = {each.der: each for each in (*crls, *self.crls)}
+        return Known(self.at, tuple(more.values()), tuple(lists.values()), trusted, (*requests, *self.requests))
+
+
+def _moment(time: float) -> str:
+    return utc(time)[:16].replace("T", " ") + " UTC"
+
+
+def signed_by(certificate: Certificate, issuer: Certificate) -> bool:
+    """Whether a certificate has a CA's signature; False also if that can't be told."""
+    try:
+        child = parsed.load_der_x509_certificate(certificate.der)
+        child.verify_directly_issued_by(parsed.load_der_x509_certificate(issuer.der))
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
+
+
+def _crl_signed_by(crl: RevocationList, issuer: Certificate) -> bool:
+    try:
+        key = parsed.load_der_x509_certificate(issuer.der).public_key()
+        return parsed.load_der_x509_crl(crl.der).is_signature_valid(key)  # type: ignore[arg-type]
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return False
+
+
+def verdicts(certificate: Certificate, known: Known) -> Iterator[Item]:
+    """What is to be said of a certificate at the record's time: signature, dates, revocation."""
+    named = [each for each in known.certificates if each.subject == certificate.issuer]
+    issuer = next((each for each in named if signed_by(certificate, each)), None)
+    if certificate.subject == certificate.issuer and signed_by(certificate, certificate):
+        yield Item("signed by", "itself: a root", style=GOOD)
+    elif issuer:
+        yield Item("signed by", f"{issuer.subject} (serial {_serial(issuer.serial)})", style=GOOD)
+    elif named:
+        yield Item("signed by", f"none of the certificates seen that are named {certificate.issuer}", style=BAD)
+    else:
+        yield Item("signed by", f"{certificate.issuer}, whose certificate was not seen here", style=DOUBT)
+    if known.at > certificate.not_after:
+        yield Item("validity", f"expired on {_moment(certificate.not_after)}", style=BAD)
+    elif known.at < certificate.not_before:
+        yield Item("validity", f"begins only on {_moment(certificate.not_before)}", style=BAD)
+    else:
+        days = int((certificate.not_after - known.at) // 86_400)
+        yield Item("validity", f"valid at this moment, for {days:,} days more", style=GOOD)
+    asked = next((each for each in known.requests if each.common_name == certificate.common_name), None)
+    if asked and not certificate.is_ca:
+        same = certificate.is_for(asked)
+        told = "that of the signing request in this run" if same else "not that of the signing request in this run"
+        yield Item("its key", told, style=GOOD if same else BAD)
+    lists = [each for each in known.crls if each.issuer == certificate.issuer]
+    revoked = next((each for crl in lists for each in crl.entries if each.serial == certificate.serial), None)
+    if revoked:
+        why = f" ({revoked.reason})" if revoked.reason else ""
+        yield Item("revoked", f"yes, on {_moment(revoked.date)}{why}", style=BAD)
+    elif lists:
+        yield Item("revoked", f"no, by the CRL of {_moment(lists[0].last_update)}", style=GOOD)
+    elif certificate.subject != certificate.issuer:
+        yield Item("revoked", "not known: no CRL of its issuer was seen in this run", style=DOUBT)
+
+
+def _serial(number: int) -> str:
+    return f"0x{number:04X}"
+
+
+def certificate(each: Certificate, known: Known, name: str = "", *, opened: bool = True) -> Item:
+    """A certificate's fields and what is to be said of it."""
+
+    def inner() -> Iterator[Item]:
+        yield from verdicts(each, known)
+        yield Item("issuer", each.issuer)
+        yield Item("serial", f"{_serial(each.serial)} ({each.serial})")
+        yield Item("not before", _moment(each.not_before))
+        yield Item("not after", _moment(each.not_after))
+        yield Item("fingerprint (SHA256)", each.fingerprint)
+        yield Item("key", f"{_key(each.key_type, each.key_size)}, SHA-256 {each.key}")
+        yield Item("signature", each.signature or "no digest")
+        yield Item("CA", "yes" if each.is_ca else "no")
+        yield from (Item("alternative name", alt) for alt in each.alt_names)
+        yield from _extensions(secrets.extensions(each))
+        if each.key_identifier:
+            yield Item("key identifier", each.key_identifier)
+        if each.authority_key_identifier:
+            yield Item("issuer's key identifier", each.authority_key_identifier)
+
+    told = f"{name}: {each.subject}" if name else each.subject
+    return Item(told, inner=inner, note="CA" if each.is_ca else "", opened=opened)
+
+
+def _key(kind: str, size: int | None) -> str:
+    return f"{kind.upper()} {size} bits" if size else kind.upper()
+
+
+def _extensions(found: dict[str, str | secrets.Secret]) -> Iterator[Item]:
+    return (of(f"extension {name}", value) for name, value in found.items())
+
+
+def request(each: CertificateRequest, known: Known) -> Item:
+    """A signing request's fields."""
+
+    def inner() -> Iterator[Item]:
+        told = {None: ("can't be told here", DOUBT), True: ("right", GOOD), False: ("wrong", BAD)}[each.signature_valid]
+        yield Item("signature by its own key", told[0], style=told[1])
+        yield Item("fingerprint (SHA256)", each.fingerprint)
+        yield Item("key", f"{_key(each.key_type, each.key_size)}, SHA-256 {each.key}")
+        issued = next((one for one in known.certificates if one.common_name == each.common_name), None)
+        if issued:
+            same = issued.is_for(each)
+            yield Item("the certificate seen for this name", "has this key" if same else "has another key",
+                       style=GOOD if same else BAD)  # fmt: skip
+        yield Item("signature", each.signature or "no digest")
+        yield from (Item("alternative name", alt) for alt in each.alt_names)
+        yield from _extensions(secrets.extensions(each))
+        yield from (of(f"attribute {name}", value) for name, value in secrets.attributes(each).items())
+
+    return Item(each.subject, inner=inner, note="signing request", opened=True)
+
+
+def crl(each: RevocationList, known: Known) -> Item:
+    """A revocation list's fields, whom it revokes first."""
+
+    def inner() -> Iterator[Item]:
+        named = [one for one in known.certificates if one.subject == each.issuer]
+        if any(_crl_signed_by(each, one) for one in named):
+            yield Item("signed by", each.issuer, style=GOOD)
+        elif named:
+            yield Item("signed by", f"none of the certificates seen that are named {each.issuer}", style=BAD)
+        else:
+            yield Item("signed by", "its CA's certificate was not seen here", style=DOUBT)
+        if each.next_update is not None and known.at > each.next_update:
+            yield Item("validity", f"expired on {_moment(each.next_update)}", style=BAD)
+        elif known.at < each.last_update:
+            yield Item("validity", f"begins only on {_moment(each.last_update)}", style=BAD)
+        else:
+            yield Item("validity", "valid at this moment", style=GOOD)
+        for one in known.certificates:
+            if one.issuer == each.issuer and one.serial in each.revoked:
+                yield Item("revokes", f"{one.subject} (serial {_serial(one.serial)}), seen in this run", style=BAD)
+        yield Item("number", each.number)
+        yield Item("last update", _moment(each.last_update))
+        yield Item("next update", _moment(each.next_update) if each.next_update is not None else "none")
+        yield Item("signature", each.signature or "no digest")
+        yield Item("revoked", inner=lambda: map(_revoked, each.entries), note=f"{len(each.entries)} serial numbers")
+
+    def _revoked(entry: Revoked) -> Item:
+        why = f", {entry.reason}" if entry.reason else ""
+        return Item(_serial(entry.serial), f"on {_moment(entry.date)}{why}")
+
+    return Item(f"CRL of {each.issuer}", inner=inner, opened=True)
+
+
+# -- both legs -------------------------------------------------------------------------------------------
+
+
+def shown(legs: Sequence[Leg | None]) -> tuple[Certificate, ...]:
+    """The certificates of both handshakes, as far as they can be read."""
+    found = []
+    for leg in legs:
+        for der in (*leg.peer_chain, *leg.own_chain) if leg else ():
+            try:
+                found.append(x509.read_der(der))
+            except x509.Malformed:
+                continue
+    return tuple(found)
+
+
+def handshakes(record: Exchange | Handshake, known: Known) -> Item:
+    """Both connections, what was shown on them, and as whom the master was spoken to."""
+    legs = [record.agent, record.master] if isinstance(record, Exchange) else [record.leg]
+    known = known.also(shown(legs))
+
+    def inner() -> Iterator[Item]:
+        if isinstance(record, Handshake):
+            yield Item("failed", present.handshake(record), style=BAD)
+            yield from (Item("wrong", each, style=BAD) for each in record.culprits)
+        for leg in legs:
+            if leg:
+                yield _leg(leg, known)
+        if isinstance(record, Exchange):
+            if record.master is None:
+                yield Item("with the master", "no connection is known")
+            yield Item("to the master as", present.identity(record.identity))
+            yield Item("withheld from the master", ", ".join(record.stripped) or "nothing")
+
+    return Item("TLS", inner=inner)
+
+
+def _leg(leg: Leg, known: Known) -> Item:
+    def inner() -> Iterator[Item]:
+        yield Item("address", f"{leg.address or '?'}:{leg.port or '?'}")
+        established = leg.secured is not None
+        yield Item("handshake", "done" if established else "none, or it failed", style="" if established else DOUBT)
+        yield Item("version", leg.tls_version or "not known")
+        yield Item("cipher", leg.cipher or "not known")
+        yield Item("SNI", leg.sni or "none")
+        yield Item("ALPN", leg.alpn or "none")
+        yield Item("resumed", {None: "not known", True: "yes", False: "no"}[leg.resumed])
+        if leg.probed:
+            yield Item("probed", "shown a certificate on purpose that it must refuse", style=DOUBT)
+        whom = f"the {leg.side}"
+        yield _chain(f"{whom} showed", leg.peer_chain, known)
+        yield _chain(f"{whom} was shown", leg.own_chain, known)
+        yield from _problems(leg, known)
+
+    return Item(f"with the {leg.side}", inner=inner, opened=True)
+
+
+def _chain(name: str, chain: Sequence[bytes], known: Known) -> Item:
+    def inner() -> Iterator[Item]:
+        for place, der in enumerate(chain):
+            try:
+                each = x509.read_der(der)
+            except x509.Malformed as error:
+                yield Item(f"{place + 1}", f"can't be read: {error}", style=BAD)
+                continue
+            yield certificate(each, known, f"{place + 1}", opened=False)
+
+    if not chain:
+        return Item(name, "no certificate")
+    return Item(name, inner=inner, note=f"{len(chain)} certificate{'s' if len(chain) > 1 else ''}", opened=True)
+
+
+def _problems(leg: Leg, known: Known) -> Iterator[Item]:
+    """What an agent would say to the chain it was shown, by the bundle and the CRLs that its run had got until then."""
+    authorities = [each.der for each in known.trusted]
+    if leg.side != "agent" or not leg.own_chain or not authorities:
+        return
+    crls = [each.der for each in known.crls]
+    try:
+        problems = x509.verify(leg.own_chain, authorities, crls, known.at, "chain" if crls else "none")
+    except (x509.Malformed, crypto.Error, ValueError, OverflowError) as error:
+        yield Item("verification", f"not possible: {error}", style=DOUBT)
+        return
+    told = some([str(each) for each in problems]) if problems else "by the CA bundle of this run it verifies"
+    yield Item("verification", told, style=BAD if problems else GOOD)

@@ -1,0 +1,149 @@
+"""A request or a response: its head as a table, its body as text that is easy to read, as it came, or as bytes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from inspector import secrets
+from inspector.model import Request, Response
+from inspector.protocol import bodies, decode
+from inspector.secrets import MASK
+from inspector.text import as_json, size
+from inspector.tui.bytes import Content
+from inspector.tui.doc_model import Cell, Field, Table
+
+if TYPE_CHECKING:
+    from inspector.analyzer import Step
+    from inspector.protocol.documents import Document
+
+type Mode = Literal["pretty", "raw", "hex"]
+MODES: tuple[Mode, ...] = ("pretty", "raw", "hex")
+COVERED = f"{MASK} what is in here holds a secret; press x to see it"
+FORM = "application/x-www-form-urlencoded"
+_NAMES = {"pson": "json", "json": "json", "yaml": "yaml", "msgpack": "msgpack", "html": "html", FORM: "form"}
+PROBE = 4096
+"""Bytes by which text is told from what is none."""
+
+
+def head(message: Request | Response, stripped: tuple[str, ...] = ()) -> Table:
+    """The start line and every header, in order."""
+    if isinstance(message, Request):
+        start: tuple[Cell, ...] = (f"{message.method}", secrets.text(message.target), message.http_version)
+    else:
+        start = (str(message.status), f"{message.http_version} {message.status} {message.reason}".rstrip(), "")
+    kept = {name.lower() for name in stripped}
+    rows: list[tuple[Cell, ...]] = [start]
+    for name, value in message.headers:
+        note = "withheld from the master" if isinstance(message, Request) and name.lower() in kept else ""
+        rows.append((name, secrets.header(name, value), note))
+    return Table((Field("header", 18, 1), Field("value", 30, 4), Field("", 10, 1, least=90)), rows, 1)
+
+
+class Body:
+    """A body and the ways to show it. What holds secrets is covered until ``shown``."""
+
+    def __init__(self, message: Request | Response, document: Document | None, name: str) -> None:
+        """``name`` is the beginning of the file name that it may be saved by."""
+        self.message, self.document = message, document
+        self.media = bodies.content_type(message)
+        self.plain = decode.content(message)
+        self.shown = False
+        """Whether its secrets are shown."""
+        self.name = f"{name}.{self._kind()}"
+        self.mode: Mode = "pretty" if self._textual() else "hex"
+
+    def _kind(self) -> str:
+        known = next((name for part, name in _NAMES.items() if part in self.media), None)
+        if known:
+            return known
+        if (self.plain or b"")[:2048].lstrip().startswith(b"-----BEGIN "):
+            return "pem"
+        return "txt" if self.media.startswith("text/") else "bin"
+
+    def _textual(self) -> bool:
+        if self.plain is None:
+            return False
+        if self.media in bodies.PACKED:
+            return True
+        try:
+            self.plain[:PROBE].decode()
+        except UnicodeDecodeError as error:
+            # A character may be cut at the end.
+            if error.start < min(len(self.plain), PROBE) - 3:
+                return self.name_is_text
+        return b"\x00" not in self.plain[:PROBE]
+
+    @property
+    def name_is_text(self) -> bool:
+        """Whether its media type is one of texts: PSON may hold any bytes."""
+        return "json" in self.media or "pson" in self.media
+
+    def content(self, mode: Mode) -> Content:
+        """What is shown in a mode. May take long: seconds for tens of megabytes."""
+        data = self._pretty() if mode == "pretty" else self.message.body
+        hidden = [] if self.shown else secrets.spans(data, self.document)
+        title = f"{mode}  {self.media or 'no Content-Type'}, {self._size()}"
+        if mode == "hex":
+            return Content(title, data, hexed=True, hidden=hidden)
+        if hidden == [(0, len(data))] and data:
+            return Content(title, COVERED.encode())
+        return Content(title, secrets.covered(data, hidden))
+
+    @property
+    def decoded(self) -> bytes:
+        """Without its Content-Encoding, if that can be taken off; its secrets are in it."""
+        return self.message.body if self.plain is None else self.plain
+
+    def _size(self) -> str:
+        told = size(len(self.message.body))
+        if self.plain is not None and len(self.plain) != len(self.message.body):
+            told += f", {size(len(self.plain))} without its {self.message.header('content-encoding')}"
+        return told + (f", {size(self.message.lost)} more were not kept" if self.message.lost else "")
+
+    def _pretty(self) -> bytes:
+        """Easy to read; as it came, where that can't be had."""
+        if self.plain is None:
+            return self.message.body
+        try:
+            if self.media == FORM:
+                return "\n".join(_form(self.plain)).encode("utf-8", "replace")
+            if self.media in bodies.PACKED:
+                return as_json(_printable(bodies.structure(self.plain, self.media, Any))).encode("utf-8", "replace")
+            if self.name_is_text or self.plain[:1] in (b"{", b"["):
+                text = bodies.utf8(self.plain)
+                bodies.shallow(text)
+                return msgspec.json.format(text, indent=2)
+        except (bodies.Unreadable, *bodies.WRONG):
+            pass
+        return self.plain
+
+
+def _form(body: bytes) -> list[str]:
+    """A form's fields; facts as JSON."""
+    lines = []
+    fields = bodies.form(body)
+    notation = fields.get(b"facts_format", b"").decode("utf-8", "replace")
+    for name, value in fields.items():
+        label, told = name.decode("utf-8", "replace"), value.decode("utf-8", "replace")
+        if name == b"facts":
+            try:
+                told = as_json(_printable(bodies.facts_of_form(value, notation, dict[str, Any])))
+            except (bodies.Unreadable, *bodies.WRONG):
+                told = bodies.unescape(value).decode("utf-8", "replace")
+            lines += [f"{label} =", told]
+        else:
+            lines.append(f"{label} = {told}")
+    return lines
+
+
+def _printable(value: Any) -> Any:
+    return msgspec.to_builtins(value, enc_hook=str, str_keys=True)
+
+
+def file_name(step: Step, side: str) -> str:
+    """The beginning of the name of a file for a body: number, endpoint, side."""
+    what = step.match.endpoint.name if step.match else "body"
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", f"{step.record.seq}-{what}-{side}")

@@ -1,0 +1,252 @@
+"""What a document looks like before it is drawn: trees whose branches are made when they are looked at, and tables.
+
+No widgets: made in a thread, and tested without a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.text import Text
+
+from inspector.protocol.rich import Rich
+from inspector.secrets import MASK, Secret
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+BATCH = 500
+"""Items under one branch; more are put into branches of so many."""
+LONGEST = 500
+"""Characters of a value that a line shows."""
+ASK = f"{MASK} (press x to see this one)"
+
+_LINES = re.compile(r"\s*\n\s*")
+
+type Path = tuple[int, ...]
+"""The way to an item: its place among its siblings, from the top."""
+
+
+class Item:
+    """A line of a tree: a name with a value, or with what is under it."""
+
+    __slots__ = ("_inner", "_made", "group", "holds", "name", "note", "opened", "style", "value")
+
+    def __init__(
+        self,
+        name: str,
+        value: Any = None,
+        inner: Callable[[], Iterable[Item]] | None = None,
+        *,
+        note: str = "",
+        style: str = "",
+        opened: bool = False,
+        group: bool = False,
+        holds: Callable[[str], bool] | None = None,
+    ) -> None:
+        """``inner`` makes what is under it, once. ``holds`` may say that a text (in lower case) is certainly not under
+        it; a ``group`` is only there to keep branches short."""
+        self.name, self.value, self.note, self.style = name, value, note, style
+        self.opened, self.group, self.holds = opened, group, holds
+        self._inner = inner
+        self._made: list[Item] | None = None
+
+    @property
+    def branch(self) -> bool:
+        """Whether anything may be under it."""
+        return self._inner is not None
+
+    @property
+    def items(self) -> list[Item]:
+        """What is under it."""
+        if self._made is None:
+            self._made = list(self._inner()) if self._inner else []
+        return self._made
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value is hidden."""
+        return isinstance(self.value, Secret)
+
+    def reveal(self) -> None:
+        """Show a hidden value from now on."""
+        if isinstance(self.value, Secret):
+            shown = of(self.name, self.value.value)
+            self.value, self._inner, self.note = shown.value, shown._inner, shown.note
+            self._made, self.opened = None, True
+
+    @property
+    def text(self) -> str:
+        """Its line, fit for a terminal."""
+        name = clean(self.name)
+        if self.branch:
+            return f"{name}  {clean(self.note)}" if self.note else name
+        told = word(self.value)
+        told = told if len(told) <= LONGEST else f"{told[:LONGEST]}… ({len(told):,} characters)"
+        if self.secret:
+            told = ASK
+        return f"{name}: {clean(told)}" if name else clean(told)
+
+    @property
+    def label(self) -> Text:
+        """Its line, drawn."""
+        name = clean(self.name)
+        rest = self.text[len(name) :]
+        return Text.assemble((name, self.style or "bold"), (rest, "dim" if self.branch else self.style))
+
+    @property
+    def copied(self) -> str:
+        """Its value in full, as it is shown; of a branch its name."""
+        return self.name if self.branch else word(self.value)
+
+
+def many[T](found: Sequence[T], make: Callable[[T], Item], name: Callable[[T], str]) -> list[Item]:
+    """An item for each; of too many, branches in which they are made when those are opened."""
+    if len(found) <= BATCH:
+        return [make(each) for each in found]
+
+    def batch(at: int) -> Item:
+        part = found[at : at + BATCH]
+        told = f"{at + 1:,} to {at + len(part):,}: {name(part[0])[:40]} …"
+        return Item(told, inner=lambda: map(make, part), group=True)
+
+    return [batch(at) for at in range(0, len(found), BATCH)]
+
+
+def word(value: Any) -> str:
+    """A single value in Puppet's terms."""
+    match value:
+        case None:
+            return "undef"
+        case bool():
+            return "true" if value else "false"
+        case bytes():
+            return f"Binary({len(value)} bytes)"
+        case _:
+            return str(value)
+
+
+def of(name: str, value: Any) -> Item:
+    """Any decoded value as an item: mappings, lists and texts of several lines are branches."""
+    match value:
+        case dict():
+            pairs = list(value.items())
+            return Item(
+                name,
+                inner=lambda: many(pairs, lambda pair: of(str(pair[0]), pair[1]), lambda pair: str(pair[0])),
+                note=f"{{{len(value)}}}",
+            )
+        case list() | tuple():
+            places = range(len(value))
+            return Item(
+                name, inner=lambda: many(places, lambda at: of(str(at), value[at]), str), note=f"[{len(value)}]"
+            )
+        case Rich(value=dict() | list() | Rich() | Secret()) if not value.sensitive:
+            inner = value.value
+            return Item(name, inner=lambda: _within(of("value", inner)), note=value.type)
+        case msgspec.Struct():
+            return Item(name, inner=lambda: fields(value), note=type(value).__name__)
+        case str() if "\n" in value.rstrip("\n"):
+            lines = value.split("\n")
+            return Item(name, inner=lambda: many(lines, lambda line: Item("", line), str), note=f"{len(lines)} lines")
+    return Item(name, value)
+
+
+def _within(item: Item) -> list[Item]:
+    return item.items if item.branch else [item]
+
+
+def fields(struct: msgspec.Struct) -> list[Item]:
+    """A document's fields that say something."""
+    found = ((name, getattr(struct, name)) for name in struct.__struct_fields__ if name != "der")
+    return [of(name, value) for name, value in found if value is not None and value != [] and value != {}]
+
+
+# -- searching -------------------------------------------------------------------------------------------
+
+
+def find(root: Item, pattern: str, at: Path = (), *, forward: bool = True, again: bool = False) -> Path | None:
+    """The way to the next item (from ``at`` on, round about) whose line contains a text, without case."""
+    wanted = pattern.casefold()
+    plain = not any(char in '"\\' or ord(char) < 32 for char in wanted)
+    first = last = before = after = None
+    for path in _matches(root, wanted, plain=plain):
+        first, last = first or path, path
+        if path < at or (path == at and not again and not forward):
+            before = path
+        if path > at or (path == at and not again):
+            after = path
+            if forward:
+                return after
+    return first if forward else before or last
+
+
+def _matches(root: Item, wanted: str, *, plain: bool) -> Iterator[Path]:
+    waiting: list[tuple[Path, Item]] = [((), root)]
+    while waiting:
+        path, item = waiting.pop()
+        if path and not item.group and wanted in item.text.casefold():
+            yield path
+        if item.branch and not (plain and item.holds and not item.holds(wanted)):
+            waiting += [((*path, place), each) for place, each in reversed([*enumerate(item.items)])]
+
+
+# -- tables ----------------------------------------------------------------------------------------------
+
+type Cell = str | int | float | Text | Secret | None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a table."""
+
+    title: str
+    width: int
+    grows: int = 0
+    least: int = 0
+    """It is left out where there are fewer cells than this."""
+    right: bool = False
+
+
+@dataclass(slots=True)
+class Table:
+    """Lines of cells; ``value`` says which cell of a line is its value, for whoever copies it."""
+
+    fields: tuple[Field, ...]
+    rows: list[tuple[Cell, ...]]
+    value: int = -1
+    empty: str = "nothing"
+    shown: set[tuple[int, int]] = field(default_factory=set)
+    """The secrets that were asked for: line and column."""
+
+    def cell(self, row: int, column: int) -> Text:
+        """A cell, fit for a terminal."""
+        value = self.rows[row][column]
+        if isinstance(value, Text):
+            return value
+        return Text(clean(_LINES.sub(" ", self.plain(row, column)).replace("\t", " ").strip()))
+
+    def plain(self, row: int, column: int) -> str:
+        """A cell's text as it is, hidden if it is to be."""
+        value = self.rows[row][column]
+        if isinstance(value, Secret):
+            return word(value.value) if (row, column) in self.shown else ASK
+        if isinstance(value, float):
+            return f"{value:,.3f}".rstrip("0").rstrip(".")
+        return "" if value is None else value.plain if isinstance(value, Text) else str(value)
+
+    def reveal(self, row: int) -> bool:
+        """Show what is hidden in a line; False if nothing is."""
+        hidden = {(row, at) for at, value in enumerate(self.rows[row]) if isinstance(value, Secret)} - self.shown
+        self.shown |= hidden
+        return bool(hidden)
+
+    def order(self, row: int, column: int) -> tuple[bool, float, str]:
+        """What a column is sorted by: numbers before texts."""
+        value = self.rows[row][column]
+        number = isinstance(value, int | float)
+        return not number, float(value) if isinstance(value, int | float) else 0.0, self.plain(row, column)

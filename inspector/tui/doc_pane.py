@@ -1,0 +1,284 @@
+"""Tabs with parts, of which each is made in a thread when it is first shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from inspector.text import clean
+from inspector.tui.bytes import Bytes, Content
+from inspector.tui.doc_bar import Bar
+from inspector.tui.doc_message import MODES, Body
+from inspector.tui.doc_model import Item, Table
+from inspector.tui.doc_widgets import Leaves, Sheet
+from inspector.tui.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual.app import ComposeResult
+    from textual.widget import Widget
+
+    from inspector.tui.documents import Model, Tab
+
+NAMES = ("Meaning", "Request", "Response", "TLS", "Timing", "Explain")
+_WRONG = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+"""What a body that nobody thought of may lead to: it is said, and nothing else happens."""
+
+
+class DocPane(Vertical):
+    """Documents in tabs, with what can be done in them."""
+
+    BINDINGS = [
+        *(Binding(str(key), f"tab('{name}')", name, show=False) for key, name in enumerate(NAMES, 1)),
+        Binding("right_square_bracket", "part(1)", "Next part", key_display="]"),
+        Binding("left_square_bracket", "part(-1)", "Previous part", key_display="[", show=False),
+        Binding("v", "mode", "Pretty/raw/hex"),
+        Binding("x", "reveal", "Show secret"),
+    ]
+    DEFAULT_CSS = """
+    DocPane { height: 1fr; width: 1fr; }
+    DocPane #finding { height: auto; max-height: 3; padding: 0 1; display: none; }
+    DocPane #parts { background: $surface; }
+    DocPane #reading { padding: 0 1; color: $text-muted; display: none; }
+    DocPane #content { height: 1fr; }
+    """
+
+    def __init__(self, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self.tabs: list[Tab] = []
+        self.tab = ""
+        """The tab that is shown."""
+        self._part: dict[str, int] = {}
+        self._made: dict[tuple[str, int], tuple[Model, Widget]] = {}
+        self._wanted: tuple[tuple[str, int], str] | None = None
+        self._token = 0
+        """Grows with each record: what was begun for another one comes too late."""
+
+    def compose(self) -> ComposeResult:
+        yield Bar("tabs")
+        yield Static("", id="finding", markup=False)
+        yield Bar("parts")
+        yield Static("reading …", id="reading", markup=False)
+        yield Vertical(id="content")
+
+    @property
+    def view(self) -> View:
+        """The screen it is on."""
+        assert isinstance(self.screen, View)  # noqa: S101 - it lives in no other
+        return self.screen
+
+    def _later(self, what: Callable[..., None], *args: Any) -> None:
+        """From a thread, unless nobody waits for it any more."""
+        if not get_current_worker().is_cancelled and self.is_attached:
+            self.app.call_from_thread(what, *args)
+
+    def _clear(self) -> None:
+        self._hold()
+        for _, widget in self._made.values():
+            widget.remove()
+        self._made.clear()
+        self._part.clear()
+        self._wanted, self.tabs = None, []
+        self._reading(False)
+        self.query_one("#tabs", Bar).show((), 0)
+        self.query_one("#parts", Bar).styles.display = "none"
+
+    def _reading(self, now: bool) -> None:
+        self._say("reading …" if now else "")
+
+    def _say(self, text: str) -> None:
+        line = self.query_one("#reading", Static)
+        line.update(text)
+        line.styles.display = "block" if text else "none"
+
+    # -- tabs and parts ---------------------------------------------------------------------------------
+
+    def _tab(self, name: str) -> Tab:
+        return next(tab for tab in self.tabs if tab.name == name)
+
+    @property
+    def _now(self) -> tuple[str, int]:
+        return self.tab, self._part.get(self.tab, 0)
+
+    def _open(self, name: str, part: int | None = None) -> None:
+        """Show a tab, or a part of it."""
+        focused = self._hold()
+        self.tab = name
+        if part is not None:
+            self._part[name] = part
+        tab, at = self._tab(name), self._part.get(name, 0)
+        self.query_one("#tabs", Bar).show([each.name for each in self.tabs], self.tabs.index(tab))
+        parts = self.query_one("#parts", Bar)
+        parts.show([each.title for each in tab.parts], at)
+        parts.styles.display = "block" if len(tab.parts) > 1 else "none"
+        for key, (_, widget) in self._made.items():
+            widget.display = key == (name, at)
+        if (name, at) in self._made:
+            self._reading(False)
+            if focused:
+                self.focus()
+            self._seek()
+            self.refresh_bindings()
+            return
+        self._reading(True)
+        token, make = self._token, tab.parts[at].make
+
+        def prepare() -> None:
+            try:
+                model = make()
+            except _WRONG as error:
+                model = Content("", f"It can't be shown: {clean(str(error))}".encode("utf-8", "replace"))
+            content = model.content(model.mode) if isinstance(model, Body) else None
+            self._later(self._mount, token, (name, at), model, content)
+
+        self.run_worker(prepare, thread=True, exclusive=True, group="part")
+
+    def _mount(self, token: int, key: tuple[str, int], model: Model, content: Content | None) -> None:
+        if token != self._token or key in self._made or not self.is_attached:
+            return
+        widget = _widget(model, content)
+        self._made[key] = model, widget
+        widget.display = key == self._now
+        self.query_one("#content").mount(widget)
+        self._reading(False)
+        self.refresh_bindings()
+        if self.has_focus and key == self._now:
+            self.call_after_refresh(self.focus)
+        self.call_after_refresh(self._seek)
+
+    def _seek(self) -> None:
+        """Go to what was asked for, now that it is there."""
+        if self._wanted and self._wanted[0] == self._now and self._now in self._made:
+            needle, self._wanted = self._wanted[1], None
+            # What stands in one line of the wire stands in two cells of a table.
+            any(each and self.search(each) for each in (needle, needle.partition(" ")[2]))
+
+    @property
+    def shown(self) -> Leaves | Sheet | Bytes | None:
+        """What is in the tab that is shown; None while it is read."""
+        found = self._made.get(self._now)
+        widget = found[1] if found else None
+        return widget if isinstance(widget, Leaves | Sheet | Bytes) else None
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """Let what is shown have the focus; as long as it is read, the pane itself."""
+        if self.shown is not None and self.shown.is_attached:
+            self.shown.focus(scroll_visible)
+            self.can_focus = False
+        else:
+            self.can_focus = True
+            super().focus(scroll_visible)
+        return self
+
+    def _hold(self) -> bool:
+        """Keep the focus in here while widgets come and go; False if it is elsewhere."""
+        if not self.has_focus_within:
+            return False
+        self.can_focus = True
+        super().focus()
+        return True
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that do nothing here are not offered."""
+        model = self._made[self._now][0] if self._now in self._made else None
+        if action == "mode":
+            return isinstance(model, Body)
+        if action == "reveal":
+            return isinstance(model, Body | Item | Table)
+        if action == "part":
+            return bool(self.tabs) and len(self._tab(self.tab).parts) > 1
+        return True
+
+    def on_bar_picked(self, event: Bar.Picked) -> None:
+        event.stop()
+        if event.bar.id == "tabs":
+            self._open(self.tabs[event.place].name)
+        else:
+            self._open(self.tab, event.place)
+
+    def action_tab(self, name: str) -> None:
+        if any(tab.name == name for tab in self.tabs):
+            self._open(name)
+
+    def action_part(self, by: int) -> None:
+        if self.tabs:
+            number = len(self._tab(self.tab).parts)
+            self._open(self.tab, (self._part.get(self.tab, 0) + by) % number)
+
+    # -- bodies and secrets -----------------------------------------------------------------------------
+
+    def action_mode(self) -> None:
+        """Show the body another way."""
+        found = self._made.get(self._now)
+        if found and isinstance(found[0], Body):
+            body = found[0]
+            body.mode = MODES[(MODES.index(body.mode) + 1) % len(MODES)]
+            self._again(body)
+
+    def action_reveal(self) -> None:
+        """Show the secret under the cursor; of a body, all of its secrets."""
+        found = self._made.get(self._now)
+        if found is None:
+            return
+        model, widget = found
+        if isinstance(model, Body):
+            model.shown = True
+            self._again(model)
+        elif isinstance(widget, Leaves | Sheet) and not widget.reveal():
+            self.view.say("Nothing is hidden here.")
+
+    def _again(self, body: Body) -> None:
+        """Show a body anew, where it was."""
+        token, key, mode = self._token, self._now, body.mode
+        self._reading(True)
+
+        def prepare() -> None:
+            self._later(self._reopen, token, key, body.content(mode))
+
+        self.run_worker(prepare, thread=True, exclusive=True, group="part")
+
+    def _reopen(self, token: int, key: tuple[str, int], content: Content) -> None:
+        found = self._made.get(key)
+        self._reading(False)
+        if token == self._token and found and isinstance(found[1], Bytes):
+            found[1].open(content, found[1].part)
+
+    # -- for whoever copies, saves and searches ------------------------------------------------------------
+
+    def copy_value(self) -> str | None:
+        """The value under the cursor, as it is shown."""
+        return self.shown.copy_value() if self.shown is not None else None
+
+    def body(self) -> tuple[str, bytes] | None:
+        """A file name and the body of the tab that is shown (on others the response's, or else the request's), without
+        Content-Encoding. Its secrets are in it: a body with holes is none."""
+        names = [self.tab] if self.tab in ("Request", "Response") else ["Response", "Request"]
+        for name in names:
+            for tab in self.tabs:
+                for at, part in enumerate(tab.parts):
+                    if tab.name == name and part.title == "Body":
+                        found = self._made.get((name, at))
+                        model = found[0] if found else part.make()
+                        if isinstance(model, Body):
+                            return model.name, model.decoded
+        return None
+
+    def search(self, text: str, forward: bool = True, again: bool = False) -> bool:
+        """Go to the next place in this tab that contains a text (without case); False if there is none."""
+        return self.shown is not None and self.shown.search(text, forward=forward, again=again)
+
+
+def _widget(model: Model, content: Content | None) -> Leaves | Sheet | Bytes:
+    match model:
+        case Item():
+            return Leaves(model)
+        case Table():
+            return Sheet(model)
+        case Content():
+            return Bytes(model)
+    return Bytes(content)

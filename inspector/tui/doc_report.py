@@ -1,0 +1,164 @@
+"""A report as tables: resources, events, log and metrics; and what else comes as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from inspector import secrets
+from inspector.protocol import rich
+from inspector.text import clean
+from inspector.tui.doc_model import Cell, Field, Item, Table, fields, of, word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from inspector.protocol.documents import FileMetadata, Report, ResourceStatus
+
+_BAD, _CHANGED, _DIM = "bold #ff5370", "#e6a700", "dim"
+_STATES = {"failed": _BAD, "restart failed": _BAD, "changed": _CHANGED, "out of sync": _CHANGED, "skipped": _DIM,
+           "failure": _BAD, "success": _CHANGED, "noop": _CHANGED, "audit": _DIM, "err": _BAD, "alert": _BAD,
+           "emerg": _BAD, "crit": _BAD, "warning": _CHANGED, "debug": _DIM, "info": _DIM}  # fmt: skip
+_ORDER = ("failed", "restart failed", "changed", "out of sync", "skipped", "unchanged")
+
+
+def _state(name: str) -> Text:
+    return Text(clean(name), style=_STATES.get(name, ""))
+
+
+def _status(each: ResourceStatus) -> str:
+    found = {"failed": each.failed, "restart failed": each.failed_to_restart, "changed": each.changed,
+             "out of sync": each.out_of_sync, "skipped": each.skipped}  # fmt: skip
+    return next((name for name, told in found.items() if told), "unchanged")
+
+
+def _where(file: str | None, line: int | str | None) -> str:
+    return f"{file or ''}{f':{line}' if line is not None else ''}"
+
+
+def value(sent: Any) -> Cell:
+    """An event's value: hidden if it is a secret."""
+    read = rich.read(secrets.masked(sent))
+    return read if isinstance(read, secrets.Secret) else word(read)
+
+
+def resources(report: Report) -> Table:
+    """What became of each resource, the worst first."""
+    found = sorted(report.resource_statuses.items(), key=lambda item: _ORDER.index(_status(item[1])))
+    rows: list[tuple[Cell, ...]] = [
+        (_state(_status(each)), ref, each.evaluation_time, each.time, _where(each.file, each.line))
+        for ref, each in found
+    ]
+    return Table(
+        (
+            Field("status", 14),
+            Field("resource", 24, 2),
+            Field("seconds", 9, right=True),
+            Field("time", 29, least=120),
+            Field("file:line", 20, 2, least=100),
+        ),
+        rows,
+        1,
+        "The report has no resources.",
+    )
+
+
+def events(report: Report) -> Table:
+    """What happened to each property."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            _state(event.status or "?"),
+            ref,
+            event.property or "",
+            value(event.previous_value),
+            value(event.desired_value),
+            secrets.text(event.message or ""),
+            event.time,
+        )
+        for ref, each in report.resource_statuses.items()
+        for event in each.events or ()
+    ]
+    columns = (
+        Field("event", 8),
+        Field("resource", 20, 2),
+        Field("property", 10),
+        Field("was", 12, 1, least=100),
+        Field("wanted", 12, 1, least=100),
+        Field("message", 20, 3),
+        Field("time", 29, least=160),
+    )
+    return Table(columns, rows, 5, "Nothing was changed, so there are no events.")
+
+
+def logs(report: Report) -> Table:
+    """What the agent said."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            _state(each.level.lstrip(":")),
+            each.time,
+            each.source or "",
+            secrets.text(each.message),
+            _where(each.file, each.line),
+        )
+        for each in report.logs
+    ]
+    columns = (
+        Field("level", 8),
+        Field("time", 29, least=120),
+        Field("source", 12, 1, least=70),
+        Field("message", 30, 3),
+        Field("file:line", 20, 1, least=140),
+    )
+    return Table(columns, rows, 3, "The report has no log.")
+
+
+def metrics(report: Report) -> Item:
+    """Numbers by group, the largest first."""
+
+    def group(numbers: dict[str, float]) -> Iterator[Item]:
+        for name, number in sorted(numbers.items(), key=lambda item: -item[1]):
+            yield Item(name, f"{number:,.6g}")
+
+    def inner() -> Iterator[Item]:
+        for name, metric in report.metrics.items():
+            numbers = metric.numbers
+            yield Item(name, inner=lambda numbers=numbers: group(numbers), note=str(len(numbers)), opened=True)  # type: ignore[misc]
+
+    return Item("metrics", inner=inner)
+
+
+def about(report: Report) -> Item:
+    """What a report says of itself."""
+
+    def inner() -> Iterator[Item]:
+        yield from (each for each in fields(report) if each.name not in ("logs", "resource_statuses", "metrics"))
+        yield of("resources by what became of them", {name: int(each) for name, each in report.counts.items()})
+
+    return Item("about", inner=inner)
+
+
+def files(found: Iterable[FileMetadata]) -> Table:
+    """Files and directories of a listing."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            each.type,
+            each.relative_path or each.path,
+            f"{each.mode:o}" if isinstance(each.mode, int) else each.mode,
+            f"{each.owner if each.owner is not None else ''}:{each.group if each.group is not None else ''}",
+            each.checksum.type if each.checksum else None,
+            each.checksum.digest if each.checksum else None,
+            each.destination or each.content_uri or each.path,
+        )
+        for each in found
+    ]
+    columns = (
+        Field("type", 9),
+        Field("path", 20, 3),
+        Field("mode", 5, right=True),
+        Field("owner", 11, least=90),
+        Field("digest", 7),
+        Field("checksum", 12, 2),
+        Field("where", 20, 2, least=130),
+    )
+    return Table(columns, rows, 1, "The listing is empty.")

@@ -1,0 +1,240 @@
+"""The widgets that draw a document: a tree whose branches are made when they are opened, and a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.widgets import Static, Tree
+
+from inspector.text import clean
+from inspector.tui.doc_model import Item, Path, Table, find
+from inspector.tui.rows import Column, Rows
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.widgets.tree import TreeNode
+
+FULL = 2000
+"""Characters of a line's cells that are shown under a table."""
+
+
+class Leaves(Tree[Item]):
+    """A tree of items."""
+
+    BINDINGS = [
+        Binding("k", "cursor_up", "Up", show=False),
+        Binding("j", "cursor_down", "Down", show=False),
+        Binding("right,l", "open", "Open", show=False),
+        Binding("left,h", "close", "Close", show=False),
+    ]
+    DEFAULT_CSS = """
+    Leaves { height: 1fr; background: $surface; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
+    """
+
+    def __init__(self, item: Item) -> None:
+        super().__init__(Text(""), item)
+        self.show_root = False
+        self.guide_depth = 3
+        self.pattern = ""
+
+    def on_mount(self) -> None:
+        self.open_up(self.root)
+        if self.root.children:
+            self.call_after_refresh(self._first)
+
+    def _first(self) -> None:
+        if self.cursor_line < 0:
+            self.cursor_line = 0
+
+    def open_up(self, node: TreeNode[Item]) -> None:
+        """Open a branch, and what is to be open in it."""
+        self.fill(node)
+        node.expand()
+        for child in node.children:
+            if child.data and child.data.opened:
+                self.open_up(child)
+
+    def fill(self, node: TreeNode[Item]) -> None:
+        """Make the nodes under a node, if that was not done yet."""
+        if node.children or node.data is None:
+            return
+        for item in node.data.items:
+            node.add(item.label, item, allow_expand=item.branch)
+
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[Item]) -> None:
+        event.stop()
+        self.fill(event.node)
+
+    def on_tree_node_selected(self, event: Tree.NodeSelected[Item]) -> None:
+        event.stop()
+        self.reveal()
+
+    def action_open(self) -> None:
+        node = self.cursor_node
+        if node is None:
+            return
+        if node.allow_expand and not node.is_expanded:
+            node.expand()
+        else:
+            self.action_cursor_down()
+
+    def action_close(self) -> None:
+        node = self.cursor_node
+        if node is None:
+            return
+        if node.allow_expand and node.is_expanded:
+            node.collapse()
+        elif node.parent is not None and node.parent is not self.root:
+            self.move_cursor(node.parent)
+
+    # -- for the pane -----------------------------------------------------------------------------------
+
+    def reveal(self) -> bool:
+        """Show the value under the cursor, if it is hidden."""
+        node = self.cursor_node
+        if node is None or node.data is None or not node.data.secret:
+            return False
+        node.data.reveal()
+        node.set_label(node.data.label)
+        node.allow_expand = node.data.branch
+        if node.allow_expand:
+            self.open_up(node)
+        return True
+
+    def copy_value(self) -> str | None:
+        """The value under the cursor."""
+        node = self.cursor_node
+        return node.data.copied if node and node.data else None
+
+    def search(self, text: str, *, forward: bool = True, again: bool = False) -> bool:
+        """Go to the next line that contains a text, also in branches that were never opened."""
+        self.pattern = text
+        if not text or self.root.data is None:
+            return False
+        found = find(self.root.data, text, self._way(), forward=forward, again=again)
+        if found is None:
+            return False
+        node = self.root
+        for place in found:
+            self.fill(node)
+            node.expand()
+            node = node.children[place]
+        _ = self._tree_lines  # numbers the lines anew
+        self.move_cursor(node)
+        return True
+
+    def _way(self) -> Path:
+        way: list[int] = []
+        node = self.cursor_node
+        while node is not None and node.parent is not None:
+            way.insert(0, [each.id for each in node.parent.children].index(node.id))
+            node = node.parent
+        return tuple(way)
+
+
+class Sheet(Vertical):
+    """A table, and under it what of the line under the cursor is too long for its cell."""
+
+    DEFAULT_CSS = """
+    Sheet { height: 1fr; }
+    Sheet .full { height: auto; max-height: 9; padding: 0 1; background: $panel; display: none; }
+    """
+
+    def __init__(self, table: Table) -> None:
+        super().__init__()
+        self.table = table
+        self._at = 0
+
+    def compose(self) -> ComposeResult:
+        columns = [_column(self.table, place) for place in range(len(self.table.fields))]
+        yield Rows(columns, lambda row: row)
+        yield Static("", classes="full", markup=False)
+
+    @property
+    def rows(self) -> Rows[int]:
+        """The list."""
+        found: Rows[int] = self.query_one(Rows)
+        return found
+
+    def on_mount(self) -> None:
+        self.rows.show(range(len(self.table.rows)))
+        if not self.table.rows:
+            self._tell(self.table.empty)
+
+    def focus(self, scroll_visible: bool = True) -> Any:
+        self.rows.focus(scroll_visible)
+        return self
+
+    def on_rows_moved(self, event: Rows.Moved[int]) -> None:
+        event.stop()
+        self._at = event.item
+        self._detail()
+
+    def on_rows_chosen(self, event: Rows.Chosen[int]) -> None:
+        event.stop()
+        self.reveal()
+
+    def on_resize(self) -> None:
+        self._detail()
+
+    def _detail(self) -> None:
+        long = []
+        for place, each in enumerate(self.table.fields):
+            text = self.table.plain(self._at, place) if self.table.rows else ""
+            # A column that grows takes at most the list's width.
+            room = self.rows.size.width - sum(f.width + 1 for f in self.table.fields if f is not each)
+            if (
+                "\n" in text
+                or len(text) > max(each.width, room if each.grows else 0)
+                or (text and self.size.width < each.least)
+            ):
+                lines = [clean(line) for line in text[:FULL].strip("\n").expandtabs(4).split("\n")]
+                long.append(f"{each.title}: " + "\n".join(lines))
+        if self.table.rows:
+            self._tell("\n".join(long))
+
+    def _tell(self, text: str) -> None:
+        full = self.query_one(Static)
+        full.update(text)
+        full.styles.display = "block" if text else "none"
+
+    # -- for the pane -----------------------------------------------------------------------------------
+
+    def reveal(self) -> bool:
+        """Show what is hidden in the line under the cursor."""
+        row = self.rows.item
+        if row is None or not self.table.reveal(row):
+            return False
+        self.rows.refresh()
+        self._detail()
+        return True
+
+    def copy_value(self) -> str | None:
+        """The value of the line under the cursor."""
+        row = self.rows.item
+        return None if row is None else self.table.plain(row, self.table.value)
+
+    def search(self, text: str, *, forward: bool = True, again: bool = False) -> bool:
+        """Go to the next line that contains a text."""
+        return self.rows.search(text, forward=forward, again=again)
+
+    @property
+    def pattern(self) -> str:
+        """What was searched for."""
+        return self.rows.pattern
+
+
+def _column(table: Table, place: int) -> Column[int]:
+    each = table.fields[place]
+    return Column(
+        each.title,
+        lambda row, _: table.cell(row, place),
+        each.width,
+        each.grows,
+        sort=lambda row: table.order(row, place),
+        least=each.least,
+        right=each.right,
+    )

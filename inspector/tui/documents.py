@@ -1,0 +1,231 @@
+"""The tabs of a record: which there are, and what stands in them. Made in a thread; no widgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inspector import present
+from inspector import secrets as hide
+from inspector.model import Exchange, Gap, Handshake
+from inspector.protocol import documents as d
+from inspector.protocol import rich
+from inspector.tui import doc_catalog, doc_certificates, doc_message, doc_record, doc_report
+from inspector.tui.bytes import Content
+from inspector.tui.doc_certificates import Known
+from inspector.tui.doc_message import Body
+from inspector.tui.doc_model import Item, Table, of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from inspector.analyzer import Step
+    from inspector.protocol.documents import Document
+
+type Model = Item | Table | Content | Body
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a tab, made when it is first looked at."""
+
+    title: str
+    make: Callable[[], Model]
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """One tab of a record."""
+
+    name: str
+    parts: tuple[Part, ...]
+
+
+def known(step: Step, related: Iterable[Step] = ()) -> Known:
+    """What the certificates of a record are judged by: its own, and those of other steps of its run."""
+    found = Known(step.record.ended)
+    for each in (*related, step):
+        for document in (each.request, each.response):
+            if isinstance(document, d.Certificates):
+                bundle = each.match is not None and each.match.endpoint.name == "ca"
+                found = found.also(document.certificates, trusted=document.certificates if bundle else ())
+            elif isinstance(document, d.RevocationLists):
+                found = found.also(crls=document.crls)
+            elif isinstance(document, d.CertificateRequest) and each is not step:
+                found = found.also(requests=[document])
+    record = step.record
+    legs = [record.agent, record.master] if isinstance(record, Exchange) else []
+    legs = [record.leg] if isinstance(record, Handshake) else legs
+    return found.also(doc_certificates.shown(legs))
+
+
+def tabs(step: Step, by: Known) -> list[Tab]:
+    """What a record's tabs are."""
+    record = step.record
+    match record:
+        case Gap():
+            return [Tab("Meaning", (Part("Gap", lambda: _prose(record.reason, _lost(record))),))]
+        case Handshake():
+            return [
+                Tab("Meaning", (Part("Handshake", lambda: _handshake(record)),)),
+                Tab("TLS", (Part("TLS", lambda: doc_certificates.handshakes(record, by)),)),
+            ]
+    found = [Tab("Meaning", tuple(meaning(step, record, by)))]
+    found.append(Tab("Request", tuple(_message(step, record, "request"))))
+    if record.response:
+        found.append(Tab("Response", tuple(_message(step, record, "response"))))
+    found.append(Tab("TLS", (Part("TLS", lambda: doc_certificates.handshakes(record, by)),)))
+    found.append(Tab("Timing", (Part("Timing", lambda: doc_record.timing(record)),)))
+    found.append(Tab("Explain", (Part("Explain", lambda: doc_record.explained(step)),)))
+    return found
+
+
+def _message(step: Step, exchange: Exchange, side: str) -> Iterator[Part]:
+    message = exchange.request if side == "request" else exchange.response
+    document = step.request if side == "request" else step.response
+    if message is None:
+        return
+    yield Part("Headers", lambda: doc_message.head(message, exchange.stripped))
+    if message.body or message.lost:
+        yield Part("Body", lambda: Body(message, document, doc_message.file_name(step, side)))
+
+
+def meaning(step: Step, exchange: Exchange, by: Known) -> Iterator[Part]:
+    """What the response says and what the request says, as far as either says something."""
+    if exchange.response is None:
+        reason = exchange.error or "unknown reason"
+        yield Part("No answer", lambda: _prose(f"No answer: {reason}"))
+    parts = [*_of(step.response, by, "Response"), *_of(step.request, by, "Request")]
+    trouble = isinstance(step.response, d.ErrorDocument | d.Undecodable)
+    if isinstance(step.request, d.Report | d.Facts | d.CertificateRequest) and not trouble:
+        parts = [*_of(step.request, by, "Request"), *_of(step.response, by, "Response")]
+    yield from parts
+    if not parts and exchange.response:
+        yield Part("Answer", lambda: _prose(_bare(exchange)))
+
+
+def _bare(exchange: Exchange) -> str:
+    status = exchange.response.status if exchange.response else 0
+    told = {304: "nothing new: the agent keeps what it has", 404: "there is none", 403: "refused", 401: "refused"}
+    return f"{status}: {told.get(status, 'neither request nor response has a body that says anything')}"
+
+
+def _of(document: Document | None, by: Known, side: str) -> Iterator[Part]:
+    match document:
+        case None | d.Nothing():
+            return
+        case d.Undecodable():
+            where = f"The bytes as they came are under {side}, Body; v shows them as text or in hexadecimal."
+            yield Part(f"{side} unreadable", lambda: _prose(f"It can't be read: {document.reason}", where))
+        case d.ErrorDocument():
+            yield Part("Error", lambda: _error(document))
+        case d.Text():
+            yield Part(f"{side}'s text", lambda: _prose(str(hide.text(document.text))))
+        case d.CatalogRequest():
+            yield from _asked(document, side)
+        case d.Facts():
+            yield Part("Facts", lambda: _facts(document))
+        case d.Catalog():
+            yield Part("Catalog", lambda: doc_catalog.contained(document))
+            yield Part("By type", lambda: doc_catalog.by_type(document))
+            yield Part("About", lambda: doc_catalog.about(document))
+        case d.Report():
+            parts = [
+                Part("Resources", lambda: doc_report.resources(document)),
+                Part("Events", lambda: doc_report.events(document)),
+                Part("Log", lambda: doc_report.logs(document)),
+                Part("Metrics", lambda: doc_report.metrics(document)),
+                Part("About", lambda: doc_report.about(document)),
+            ]
+            # Of a run that came to no resources its log tells why.
+            yield from parts if document.resource_statuses else sorted(parts, key=lambda part: part.title != "Log")
+        case d.FileMetadata():
+            yield Part("File", lambda: doc_report.files([document]))
+            yield Part("Fields", lambda: _tree(document))
+        case d.FileMetadatas():
+            yield Part("Files", lambda: doc_report.files(document.files))
+        case d.CertificateRequest():
+            yield Part("Signing request", lambda: Item("", inner=lambda: [doc_certificates.request(document, by)]))
+        case d.Certificates():
+            chain = document.certificates
+            yield Part(
+                "Certificates", lambda: Item("", inner=lambda: [doc_certificates.certificate(e, by) for e in chain])
+            )
+        case d.RevocationLists():
+            yield Part(
+                "CRLs", lambda: Item("", inner=lambda: [doc_certificates.crl(each, by) for each in document.crls])
+            )
+        case d.Opaque():
+            yield Part("Content", lambda: _tree(document))
+        case d.Data():
+            yield Part(side, lambda: _top(of("", rich.read(hide.masked(document.value), {}))))
+        case _:
+            yield Part(type(document).__name__, lambda: _tree(document))
+
+
+def _asked(document: d.CatalogRequest, side: str) -> Iterator[Part]:
+    if isinstance(document.facts, d.Facts):
+        facts = document.facts
+        yield Part("Facts", lambda: _facts(facts))
+    elif isinstance(document.facts, d.Undecodable):
+        yield from _of(document.facts, Known(0.0), side)
+    form = [each for each in document.__struct_fields__ if each != "facts"]
+    yield Part("Form", lambda: Item("", inner=lambda: [of(name, getattr(document, name)) for name in form]))
+
+
+def _facts(facts: d.Facts) -> Item:
+    def inner() -> Iterator[Item]:
+        values = hide.masked(facts.values)
+        yield from (of(name, values[name]) for name in sorted(values))
+        limits = facts.exceeded()
+        about = {"name": facts.name, "timestamp": facts.timestamp, "expiration": facts.expiration,
+                 "values": facts.count, "bytes as JSON": facts.size,
+                 "limits exceeded": "; ".join(limits) or "none"}  # fmt: skip
+        yield Item("(about these facts)", inner=lambda: [of(name, value) for name, value in about.items()],
+                   note=f"{facts.count:,} values", style="italic")  # fmt: skip
+
+    return Item("facts", inner=inner)
+
+
+def _tree(document: Document) -> Item:
+    """A document whose fields say it all."""
+    plain = {name: value for name, value in (d.plain(document) or {}).items() if name != "kind"}
+    return _top(of("", hide.masked(plain)))
+
+
+def _top(item: Item) -> Item:
+    """An item under which something is: the root of a tree is not drawn."""
+    return item if item.branch else Item("", inner=lambda: [Item("value", item.value)])
+
+
+def _prose(first: str, *more: str) -> Content:
+    text = "\n\n".join([first, *more])
+    return Content("", text.encode("utf-8", "replace"), strong=len(first.encode("utf-8", "replace")))
+
+
+def _error(document: d.ErrorDocument) -> Content:
+    message = str(hide.text(document.message)) or "The master gives no reason."
+    more = [f"issue kind: {document.issue_kind}"] if document.issue_kind else []
+    if document.stacktrace:
+        more.append("Frames of the master's own code came along: see the response's body.")
+    return _prose(message, *more)
+
+
+def _handshake(record: Handshake) -> Content:
+    more = [f"wrong: {each}" for each in record.culprits]
+    leg = record.leg
+    who = f"the agent {leg.address or ''}" if leg.side == "agent" else f"the master {leg.sni or leg.address or ''}"
+    more.append(f"It was the handshake between the proxy and {who.strip()}.")
+    if leg.probed:
+        more.append("The certificate it was shown was made to be refused: an agent that verifies does refuse it.")
+    more.append(
+        "Nothing was asked and nothing answered on this connection. Whoever sent the alert refused the other one's "
+        "certificate or TLS; both chains are under TLS."
+        if record.alert
+        else "No alert was seen: the connection just ended, or the other end does not say why. Chains are under TLS."
+    )
+    return _prose(f"TLS refused: {present.handshake(record)}", *more)
+
+
+def _lost(gap: Gap) -> str:
+    return f"{gap.lost} records are lost for good." if gap.lost else "No record was lost by it."

@@ -1,0 +1,175 @@
+"""One record in full: what it means, its request and response, TLS, timing, and what its endpoint is for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.binding import Binding
+from textual.message import Message
+from textual.widgets import Static
+
+from inspector import present, proof
+from inspector.errors import CaptureError
+from inspector.text import clean
+from inspector.tui import documents, palette
+from inspector.tui.doc_pane import DocPane
+from inspector.tui.onrecord import OnRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from textual.widget import Widget
+
+    from inspector.model import Finding
+    from inspector.tui.documents import Tab
+
+RELATED = frozenset({"ca", "crl", "certificate", "certificate_request", "renewal"})
+"""Endpoints whose bodies a record's certificates are judged by."""
+MOST_RELATED = 12
+"""Of such records before one, so many are read."""
+
+
+class ExchangePane(DocPane):
+    """A record in tabs. It lives in a ``View``."""
+
+    class Loaded(Message):
+        """A record is shown."""
+
+        def __init__(self, pane: ExchangePane, seq: int) -> None:
+            super().__init__()
+            self.pane = pane
+            self.seq = seq
+
+        @property
+        def control(self) -> ExchangePane:
+            return self.pane
+
+    def __init__(self, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id)
+        self.seq: int | None = None
+        """The record that is shown, or is being read."""
+
+    def show(self, seq: int | None, finding: Finding | None = None) -> None:
+        """Show a record; with a finding, where its proof stands."""
+        if seq is not None and seq == self.seq and finding is None:
+            return
+        self._token += 1
+        self.seq = seq
+        self._tell(finding)
+        if seq is None:
+            self._clear()
+            return
+        self._reading(True)
+        owner = self.view.source.owner(seq)
+        briefs = self.view.source.briefs(owner.number) if owner else []
+        related = [each.seq for each in briefs if each.endpoint in RELATED and each.seq < seq][-MOST_RELATED:]
+        load = partial(self._load, self._token, seq, finding, related)
+        self.run_worker(load, thread=True, exclusive=True, group="record")
+
+    def _load(self, token: int, seq: int, finding: Finding | None, related: list[int]) -> None:
+        source = self.view.source
+        tabs: list[Tab] = []
+        place: proof.Place | None = None
+        trouble = ""
+        try:
+            step = source.step(seq)
+            if step is not None:
+                others = [found for each in related if (found := source.step(each))]
+                tabs = documents.tabs(step, documents.known(step, others))
+                place = proof.locate(finding, step) if finding else None
+            else:
+                trouble = f"There is no record {seq}."
+        except CaptureError as error:
+            trouble = str(error)
+        self._later(self._take, token, tabs, place, trouble)
+
+    def _take(self, token: int, tabs: list[Tab], place: proof.Place | None, trouble: str) -> None:
+        if token != self._token or not self.is_attached:
+            return
+        self._clear()
+        if trouble:
+            self._say(clean(trouble))
+            return
+        self.tabs = tabs
+        names = [tab.name for tab in tabs]
+        name = self.tab if self.tab in names else names[0]
+        if place:
+            name = next((each for each in names if each.lower() == place.tab), names[0])
+            titles = [part.title.lower() for part in self._tab(name).parts]
+            self._part[name] = titles.index(place.part) if place.part in titles else 0
+            if place.needle:
+                self._wanted = (name, self._part[name]), place.needle
+        self._open(name)
+        if self.seq is not None:
+            self.post_message(self.Loaded(self, self.seq))
+
+    def _tell(self, finding: Finding | None) -> None:
+        said = self.query_one("#finding", Static)
+        said.styles.display = "block" if finding else "none"
+        if finding:
+            style = palette.SEVERITIES[finding.severity]
+            said.update(Text.assemble((f"{finding.severity} {finding.rule} ", style), clean(finding.message)))
+
+
+class ExchangeView(OnRecord):
+    """One record on the whole screen."""
+
+    BINDINGS = [
+        Binding("greater_than_sign,full_stop", "other(1)", "Next record", key_display=">"),
+        Binding("less_than_sign,comma", "other(-1)", "Previous record", key_display="<"),
+    ]
+
+    def __init__(self, seqs: list[int], seq: int, finding: Finding | None = None) -> None:
+        """``seqs`` are the records to go through, ``seq`` the one to begin with."""
+        super().__init__()
+        self.seqs, self.seq, self.finding = seqs, seq, finding
+        self._sought = ""
+
+    def body(self) -> Iterable[Widget]:
+        yield ExchangePane()
+
+    def record(self) -> int:
+        return self.seq
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.pane().show(self.seq, self.finding)
+
+    def heading(self) -> str:
+        place = f"{self.seqs.index(self.seq) + 1} of {len(self.seqs)}" if self.seq in self.seqs else ""
+        owner = self.source.owner(self.seq)
+        of = f"run {owner.number} of {clean(owner.name)}" if owner else "no run"
+        found = [each for each in self.source.briefs(owner.number) if each.seq == self.seq] if owner else []
+        line = ""
+        if found:
+            line = f"   {present.line(found[0], owner)}"
+        return f"record {self.seq}   {place}   {of}{line}"
+
+    def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
+        event.stop()
+        self.update()
+        self.pane().focus()
+
+    def action_other(self, by: int) -> None:
+        """Go to the next or the previous record."""
+        if self.seq not in self.seqs:
+            return
+        at = self.seqs.index(self.seq) + by
+        if not 0 <= at < len(self.seqs):
+            self.say("This is the last record." if by > 0 else "This is the first record.")
+            return
+        self.say("")
+        self.seq = self.seqs[at]
+        self.pane().show(self.seq)
+        self.update()
+
+    def _search(self, text: str) -> None:
+        self._sought = text
+        self.say("" if not text or self.pane().search(text) else f"Nothing here contains {clean(text)!r}.")
+        self.pane().focus()
+
+    def action_again(self, direction: int) -> None:
+        if self._sought:
+            self.pane().search(self._sought, forward=direction > 0, again=True)

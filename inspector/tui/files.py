@@ -1,0 +1,147 @@
+"""The files of one run: what was asked, what was in sync, what was fetched, and whether that was right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.worker import get_current_worker
+
+from inspector import synced
+from inspector.protocol.files import Verdict
+from inspector.synced import FileUse, State
+from inspector.text import clean, size
+from inspector.tui.part import Cancelled, Details, PartView, middle
+from inspector.tui.rows import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from inspector.analyzer import Step
+
+_STATES = {
+    State.WRONG: "bold #ff5370",
+    State.MISSING: "bold #ff5370",
+    State.REFUSED: "bold #ff5370",
+    State.FETCHED: "#e6a700",
+    State.IN_SYNC: "#3fb950",
+    State.PASSED: "dim",
+    State.UNKNOWN: "dim",
+    State.BARE: "dim",
+}
+_RANK = {state: place for place, state in enumerate(State)}
+_ASKING = {
+    "metadata": "asked for its metadata",
+    "listing": "listed with its directory",
+    "plugins": "listed with its mount",
+    "catalog": "in the static catalog",
+    "content": "fetched without metadata",
+}
+
+
+def _digest(use: FileUse) -> Text:
+    told = use.verdict
+    if told is None:
+        return Text("-")
+    match told.verdict:
+        case Verdict.RIGHT:
+            return Text("right", style="#3fb950")
+        case Verdict.WRONG:
+            return Text("WRONG", style="bold #ff5370")
+        case Verdict.UNCHECKABLE:
+            return Text(clean(told.why), style="dim")
+
+
+def _mode(mode: int | str | None) -> str:
+    return f"{mode:04o}" if isinstance(mode, int) and 0 <= mode < 0o10000 else clean(str(mode or "-"))[:8]
+
+
+def _owner(use: FileUse) -> str:
+    if use.told is None:
+        return "-"
+    owner, group = ("-" if each is None else str(each) for each in (use.told.owner, use.told.group))
+    return clean(f"{owner}:{group}")
+
+
+class Files(PartView[FileUse]):
+    """The files of a run; Enter opens the exchange that proves a file's state."""
+
+    TITLE = "Files"
+    COLUMNS = (
+        Column("file", lambda use, width: middle(use.name, width), 24, 4, sort=lambda use: use.name),
+        Column("environment", lambda use, _: clean(use.environment or "-"), 11, 1, least=100,
+               sort=lambda use: use.environment or ""),
+        Column("state", lambda use, _: Text(use.state, style=_STATES[use.state]), 11,
+               sort=lambda use: _RANK[use.state]),
+        Column("type", lambda use, _: clean(use.told.type or "-") if use.told else "-", 9, least=120,
+               sort=lambda use: use.told.type if use.told else ""),
+        Column("checksum", lambda use, _: clean(use.told.checksum.value) if use.told and use.told.checksum else "-",
+               10, 1, least=120),
+        Column("mode", lambda use, _: _mode(use.told.mode) if use.told else "-", 4, least=120),
+        Column("owner", lambda use, _: _owner(use), 9, least=120),
+        Column("fetched", lambda use, _: f"{use.times}x" if use.times else "-", 7, right=True,
+               sort=lambda use: -use.times),
+        Column("bytes", lambda use, _: size(use.size) if use.times else "-", 9, right=True,
+               sort=lambda use: -use.size),
+        Column("digest", lambda use, _: _digest(use), 8, 1, sort=lambda use: _digest(use).plain),
+    )  # fmt: skip
+
+    def key(self, item: FileUse) -> tuple[str, str | None]:
+        return item.name, item.environment
+
+    def state_of(self, item: FileUse) -> str:
+        return item.state
+
+    def differs(self, item: FileUse) -> bool:
+        return item.state.differs
+
+    def prepare(self) -> Callable[[], Sequence[FileUse]]:
+        source, number = self.source, self.number
+
+        def steps() -> Iterator[Step]:
+            worker = get_current_worker()
+            for step in source.steps(number):
+                if worker.is_cancelled:
+                    raise Cancelled
+                yield step
+
+        return lambda: synced.files(steps())
+
+    def nothing(self) -> str:
+        return "The agent asked for no file."
+
+    def sums(self, items: Sequence[FileUse]) -> str:
+        told = synced.totals(items)
+        again = f" (+{told.again} again)" if told.again else ""
+        return (
+            f"{told.asked} asked, {told.in_sync} in sync, {told.fetched} fetched{again}, {size(told.size)}, "
+            f"{told.wrong} wrong, {told.missing} missing"
+        )
+
+    def proof(self, item: FileUse) -> int:
+        return item.seq
+
+    def tell(self, item: FileUse, details: Details) -> None:
+        line = details.line
+        line("file", item.name, "bold")
+        line("environment", item.environment or "-")
+        line("state", item.state, _STATES[item.state])
+        if item.had is not None:
+            line("the agent", "had it" if item.had else "had not this content")
+        seqs = ", ".join(str(seq) for seq in item.asked[-5:])
+        line("asked", f"{_ASKING[item.asking]}{f' (record {seqs})' if seqs else ''}")
+        if item.status != 200:
+            line("answer", str(item.status or "none"))
+        if item.instead:
+            line("instead", item.instead)
+        for ref in item.resources[:20]:
+            line("resource", ref)
+        if told := item.told:
+            line("type", told.type or "-")
+            line("checksum", told.checksum.value if told.checksum else "-")
+            line("mode, owner", f"{_mode(told.mode)} {_owner(item)}")
+            if told.destination:
+                line("points to", told.destination)
+        for fetch in item.fetches[:50]:
+            answer = f"{fetch.status or 'no answer'}, {size(fetch.size)}, digest {fetch.verdict}"
+            line(f"fetch {fetch.seq}", answer + (f": {fetch.why}" if fetch.why else ""))

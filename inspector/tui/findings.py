@@ -1,0 +1,257 @@
+"""The findings of the whole capture: by rule, by agent or by severity."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.widgets import Static
+
+from inspector import present
+from inspector.model import Severity
+from inspector.text import clean
+from inspector.tui import palette
+from inspector.tui.found import ORDERS, Group, Line, Member, grouped, run_of, shown
+from inspector.tui.panes import PaneTabs
+from inspector.tui.rows import Column, Rows
+from inspector.tui.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from textual import events
+    from textual.widget import Widget
+
+NARROW = 100
+"""Columns below which list and detail are tabs."""
+_FURTHER = " " * 10
+"""Before what goes on with a paragraph of ``present.finding``."""
+LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
+
+
+class FoundRows(Rows[Line]):
+    """Groups that are unfolded by Enter, an arrow or a click on their mark, and the findings in them."""
+
+    BINDINGS = [
+        Binding("right,l", "unfold(True)", "Unfold", show=False),
+        Binding("left,h", "unfold(False)", "Fold", show=False),
+    ]
+
+    def action_unfold(self, unfold: bool) -> None:
+        """Unfold the group that the cursor is on; fold the one that it is in."""
+        screen = self.screen
+        if isinstance(screen, Findings) and self.item is not None:
+            screen.unfold(self.item.group.key, unfold)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a group's mark unfolds it at once, elsewhere it takes two."""
+        place = event.y - 1 + self.scroll_offset.y
+        if event.y > 0 and place < len(self.items) and event.x < 2 and isinstance(self.items[place], Group):
+            event.stop()
+            event.prevent_default()
+            self.move_to(place)
+            self.action_choose()
+
+
+class Findings(View):
+    """All findings, in groups; Enter on one opens its run at the record that proves it."""
+
+    BINDINGS = [
+        Binding("o", "order", "Group by"),
+        *(
+            Binding(str(at), f"least({at})", told, show=at < 2)
+            for at, told in enumerate(("Errors", "And warnings", "And notices"), 1)
+        ),
+        Binding("y", "copy", "Copy remedy"),
+        Binding("tab", "pane", "Next pane", show=False),
+    ]
+    DEFAULT_CSS = """
+    Findings #list { height: 3fr; }
+    Findings #detail { height: 2fr; padding: 0 1; background: $panel; }
+    Findings #told { height: auto; }
+    Findings .gone { display: none; }
+    Findings PaneTabs { display: none; }
+    Findings.narrow PaneTabs { display: block; }
+    """
+    PANES = {"list": "Findings", "detail": "What to do"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._order = ORDERS[0]
+        self._least = Severity.NOTICE
+        self._open: set[str] = set()
+        self._groups: list[Group] = []
+        self._revision = -1
+        self._pane = "list"
+
+    def body(self) -> Iterable[Widget]:
+        yield PaneTabs(self.PANES)
+        with Horizontal(id="list"):
+            yield FoundRows(_COLUMNS, lambda line: line.ident, id="found")
+        with VerticalScroll(id="detail"):
+            yield Static("", id="told", markup=False)
+
+    @property
+    def _rows(self) -> FoundRows:
+        return self.query_one(FoundRows)
+
+    def heading(self) -> str:
+        told = present.counts([each.finding for group in self._groups for each in group.members]) or "no findings"
+        limit = {Severity.ERROR: ", errors only", Severity.WARNING: ", without notices"}.get(self._least, "")
+        told = f"{told} of {clean(self.source.path.name)}, by {self._order}{limit}"
+        return told + ("   reading" if self.source.indexing else "")
+
+    # -- what is shown ----------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        self._lay_out()
+        super().on_mount()
+        self._rows.focus()
+        self._tell()
+
+    def update(self) -> None:
+        """Show what the source knows now."""
+        if self._revision != self.source.revision:
+            self._revision = self.source.revision
+            self._group()
+        super().update()
+
+    def _group(self) -> None:
+        self._groups = grouped(self.source.runs, self._order, self._least)
+        self._fill()
+
+    def _fill(self) -> None:
+        self._rows.show(shown(self._groups, self._open))
+        self._tell()
+
+    def unfold(self, key: str, unfold: bool) -> None:
+        """Show or hide the findings of a group."""
+        rows = self._rows
+        if unfold:
+            self._open.add(key)
+        else:
+            self._open.discard(key)
+            rows.go(key)
+        self._fill()
+
+    def on_rows_moved(self) -> None:
+        """Say what is under the cursor."""
+        self._tell()
+
+    def on_rows_chosen(self, event: Rows.Chosen[Line]) -> None:
+        """Unfold or fold a group, open a finding."""
+        line = event.item
+        if isinstance(line, Group):
+            self.unfold(line.key, line.key not in self._open)
+        else:
+            seq = line.finding.seqs[0] if line.finding.seqs else None
+            self.inspector.open_run(line.run.number, seq, line.finding)
+
+    @property
+    def chosen(self) -> Member | None:
+        """The finding under the cursor; of a group of one rule, its latest."""
+        line = self._rows.item
+        if isinstance(line, Group):
+            return line.members[-1] if line.rule else None
+        return line
+
+    def _tell(self) -> None:
+        self.query_one("#told", Static).update(self._detail())
+        self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
+
+    def _detail(self) -> Text:
+        line, chosen = self._rows.item, self.chosen
+        if line is None:
+            return Text("Nothing deviates from the protocol." if not self.source.indexing else "", style="dim")
+        if chosen is None:
+            return self._of_group(line.group)
+        run = run_of(chosen, self.source)
+        text = Text()
+        for at, each in enumerate(present.finding(chosen.finding, chosen.rule, run)):
+            if each.startswith(_FURTHER):  # the pane itself breaks lines
+                text.append(f" {each.strip()}")
+                continue
+            text.append("\n" if at else "")
+            text.append(each, style=f"bold {palette.SEVERITIES[chosen.finding.severity]}" if at == 0 else "")
+        if chosen.follows:
+            text.append(f"  {chosen.follows}", style="dim")
+        return text
+
+    def _of_group(self, group: Group) -> Text:
+        text = Text(f"{group.title}: {group.counted}", style="bold")
+        verdict = group.members[-1].run.verdict if group.order == "agent" else None
+        for each in verdict or ():
+            text.append(f"\n  {clean(each)}", style="not bold")
+        return text
+
+    def copy_value(self) -> str | None:
+        """The remedy of the finding under the cursor, with its commands."""
+        chosen = self.chosen
+        return clean(chosen.rule.remedy_for(run_of(chosen, self.source))) if chosen else None
+
+    # -- keys -------------------------------------------------------------------------------------------
+
+    def action_order(self) -> None:
+        """Group in the next way."""
+        self._order = ORDERS[(ORDERS.index(self._order) + 1) % len(ORDERS)]
+        self._open.clear()
+        self._group()
+        self._rows.move_to(0)
+        super().update()
+
+    def action_least(self, at: int) -> None:
+        """Show findings that are at least so bad."""
+        self._least = LEVELS[at - 1]
+        self._group()
+        super().update()
+
+    def _search(self, text: str) -> None:
+        """Search also what is folded: the groups that contain it are unfolded."""
+        wanted = text.casefold()
+        for group in self._groups if wanted else ():
+            if group.key not in self._open and any(wanted in each.plain for each in group.members):
+                self._open.add(group.key)
+        self._fill()
+        super()._search(text)
+
+    def action_copy(self) -> None:
+        """Copy the remedy."""
+        self.inspector.put_aside(self.copy_value(), "the remedy")
+
+    def action_pane(self) -> None:
+        """Go to the other pane."""
+        self._go("detail" if self._pane == "list" else "list")
+
+    def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
+        """A tab was clicked."""
+        self._go(event.pane)
+
+    def _go(self, pane: str) -> None:
+        self._pane = pane
+        self._lay_out()
+        (self._rows if pane == "list" else self.query_one("#detail")).focus()
+
+    def on_resize(self) -> None:
+        """One above the other, or tabs."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        narrow = self.app.size.width < NARROW
+        self.set_class(narrow, "narrow")
+        for pane in self.PANES:
+            self.query_one(f"#{pane}").set_class(narrow and pane != self._pane, "gone")
+        self.query_one(PaneTabs).show(self._pane)
+
+
+_COLUMNS: tuple[Column[Line], ...] = (
+    Column("", lambda line, _: line.mark, 1),
+    Column("severity", lambda line, _: line.level, 8),
+    Column("rule", lambda line, _: line.name, 6),
+    Column("run", lambda line, _: line.where, 8, right=True),
+    Column("agent", lambda line, _: line.who, 16, 1),
+    Column("what", lambda line, _: line.what, 28, 4),
+    Column("since", lambda line, _: line.since, 19, least=110),
+    Column("last", lambda line, _: line.last, 19, least=140),
+)

@@ -1,0 +1,242 @@
+"""All findings of a capture in groups: the lines of the findings' list, and what they say. No widgets."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from rich.text import Text
+
+from inspector import present, verdicts
+from inspector.analyzer import retrace
+from inspector.errors import InspectorError
+from inspector.rules import rule_of
+from inspector.runs import Run
+from inspector.text import clean, clock, day
+from inspector.tui import palette
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from inspector.brief import RunBrief
+    from inspector.model import Finding, Severity
+    from inspector.rules import Rule
+    from inspector.tui.source import Source
+
+type Order = Literal["rule", "agent", "severity"]
+type Line = Group | Member
+ORDERS: tuple[Order, ...] = ("rule", "agent", "severity")
+ANSWERS = 3
+"""Answers of the CA that are read to tell whether an agent that waited was signed."""
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One finding of a run."""
+
+    group: Group
+    run: RunBrief
+    finding: Finding
+
+    @property
+    def ident(self) -> tuple[str, int, str, str]:
+        """What tells it from all others."""
+        return self.group.key, self.run.number, self.finding.rule, self.finding.message
+
+    @property
+    def rule(self) -> Rule:
+        return rule_of(self.finding.rule)
+
+    @property
+    def follows(self) -> str:
+        """Which finding of its run it follows from; empty: from none."""
+        mine = self.finding.rule
+        if mine not in self.run.symptoms:
+            return ""
+        causes = [each.rule for each in self.run.findings if mine in verdicts.effects(each.rule)]
+        first = dict.fromkeys(each for each in causes if each not in self.run.symptoms)
+        return f"follows from {', '.join(first or dict.fromkeys(causes))}"
+
+    @property
+    def plain(self) -> str:
+        """What is searched, in lower case."""
+        return f"{self.finding.rule} {clean(self.run.name)} {clean(self.finding.message)}".casefold()
+
+    # -- cells
+
+    @property
+    def mark(self) -> str:
+        return ""
+
+    @property
+    def level(self) -> Text:
+        return self._dimmed(palette.severity(self.finding.severity))
+
+    @property
+    def name(self) -> str:
+        return self.finding.rule
+
+    @property
+    def where(self) -> str:
+        return f"run {self.run.number}"
+
+    @property
+    def who(self) -> Text:
+        return self._dimmed(Text(clean(self.run.name)))
+
+    @property
+    def what(self) -> Text:
+        told = f"{self.follows}: " if self.follows else ""
+        return self._dimmed(Text(told + clean(self.finding.message)))
+
+    @property
+    def since(self) -> str:
+        return _moment(self.finding.since)
+
+    @property
+    def last(self) -> str:
+        return ""
+
+    def _dimmed(self, text: Text) -> Text:
+        if self.finding.rule in self.run.symptoms:
+            text.stylize("dim")
+        return text
+
+
+@dataclass(eq=False)
+class Group:
+    """The findings of one rule, agent or severity."""
+
+    key: str
+    order: Order
+    members: list[Member] = field(default_factory=list)
+    unfolded: bool = False
+
+    @property
+    def group(self) -> Group:
+        return self
+
+    @property
+    def ident(self) -> str:
+        """What tells it from all others."""
+        return self.key
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule that all are of."""
+        return rule_of(self.key) if self.order == "rule" else None
+
+    @cached_property
+    def worst(self) -> Severity:
+        return max((each.finding.severity for each in self.members), key=lambda each: each.rank)
+
+    @cached_property
+    def symptomatic(self) -> bool:
+        """Whether each of them follows from another one."""
+        return all(each.finding.rule in each.run.symptoms for each in self.members)
+
+    @cached_property
+    def title(self) -> str:
+        """What they have in common."""
+        return self.rule.title if self.rule else clean(self.key)
+
+    @cached_property
+    def counted(self) -> str:
+        """How many there are of each severity, and of which rules."""
+        rules = sorted({each.finding.rule for each in self.members})
+        return f"{present.counts([each.finding for each in self.members])}: {' '.join(rules)}"
+
+    # -- cells
+
+    @property
+    def mark(self) -> str:
+        return "▼" if self.unfolded else "▶"
+
+    @property
+    def level(self) -> Text:
+        return palette.severity(self.worst)
+
+    @property
+    def name(self) -> str:
+        return self.key if self.order == "rule" else ""
+
+    @cached_property
+    def where(self) -> str:
+        return _many(len({each.run.number for each in self.members}), "run")
+
+    @cached_property
+    def who(self) -> Text:
+        if self.order == "agent":
+            return Text(self.title, style="bold")
+        return Text(_many(len({each.run.name for each in self.members}), "agent"))
+
+    @property
+    def what(self) -> Text:
+        return Text(self.title, style="bold") if self.order == "rule" else Text(self.counted)
+
+    @cached_property
+    def since(self) -> str:
+        return _moment(min((each.finding.since for each in self.members if each.finding.since), default=0.0))
+
+    @cached_property
+    def last(self) -> str:
+        return _moment(max(each.finding.since for each in self.members))
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _moment(time: float) -> str:
+    return f"{day(time)} {clock(time)[:8]}" if time else "-"
+
+
+def grouped(runs: Iterable[RunBrief], order: Order, least: Severity) -> list[Group]:
+    """The findings that are at least so bad, in groups: the worst first, causes before what follows from them, large
+    ones before small ones."""
+    groups: dict[str, Group] = {}
+    for run in runs:
+        for finding in sorted(run.findings, key=lambda each: (-each.severity.rank, each.rule in run.symptoms)):
+            if finding.severity.rank < least.rank:
+                continue
+            key = {"rule": finding.rule, "agent": run.name, "severity": str(finding.severity)}[order]
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = Group(key, order)
+            group.members.append(Member(group, run, finding))
+    return sorted(
+        groups.values(), key=lambda group: (-group.worst.rank, group.symptomatic, -len(group.members), group.key)
+    )
+
+
+def shown(groups: Iterable[Group], unfolded: set[str]) -> list[Line]:
+    """The lines of groups, and of the findings in those that are unfolded."""
+    lines: list[Line] = []
+    for group in groups:
+        group.unfolded = group.key in unfolded
+        lines.append(group)
+        if group.unfolded:
+            lines += group.members
+    return lines
+
+
+def run_of(member: Member, source: Source) -> Run:
+    """As much of a run as its findings' words and remedies ask for."""
+    brief = member.run
+    run = Run(address=brief.address)
+    if member.finding.rule in verdicts.WAITING:
+        # Whether there is anything left to do: it may have been signed since.
+        briefs = source.briefs(brief.number)
+        asked = [each.seq for each in briefs if each.endpoint == "certificate_request"]
+        given = [each.seq for each in briefs if each.endpoint == "certificate" and each.status == 200]
+        with contextlib.suppress(InspectorError):
+            records = [source.record(seq) for seq in sorted({*asked[-1:], *given[-ANSWERS:]})]
+            for step in retrace(each for each in records if each):
+                run = step.run or run
+    run.number, run.certname, run.tool = brief.number, brief.certname, brief.tool
+    run.agent_version = brief.agent_version
+    run.dialect = "legacy" if brief.generation in ("2.7", "3") else None
+    run.master_versions = {brief.master_version: 0} if brief.master_version else {}
+    return run

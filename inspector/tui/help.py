@@ -1,0 +1,66 @@
+"""All keys of a view, on one page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual.app import ComposeResult
+    from textual.screen import Screen
+
+ABOUT = """\
+The mouse does what the keys do: click to choose, click again to open, click a title to sort, drag what divides panes.
+
+filter   phase:catalog status:>=400 agent:web* rule:B23 ms:>500 text:"Could not find"   and plain words;
+         !term or -term for what must not be; the same as in `puppet-inspector runs --filter`
+search   goes through the lines of the view; `b` on the first screen searches all bodies of the capture
+colours  C certificates  n node  P plugins  K catalog  F files  R report  o other  . nothing on the wire
+"""
+
+
+class Help(ModalScreen[None]):
+    """The keys that do something where one is, and what the signs mean."""
+
+    BINDINGS = [Binding("escape,question_mark,q", "dismiss", "Close")]
+    DEFAULT_CSS = """
+    Help { align: center middle; }
+    Help VerticalScroll { width: 90%; max-width: 110; height: 90%; padding: 0 1; }
+    Help VerticalScroll { background: $surface; border: solid $primary; }
+    """
+
+    def __init__(self, screen: Screen[Any], display: Callable[[Binding], str]) -> None:
+        """The keys of a screen, and of what has the focus in it; ``display`` tells how a key is written."""
+        super().__init__()
+        self._title = (type(screen).__doc__ or "").partition("\n")[0]
+        self._keys: dict[str, list[str]] = {}
+        active = list(screen.active_bindings.values())
+        # The view's own first: those of a list are the same everywhere.
+        for each in sorted(active, key=lambda each: each.node is not screen):
+            what = each.binding.description
+            if what and not what.startswith(("Scroll ", "Page Left", "Page Right")):
+                self._keys.setdefault(what, []).append(display(each.binding))
+
+    def compose(self) -> ComposeResult:
+        text = Text(f"{self._title}\n\n", style="bold")
+        for what, keys in self._keys.items():
+            text.append(f"{' '.join(dict.fromkeys(keys)):>14}  ", style="bold #e6a700")
+            text.append(f"{what}\n", style="not bold")
+        text.append(f"\n{ABOUT}", style="not bold")
+        with VerticalScroll():
+            yield Static(text, markup=False)
+
+    def on_mount(self) -> None:
+        """Keys scroll."""
+        self.query_one(VerticalScroll).focus()
+
+    async def action_dismiss(self, result: None = None) -> None:
+        """Close."""
+        self.dismiss(result)

@@ -1,0 +1,50 @@
+"""What the user typed before, kept from one session to the next."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+from inspector.text import clean
+
+KEPT = 200
+"""Lines that a history keeps."""
+
+
+class History:
+    """What was typed before, the latest last: one file of the user's, for all captures. Never raises."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        self._path = Path(state) / "puppet-inspector" / "history.json"
+        self.lines = self._read().get(name, [])
+
+    def _read(self) -> dict[str, list[str]]:
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW)
+            with os.fdopen(descriptor, encoding="utf-8") as file:
+                found = json.load(file)
+            return {
+                str(name): [line for line in lines if isinstance(line, str) and clean(line) == line]
+                for name, lines in found.items()
+            }
+        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+            return {}
+
+    def add(self, line: str) -> None:
+        """Remember a line as the latest."""
+        if not line.strip():
+            return
+        every = self._read()  # another inspector may have written since
+        self.lines = [*(each for each in every.get(self._name, self.lines) if each != line), line][-KEPT:]
+        every[self._name] = self.lines
+        written = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        with contextlib.suppress(OSError, ValueError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(every, file, indent=1)
+            written.replace(self._path)

@@ -1,0 +1,117 @@
+"""Where a text stands in a record: in its target, its headers, its bodies, with what stands around it. No widgets."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, unquote_plus
+
+from inspector.model import Exchange, Gap, Handshake
+from inspector.protocol import decode
+from inspector.protocol.bodies import content_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.model import Message, Record
+
+PIECE = 2**18
+"""Characters that are searched at once: no key waits for longer."""
+AROUND = 60
+"""Characters that are shown before and behind what was found."""
+PLACES = 5
+"""What is shown of one body: the first lines in which it was found."""
+
+
+class Hit(NamedTuple):
+    """One place where it was found."""
+
+    seq: int
+    time: float
+    where: str
+    before: str
+    found: str
+    behind: str
+
+
+class Needle:
+    """What is looked for, without case; in JSON it may be written with escapes."""
+
+    def __init__(self, text: str) -> None:
+        written = dict.fromkeys((text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]))
+        self._folded = tuple(each.casefold() for each in written)
+        self._exact = re.compile("|".join(re.escape(each) for each in written), re.IGNORECASE)
+        self._overlap = max(map(len, written)) * 3  # folded it may be longer
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """From where to where it stands in a text; where only folding shows it, nearly there."""
+        last = -1
+        for begin in range(0, max(1, len(text)), PIECE):
+            piece = text[begin : begin + PIECE + self._overlap]
+            folded = piece.casefold()
+            if not any(each in folded for each in self._folded):
+                continue
+            exact = [(found.start() + begin, found.end() + begin) for found in self._exact.finditer(piece)]
+            if not exact:
+                near = min(place for each in self._folded if (place := folded.find(each)) >= 0)
+                exact = [(begin + min(near, len(piece)), begin + min(near + self._overlap // 3, len(piece)))]
+            for first, end in exact:
+                if first > last:  # not again what is in the overlap
+                    last = first
+                    yield first, end
+
+
+def said(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What a record says and where: as it was, and as it is without percent-encoding (the pieces of
+    ``filters.texts``)."""
+    match record:
+        case Exchange():
+            yield "target", (unquote(record.request.target), record.request.target)
+            yield "error", (record.error or "",)
+            yield from _said("request", record.request)
+            if record.response:
+                yield "response reason", (record.response.reason,)
+                yield from _said("response", record.response)
+        case Handshake():
+            for each in (record.reason, record.alert or "", *record.culprits):
+                yield "TLS", (each,)
+        case Gap():
+            yield "gap", (record.reason,)
+
+
+def _said(which: str, message: Message) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for name, value in message.headers:
+        yield f"{which} header", (f"{name}: {value}",)
+    body = decode.content(message)
+    text = (message.body if body is None else body).decode(errors="replace")
+    if content_type(message) == "application/x-www-form-urlencoded":
+        once = unquote_plus(text)
+        yield f"{which} body", (unquote_plus(once), once, text)  # a catalog request's facts are encoded once more
+    else:
+        yield f"{which} body", (text,)
+
+
+def hits(record: Record, needle: Needle) -> Iterator[Hit]:
+    """Where a text is found in a record: a hit for each line, the best readable form of it."""
+    for where, forms in said(record):
+        for text in forms:
+            found = list(_lines(text, needle))
+            if found:
+                yield from (Hit(record.seq, record.time, where, *around) for around in found)
+                break
+
+
+def _lines(text: str, needle: Needle) -> Iterator[tuple[str, str, str]]:
+    shown, after = 0, 0
+    for first, end in needle.places(text):
+        if first < after:
+            continue
+        if shown == PLACES:
+            return
+        shown += 1
+        # A line can be a whole catalog: only what is near is looked at.
+        before = text[max(0, first - AROUND) : first].rpartition("\n")[2]
+        behind = text[end : end + AROUND].partition("\n")[0]
+        yield before, text[first:end], behind
+        after = end + len(behind)

@@ -1,0 +1,150 @@
+"""What a ladder looks like on the screen: columns and texts. The words are ``ladder_text``'s."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from inspector import ladder_text
+from inspector.ladder import stamp
+from inspector.model import Severity
+from inspector.text import clean
+from inspector.tui import palette
+from inspector.tui.rows import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from inspector.ladder import Key, Ladder, Rung
+
+_BAD = palette.SEVERITIES[Severity.ERROR]
+_GOOD = palette.OUTCOMES["complete"]
+_DOUBTFUL = palette.SEVERITIES[Severity.WARNING]
+_LETTERS = ("cyan", _BAD, _DOUBTFUL, "magenta")
+
+AGENTS: tuple[Column[Ladder], ...] = (
+    Column("agent", lambda each, _: clean(each.certname), 16, 1, sort=lambda each: each.certname),
+    Column(
+        "hangs at",
+        lambda each, _: Text(str(each.hangs.state), style=_BAD) if each.hangs else "-",
+        11,
+        sort=lambda each: each.hangs is None,
+    ),
+    Column(
+        "since (UTC)",
+        lambda each, _: stamp(each.hangs.since)[:19] if each.hangs else "",
+        19,
+        sort=lambda each: each.hangs.since if each.hangs else 0.0,
+        least=60,
+    ),
+)
+RUNGS: tuple[Column[Rung], ...] = (
+    Column("when (UTC)", lambda each, _: stamp(each.began)[:19], 19),
+    Column("step", lambda each, _: ladder_text.asked(each), 11),
+    Column("its own word", lambda each, _: each.agent_state or "-", 15, least=100),
+    Column("answers", lambda each, _: clean(ladder_text.answered(each)) or "-", 18, 2),
+    Column("repeated", lambda each, _: ladder_text.repeated(each), 14, 1),
+    Column("verified", lambda each, _: _trusted(each), 10),
+    Column("facts", lambda each, _: clean("  ".join(_facts(each))), 30, 3, least=130),
+)
+
+
+def _trusted(rung: Rung) -> Text:
+    told = {True: "yes", False: "NO", None: "not known"}[rung.verified] if ladder_text.trusted(rung) else "-"
+    return Text(told, style=_BAD if rung.verified is False else "")
+
+
+def _facts(rung: Rung) -> Iterable[str]:
+    return (f"{name} {ladder_text.brief(name, value)}" for name, value in rung.facts)
+
+
+def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[Key], ...]:
+    """The columns of the keys of the ladder that is shown; the same key has the same letter."""
+    return (
+        Column("same", lambda each, _: _letter(each, ladder()), 4),
+        Column("seen", lambda each, _: ladder_text.KINDS[each.kind], 27),
+        Column("key (SHA-256)", lambda each, _: each.key, 19, 1),
+        Column("fingerprint", lambda each, _: each.fingerprint, 20, 1),
+        Column("first (UTC)", lambda each, _: stamp(each.first)[:19], 19, least=110),
+        Column("last (UTC)", lambda each, _: stamp(each.last)[:19], 19, least=130),
+        Column("from", lambda each, _: clean(", ".join(each.addresses)), 15, least=146),
+    )
+
+
+def _letter(key: Key, ladder: Ladder | None) -> Text:
+    keys = list(dict.fromkeys(each.key for each in ladder.keys)) if ladder else []
+    at = keys.index(key.key) if key.key in keys else 0
+    return Text(chr(ord("A") + at % 26), style=f"bold {_LETTERS[at % len(_LETTERS)]}")
+
+
+def hang(ladder: Ladder | None) -> Text:
+    """Where an agent hangs; if it does not, what it says to what it was given."""
+    if ladder is None:
+        return Text("No agent of this capture asked the CA for anything.", style="dim")
+    if ladder.hangs:
+        return Text(clean(ladder_text.hanging(ladder.hangs)), style=_BAD)
+    if ladder.now is None:
+        return Text(ladder_text.NO_BUNDLE, style="dim")
+    told = Text(clean(ladder_text.judged(ladder, ladder.now)), style=_BAD if ladder.now.problems else "")
+    breaks = ladder_text.outlook(ladder)
+    told.append(f", breaks on {breaks[0][0]}" if breaks and not ladder.now.problems else "")
+    return told
+
+
+def dates(ladder: Ladder | None) -> Text:
+    """The judgement now, and the days to come on which something new goes wrong, one below the other."""
+    if ladder is None:
+        return Text("")
+    if ladder.now is None:
+        return Text(ladder_text.NO_BUNDLE, style="dim")
+    told = Text()
+    told.append("● ", style=_BAD if ladder.now.problems else _GOOD)
+    told.append(clean(ladder_text.judged(ladder, ladder.now)), style=_BAD if ladder.now.problems else "bold")
+    breaks = ladder_text.outlook(ladder)
+    for on, problems in breaks:
+        told.append("\n│\n", style="dim")
+        told.append("✗ ", style=_DOUBTFUL)
+        told.append(f"{on}  ", style="bold")
+        told.append("\n│             ".join(map(clean, problems)))
+    if not breaks:
+        told.append("\n│\nnothing more is known to end", style="dim")
+    if how := ladder_text.limits(ladder):
+        told.append(f"\n\n(judged so: {clean(how)})", style="dim")
+    return told
+
+
+def rung(each: Rung | None) -> Text:
+    """One rung with all its facts, and what could have happened there."""
+    told = Text()
+    if each is None:
+        return told
+    name = f" ({each.agent_state})" if each.agent_state else ""
+    told.append(f"{ladder_text.asked(each)}{name}: {clean(ladder_text.answered(each)) or '-'}", style="bold")
+    often = ladder_text.repeated(each)
+    told.append(f" {often}" if often else "")
+    if each.run:
+        told.append(f"  run {each.run}", style="dim")
+    told.append(f"  {ladder_text.proof(each.seqs)}", style="dim")
+    if trusted := ladder_text.trusted(each):
+        told.append(f"\n{trusted}", style=_BAD if each.verified is False else "")
+        told.append(f": {each.risk}" if each.risk else "")
+    for label, value in each.facts:
+        told.append(f"\n{label:<12} ", style="dim")
+        told.append(clean(value))
+    return told
+
+
+def key(each: Key | None, ladder: Ladder | None) -> Text:
+    """What the keys of an agent prove, and one of them in full."""
+    told = Text()
+    if ladder:
+        for says in ladder.says:
+            told.append(f"{clean(says)}\n", style="bold" if len({one.key for one in ladder.keys}) == 1 else _BAD)
+    if each is None:
+        told.append("No key was seen." if ladder else "", style="dim")
+        return told
+    told.append(f"{ladder_text.KINDS[each.kind]}, {ladder_text.seen(each)}  {ladder_text.proof(each.seqs)}")
+    told.append(f"\nkey          {each.key}\nfingerprint  {clean(each.fingerprint)}")
+    told.append(f"\nfrom         {clean(', '.join(each.addresses)) or '-'}")
+    return told

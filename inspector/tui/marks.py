@@ -1,0 +1,68 @@
+"""Marks and notes as the views use them: a run goes by the number of its first record, which never changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector.notes import Notes
+
+if TYPE_CHECKING:
+    from inspector.tui.source import Source
+
+
+class Marks:
+    """The marks and notes of a capture."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._notes = Notes.open(source.path)
+
+    def _first(self, run: int) -> int:
+        return next(iter(self._source.seqs(run)), 0)
+
+    def marked_run(self, run: int) -> bool:
+        """Whether a run is marked."""
+        return self._notes.marked("run", self._first(run))
+
+    def toggle_run(self, run: int) -> None:
+        """Mark a run, or take the mark away. Raises InspectorError."""
+        self._notes.toggle("run", self._first(run))
+
+    def note_of_run(self, run: int) -> str:
+        """What was noted about a run; empty if nothing was."""
+        return self._notes.note("run", self._first(run)) or ""
+
+    def note_run(self, run: int, text: str) -> None:
+        """Note something about a run; empty: take it away. Raises InspectorError."""
+        self._notes.set_note("run", self._first(run), text)
+
+    def refresh(self) -> bool:
+        """Look for what another inspector noted; True if there is something."""
+        return self._notes.refresh()
+
+    @property
+    def trouble(self) -> str:
+        """Why the notes can't be read; empty if they can."""
+        error = self._notes.trouble
+        return f"{error.message} {error.hint or ''}".rstrip() if error else ""
+
+    def told(self, seq: int) -> str:
+        """A record's mark and note in one line; empty if it has none."""
+        mark, note = "* " if self.marked(seq) else "", self.note_of(seq)
+        return f"{mark}record {seq}{': ' if note else ' is marked'}{note}" if mark or note else ""
+
+    def marked(self, seq: int) -> bool:
+        """Whether a record is marked."""
+        return self._notes.marked("record", seq)
+
+    def toggle(self, seq: int) -> None:
+        """Mark a record, or take the mark away. Raises InspectorError."""
+        self._notes.toggle("record", seq)
+
+    def note_of(self, seq: int) -> str:
+        """What was noted about a record; empty if nothing was."""
+        return self._notes.note("record", seq) or ""
+
+    def note(self, seq: int, text: str) -> None:
+        """Note something about a record; empty: take it away. Raises InspectorError."""
+        self._notes.set_note("record", seq, text)

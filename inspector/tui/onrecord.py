@@ -1,0 +1,86 @@
+"""What can be done with one record, wherever it is shown: mark it, note something, copy from it, save its body."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.binding import Binding
+
+from inspector import curl, export
+from inspector.model import Exchange
+from inspector.tui.view import View
+
+if TYPE_CHECKING:
+    from inspector.tui.exchange import ExchangePane
+
+
+class OnRecord(View):
+    """A view with one record under its cursor, which a pane shows."""
+
+    BINDINGS = [
+        Binding("m", "mark", "Mark", show=False),
+        Binding("M", "note", "Note", show=False),
+        Binding("y", "copy", "Copy the value", show=False),
+        Binding("u", "curl", "Copy as curl", show=False),
+        Binding("S", "save", "Save the body", show=False),
+    ]
+
+    def record(self) -> int | None:
+        """The record under the cursor; None if there is none."""
+        raise NotImplementedError
+
+    def pane(self) -> ExchangePane:
+        """Where it is shown."""
+        from inspector.tui.exchange import ExchangePane
+
+        return self.query_one(ExchangePane)
+
+    def action_mark(self) -> None:
+        seq = self.record()
+        if seq is not None and self.attempt(lambda: self.inspector.marks.toggle(seq)):
+            self.tell_mark()
+
+    def action_note(self) -> None:
+        seq = self.record()
+        if seq is not None:
+            note = self.inspector.marks.note_of(seq)
+            self.ask(f"note on record {seq}: ", lambda text: self._keep(seq, text), note)
+
+    def _keep(self, seq: int, text: str) -> None:
+        if self.attempt(lambda: self.inspector.marks.note(seq, text)):
+            self.tell_mark()
+
+    def tell_mark(self) -> None:
+        """Say whether the record is marked, and what was noted."""
+        seq = self.record()
+        self.say(self.inspector.marks.told(seq) if seq is not None else "")
+
+    def action_copy(self) -> None:
+        """The value under the cursor, as it is shown: what is masked stays so."""
+        value = self.pane().copy_value()
+        self.inspector.put_aside(value, (value or "").partition("\n")[0][:60])
+
+    def action_curl(self) -> None:
+        """The request as a command."""
+        seq = self.record()
+        found = self.source.record(seq) if seq is not None else None
+        told = curl.command(found, None) if isinstance(found, Exchange) else None
+        self.inspector.put_aside(told, f"record {seq} as curl; fill in what is in <...>")
+
+    def action_save(self) -> None:
+        """The body of the tab that is shown."""
+        found = self.pane().body()
+        if found is None:
+            self.say("there is no body here")
+            return
+        name, data = found
+        self.ask("save the body to: ", lambda path: self._write(Path(path.strip()).expanduser(), data), name)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        def write() -> None:
+            with export.created(path) as file:
+                file.write(data)
+
+        if self.attempt(write):
+            self.say(f"{len(data)} bytes are in {path}, as they were: secrets are not taken out")

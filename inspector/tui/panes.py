@@ -1,0 +1,128 @@
+"""Panes: what divides them, and the tabs that they become on a narrow terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from textual import events
+
+    from inspector.brief import RunBrief
+
+
+LINES = 2
+"""Lines that a verdict may take, and its remedy as many again."""
+
+
+def told(run: RunBrief, width: int) -> Text:
+    """What a run comes down to and what to do, so that both fit: whole sentences are with the findings."""
+    if run.verdict is None:
+        return Text("nothing of weight was found" if run.outcome == "complete" else "")
+    room = max(20, (width - 4) * LINES)
+    message, remedy = (_cut(clean(each), room) for each in run.verdict)
+    return Text.assemble((message, "bold"), "\ndo: ", remedy)
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: room * 2 // 3].rstrip()} … {text[-room // 3 + 3 :].lstrip()}"
+
+
+class Divider(Widget):
+    """A line between two panes, to be dragged."""
+
+    DEFAULT_CSS = """
+    Divider { background: $panel; color: $foreground 60%; }
+    Divider.side { width: 1; height: 1fr; }
+    Divider.below { height: 1; width: 1fr; }
+    Divider:hover { background: $primary; }
+    """
+
+    class Moved(Message):
+        """It was dragged by so many cells: right, or up."""
+
+        def __init__(self, which: str, by: int) -> None:
+            super().__init__()
+            self.which = which
+            self.by = by
+
+    def __init__(self, which: str) -> None:
+        """``side``: between left and right; ``below``: between upper and lower."""
+        super().__init__(classes=which)
+        self.which = which
+        self._from: int | None = None
+
+    def render_line(self, y: int) -> Strip:
+        """A line of its own kind."""
+        char = "│" if self.which == "side" else "─"
+        return Strip([Segment(char * self.size.width, self.rich_style)])
+
+    def _place(self, event: events.MouseEvent) -> int:
+        return event.screen_x if self.which == "side" else -event.screen_y
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin to drag."""
+        self._from = self._place(event)
+        self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drag."""
+        if self._from is not None and (by := self._place(event) - self._from):
+            self._from += by
+            self.post_message(self.Moved(self.which, by))
+
+    def on_mouse_up(self) -> None:
+        """Let go."""
+        self._from = None
+        self.release_mouse()
+
+
+class PaneTabs(Widget):
+    """One line with the names of the panes of which one is shown."""
+
+    DEFAULT_CSS = "PaneTabs { height: 1; background: $panel; }"
+
+    class Picked(Message):
+        """A name was clicked."""
+
+        def __init__(self, pane: str) -> None:
+            super().__init__()
+            self.pane = pane
+
+    def __init__(self, panes: dict[str, str]) -> None:
+        super().__init__()
+        self._panes = panes
+        self._shown = next(iter(panes))
+
+    def show(self, pane: str) -> None:
+        """Say which one is shown."""
+        self._shown = pane
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The names, the shown one reversed."""
+        segments = [
+            Segment(f" {title} ", self.rich_style + self._style(pane == self._shown))
+            for pane, title in self._panes.items()
+        ]
+        return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+
+    def _style(self, shown: bool) -> Style:
+        return Style(reverse=shown, bold=shown)
+
+    def on_click(self, event: events.Click) -> None:
+        """Show the pane whose name was clicked."""
+        x = event.x
+        for pane, title in self._panes.items():
+            if x < len(title) + 2:
+                self.post_message(self.Picked(pane))
+                return
+            x -= len(title) + 2

@@ -1,0 +1,255 @@
+"""What the views about one part of a run have in common: totals, a table, and below it what its cursor is on.
+
+A thread reads; one reading at a time, and once more if the run grew meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+from textual.binding import Binding
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+from textual.worker import get_current_worker
+
+from inspector.errors import InspectorError
+from inspector.text import clean
+from inspector.tui.rows import Column, Rows
+from inspector.tui.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
+
+    from textual.widget import Widget
+
+    from inspector.brief import RunBrief
+
+LABEL = 14
+"""Cells of the labels in the details."""
+
+
+class Details:
+    """Labelled lines about one item. Captured text is cleaned here; its line feeds stay."""
+
+    def __init__(self) -> None:
+        self.table = Table.grid(padding=(0, 1))
+        self.table.add_column(style="dim", no_wrap=True, min_width=LABEL, max_width=3 * LABEL)
+        self.table.add_column(ratio=1)
+
+    def line(self, label: str, value: str, style: str = "") -> None:
+        """Add a line."""
+        told = "\n".join(clean(each) for each in value.split("\n"))
+        self.table.add_row(Text(clean(label)), Text(told, style=style, overflow="fold"))
+
+    def draw(self, text: Text) -> None:
+        """Add a line that is clean already."""
+        self.table.add_row("", text)
+
+
+class Cancelled(Exception):
+    """Nobody waits for what is being read any more."""
+
+
+class PartView[T](View):
+    """A table about one run, and the details of the line under the cursor."""
+
+    BINDINGS = [
+        Binding("enter", "open", "Open", show=True),
+        Binding("d", "differing", "Differing"),
+        Binding("f", "state", "State"),
+        Binding("tab", "app.focus_next", "Table/details", show=False),
+    ]
+    DEFAULT_CSS = """
+    PartView #totals { height: auto; max-height: 2; padding: 0 1; background: $panel; }
+    PartView #details { height: 35%; border-top: solid $panel; padding: 0 1; }
+    PartView #details:focus { border-top: solid $primary; }
+    PartView #details Static { width: 1fr; height: auto; }
+    """
+    TITLE = ""
+    COLUMNS: tuple[Column[T], ...] = ()
+
+    def __init__(self, number: int) -> None:
+        """Show this part of run ``number``."""
+        super().__init__()
+        self.number = number
+        self._seen: tuple[int, bool] | None = None
+        self._reading = False
+        self._all: Sequence[T] = ()
+        self._sums = ""
+        self._trouble = ""
+        self._only = ""
+        self._differing = False
+
+    # -- for the views ----------------------------------------------------------------------------------
+
+    def key(self, item: T) -> Hashable:
+        """What an item is told again by."""
+        raise NotImplementedError
+
+    def state_of(self, item: T) -> str:
+        """What items are filtered by."""
+        raise NotImplementedError
+
+    def differs(self, item: T) -> bool:
+        """Whether an item is one to look at."""
+        raise NotImplementedError
+
+    def prepare(self) -> Callable[[], Sequence[T]]:
+        """What the thread is to do; called on the event loop, where the index can be asked."""
+        raise NotImplementedError
+
+    def sums(self, items: Sequence[T]) -> str:
+        """The line of totals."""
+        raise NotImplementedError
+
+    def tell(self, item: T, details: Details) -> None:
+        """Say what there is to say of the item under the cursor."""
+        raise NotImplementedError
+
+    def proof(self, item: T) -> int | None:
+        """The record that proves what is said of an item."""
+        raise NotImplementedError
+
+    def nothing(self) -> str:
+        """What is said if there are no items."""
+        raise NotImplementedError
+
+    # -- what is shown ----------------------------------------------------------------------------------
+
+    def body(self) -> Iterable[Widget]:
+        yield Static("", id="totals", markup=False)
+        yield Rows(self.COLUMNS, self.key, id="items")
+        with VerticalScroll(id="details", can_focus=True):
+            yield Static("", markup=False)
+
+    @property
+    def rows(self) -> Rows[T]:
+        """The table."""
+        found: Rows[T] = self.query_one("#items", Rows)
+        return found
+
+    @property
+    def run(self) -> RunBrief | None:
+        """The run, as it is known now."""
+        return self.source.run(self.number)
+
+    def heading(self) -> str:
+        run = self.run
+        if run is None:
+            return f"run {self.number} is part of another one now"
+        only = " that differ" if self._differing else ""
+        only += f", {self._only}" if self._only else ""
+        return f"{self.TITLE}{only} of run {self.number} of {clean(run.name)}: {run.outcome}"
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.rows.focus()
+
+    def on_screen_resume(self) -> None:
+        """Show what came while another view was in front."""
+        self.update()
+
+    def update(self) -> None:
+        super().update()
+        run = self.run
+        now = (run.records, run.closed) if run else None
+        if now is None or now == self._seen or self._reading:
+            return
+        self._seen = now
+        self.read()
+
+    def read(self) -> None:
+        """Have a thread read it all anew."""
+        self._reading = True
+        if not self._all:
+            self._total(f"reading {self.TITLE.lower()} ...")
+        reading = self.prepare()
+        self.run_worker(lambda: self._work(reading), thread=True, group="part")
+
+    def _work(self, reading: Callable[[], Sequence[T]]) -> None:
+        items, trouble, total = self._all, "", self._sums
+        try:
+            items = reading()
+            total = self.sums(items) if items else ""
+        except InspectorError as error:
+            trouble = f"{error.message} {error.hint or ''}".rstrip()
+        except Cancelled:
+            return
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._take, items, total, trouble)
+
+    def _take(self, items: Sequence[T], total: str, trouble: str) -> None:
+        self._reading = False
+        if not self.is_attached:
+            return
+        self._all, self._sums, self._trouble = items, total, trouble
+        self.sieve()
+        self.update()
+
+    def sieve(self) -> None:
+        """Show what the filters let through."""
+        if self._only and not any(self.state_of(each) == self._only for each in self._all):
+            self._only = ""
+        items = [
+            each
+            for each in self._all
+            if (not self._differing or self.differs(each)) and (not self._only or self.state_of(each) == self._only)
+        ]
+        self.rows.show(items)
+        self.query_one("#title", Static).update(self.heading())
+        self.say(self._trouble)
+        self._total(self._sums or ("" if self._trouble else self.nothing()))
+        self._detail()
+
+    def _total(self, text: str) -> None:
+        self.query_one("#totals", Static).update(clean(text))
+
+    def _detail(self) -> None:
+        item = self.rows.item
+        details = Details()
+        if item is not None:
+            self.tell(item, details)
+        elif not self._all and not self._trouble:
+            details.line("", self.nothing())
+        self.query_one("#details Static", Static).update(details.table)
+
+    def on_rows_moved(self, event: Rows.Moved[T]) -> None:
+        event.stop()
+        self._detail()
+        self.query_one("#details").scroll_home(animate=False)
+
+    def on_rows_chosen(self, event: Rows.Chosen[T]) -> None:
+        event.stop()
+        self.action_open()
+
+    # -- keys -------------------------------------------------------------------------------------------
+
+    def action_open(self) -> None:
+        """Show the exchange that proves what is said of the line under the cursor."""
+        item = self.rows.item
+        if item is None:
+            return
+        seq = self.proof(item)
+        if seq is not None:
+            self.inspector.open_exchange(self.number, seq)
+
+    def action_differing(self) -> None:
+        """Only what is not as it should be, or all."""
+        self._differing = not self._differing
+        self._only = ""
+        self.sieve()
+
+    def action_state(self) -> None:
+        """Only one state, then the next one, then all."""
+        states = ["", *sorted({self.state_of(each) for each in self._all})]
+        self._only = states[(states.index(self._only) + 1) % len(states)] if self._only in states else ""
+        self._differing = False
+        self.sieve()
+
+
+def middle(text: str, width: int) -> str:
+    """Captured text, its middle left out where there is no room: paths differ at their ends."""
+    text = clean(text)
+    return text if len(text) <= width else f"{text[: width // 3]}…{text[-(width - width // 3 - 1) :]}"

@@ -1,0 +1,238 @@
+"""A search through everything that was said in a capture: targets, headers, bodies. What is found comes while it runs.
+
+It is a thread's work: bodies are read in pieces, so that the keys are answered meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.widgets import ProgressBar, Static
+from textual.worker import get_current_worker
+
+from inspector.errors import CaptureError
+from inspector.text import clean, clock
+from inspector.tui.hits import Needle, hits
+from inspector.tui.prompt import Prompt
+from inspector.tui.rows import Column, Rows
+from inspector.tui.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from textual.app import ComposeResult
+    from textual.widget import Widget
+
+    from inspector.brief import RunBrief
+    from inspector.tui.hits import Hit
+
+MOST = 10_000
+"""After so many the search ends: nobody reads more."""
+STRIDE = 100
+"""Records that are read before the capture is opened again."""
+PAUSE = 0.1
+"""Seconds between two reports."""
+
+
+class SearchView(View):
+    """A search through the targets, headers and bodies of the whole capture."""
+
+    BINDINGS: ClassVar = [
+        Binding("enter", "open", "Open", show=False),
+        Binding("c", "cancel", "Cancel"),
+        Binding("slash", "search", "Search", key_display="/"),
+    ]
+    DEFAULT_CSS = """
+    SearchView #progress { height: 1; padding: 0 1; }
+    SearchView ProgressBar { width: 32; }
+    SearchView #told { width: 1fr; padding: 0 1; }
+    """
+
+    class Told(Message):
+        """How far the search is, and what it found since it said so last."""
+
+        def __init__(self, number: int, done: int, found: list[Hit], trouble: str = "", *, over: bool = False) -> None:
+            super().__init__()
+            self.number = number
+            """Which search it is."""
+            self.done = done
+            self.found = found
+            self.trouble = trouble
+            self.over = over
+
+    def __init__(self, text: str = "") -> None:
+        """Search for a text at once, or ask for one."""
+        super().__init__()
+        self._text = text
+        self._hits: list[Hit] = []
+        self._number = 0
+        self._running = False
+        self._done = self._total = 0
+        self._owners: dict[int, RunBrief | None] = {}
+
+    def body(self) -> Iterable[Widget]:
+        """The progress and what was found."""
+        yield _Progress(id="progress")
+        yield Rows(self._columns(), lambda hit: hit, id="hits")
+
+    def _columns(self) -> tuple[Column[Hit], ...]:
+        return (
+            Column("record", lambda hit, _: str(hit.seq), 6, sort=lambda hit: hit.seq, right=True),
+            Column("run", lambda hit, _: self._run(hit), 5, right=True),
+            Column("time", lambda hit, _: clock(hit.time)[:8], 8, least=100),
+            Column("agent", lambda hit, _: self._agent(hit), 14, 1, sort=self._agent),
+            Column("where", lambda hit, _: hit.where, 15, sort=lambda hit: hit.where),
+            Column("found", _shown, 24, 6),
+        )
+
+    def _run(self, hit: Hit) -> str:
+        run = self._owners.get(hit.seq)
+        return str(run.number) if run else "-"
+
+    def _agent(self, hit: Hit) -> str:
+        run = self._owners.get(hit.seq)
+        return clean(run.name) if run else "-"
+
+    def heading(self) -> str:
+        """What is looked for."""
+        return f"search {clean(self.source.path.name)}" + (f" for {clean(self._text)}" if self._text else "")
+
+    def on_mount(self) -> None:
+        """Begin, or ask."""
+        self.query_one(Rows).focus()
+        if self._text:
+            self.begin(self._text)
+        else:
+            self.action_search()
+
+    # -- the search -------------------------------------------------------------------------------------
+
+    def begin(self, text: str) -> None:
+        """Search for a text, instead of what was searched for."""
+        if not text:
+            return
+        self.action_cancel()
+        self._text = text
+        self._hits, self._owners = [], {}
+        self._done, self._total = 0, self.source.total
+        self._number += 1
+        self._running = True
+        self.query_one(Rows).show([])
+        self.say("")
+        self.update()
+        self._tell()
+        number, total = self._number, self._total
+        self.run_worker(lambda: self._search_all(text, number, total), thread=True, group="search", exit_on_error=False)
+
+    def _search_all(self, text: str, number: int, total: int) -> None:
+        worker, needle = get_current_worker(), Needle(text)
+        found: list[Hit] = []
+        done = every = 0
+        said_at = time.monotonic()
+        try:
+            while done < total and every < MOST:
+                # An open reader keeps the proxy from tidying up: never for long.
+                with self.source.capture() as capture:
+                    for _, record in zip(range(STRIDE), capture.records(done), strict=False):
+                        if worker.is_cancelled:
+                            return
+                        new = list(hits(record, needle))
+                        found += new
+                        every += len(new)
+                        done = record.seq
+                        if time.monotonic() - said_at >= PAUSE:
+                            said_at = time.monotonic()
+                            self.post_message(self.Told(number, done, found))
+                            found = []
+                        if done >= total or every >= MOST:
+                            break
+                    else:
+                        if capture.following(done) is None:
+                            break
+        except CaptureError as error:
+            self.post_message(self.Told(number, done, found, str(error), over=True))
+            return
+        trouble = f"there is more than these {MOST:,}" if every >= MOST else ""
+        self.post_message(self.Told(number, done if trouble else total, found, trouble, over=True))
+
+    def on_search_view_told(self, event: Told) -> None:
+        """Show what is new."""
+        event.stop()
+        if event.number != self._number or not self._running:
+            return
+        self._done = event.done
+        self._running = not event.over
+        if event.found:
+            for hit in event.found:
+                if hit.seq not in self._owners:
+                    self._owners[hit.seq] = self.source.owner(hit.seq)
+            self._hits += event.found
+            self.query_one(Rows).show(self._hits)
+        self._tell()
+        if event.over:
+            self.say(event.trouble or ("" if self._hits else f"Nothing contains {clean(self._text)}."))
+
+    def _tell(self) -> None:
+        told = f"{self._done:,} of {self._total:,} records, found {len(self._hits):,}"
+        self.query_one(_Progress).tell(self._done, self._total, told)
+
+    # -- keys -------------------------------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        """Ask for another text."""
+        self.query_one(Prompt).open("search bodies: ", self.begin, self._text, history="search")
+
+    def action_cancel(self) -> None:
+        """Give it up; what was found stays."""
+        if self._running:
+            self._running = False
+            self.workers.cancel_group(self, "search")
+            self.say(f"The search was given up after {self._done:,} of {self._total:,} records.")
+
+    def action_back(self) -> None:
+        """Give the search up, or leave."""
+        if self._running:
+            self.action_cancel()
+        else:
+            super().action_back()
+
+    def action_open(self) -> None:
+        """Show the record in full."""
+        rows: Rows[Hit] = self.query_one("#hits", Rows)
+        if rows.item is not None:
+            run = self._owners.get(rows.item.seq)
+            self.inspector.open_exchange(run.number if run else None, rows.item.seq)
+
+    def on_rows_chosen(self, event: Rows.Chosen[Hit]) -> None:
+        """A click on the line of the cursor."""
+        event.stop()
+        self.action_open()
+
+
+class _Progress(Horizontal):
+    """A bar and how far it is in numbers."""
+
+    def compose(self) -> ComposeResult:
+        yield ProgressBar(show_eta=False, show_percentage=False)
+        yield Static("", id="told", markup=False)
+
+    def tell(self, done: int, total: int, text: str) -> None:
+        """Show it."""
+        self.query_one(ProgressBar).update(total=total, progress=done)
+        self.query_one("#told", Static).update(text)
+
+
+def _shown(hit: Hit, width: int) -> Text:
+    """The line, with what was found in the middle of a narrow column."""
+    found = clean(hit.found)
+    room = max(8, (width - len(found)) // 2)
+    before = clean(hit.before).lstrip()
+    text = Text("…" + before[-room + 1 :] if len(before) > room else before)
+    text.append(found, style="bold reverse")
+    text.append(clean(hit.behind))
+    return text

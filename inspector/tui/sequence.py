@@ -1,0 +1,174 @@
+"""A run as the sequence between agent and master that the Puppet documentation draws: lanes, arrows, notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from inspector.model import Severity
+from inspector.text import clean, seconds, size
+from inspector.tui import palette
+from inspector.tui.rows import Column
+from inspector.tui.timeline import Entry
+from inspector.tui.waterfall import Timed, anonymous, marks, request, unverified
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from inspector.brief import Brief
+
+AGENT, PROXY, MASTER = "agent", "proxy", "master"
+BROKEN = "✗"
+ROOMY = 30
+"""Cells between proxy and master from which on a reason has its place there."""
+WIDEST = 120
+"""Cells beyond which the lanes do not move apart."""
+_BAD = palette.SEVERITIES[Severity.ERROR]
+_WARNING = palette.SEVERITIES[Severity.WARNING]
+
+
+@dataclass(frozen=True)
+class Answer(Entry):
+    """The arrow back: a line of its own, at the moment at which the exchange ended."""
+
+    @property
+    def key(self) -> Hashable:
+        return ("answer", self.seq)
+
+
+class Sequence(Timed):
+    """Two lines an exchange: the request to the right, the answer to the left."""
+
+    TITLED = 2
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        columns: tuple[Column[Entry], ...] = (
+            Column("seq", lambda each, _: str(each.seq) if type(each) is Entry and each.seq is not None else "", 5,
+                   right=True),
+            Column("at", lambda each, _: self._at(each), 9, right=True, least=64),
+            Column("", self._lanes, 40, 5),
+            Column("found", lambda each, _: self._found(each), 8, 1),
+        )  # fmt: skip
+        super().__init__(columns, id=id, classes=classes)
+
+    def arranged(self, told: list[Entry]) -> list[Entry]:
+        """With a line for each answer, after its request and before whatever else begins at that moment."""
+        lines: list[tuple[float, float, Entry]] = []
+        for place, each in enumerate(told):
+            lines.append((each.began, place, each))
+            if each.kind == "record" and each.brief is not None and each.brief.kind == "exchange":
+                answer = Answer("record", each.seq, each.brief, each.ended, each.ended, each.text)
+                lines.append((each.ended, place + 0.5, answer))
+        return [each for _, _, each in sorted(lines, key=lambda line: line[:2])]
+
+    def title(self, width: int) -> str:
+        """The names of the lanes, above them."""
+        first, second = _gaps(width)
+        return f"{AGENT:<{max(0, first - 1)}}{PROXY}{MASTER:>{max(0, second - 1)}}"
+
+    # -- cells ------------------------------------------------------------------------------------------
+
+    def _at(self, entry: Entry) -> str:
+        start = self.run_brief.started if self.run_brief else 0.0
+        return f"{entry.began - start:.3f}"
+
+    def _found(self, entry: Entry) -> Text | str:
+        if entry.kind != "record" or entry.brief is None:
+            return ""
+        # What a record proves is known when it is whole, so it stands with its last line.
+        alone = entry.brief.kind != "exchange"
+        return marks(entry.brief, words=False) if isinstance(entry, Answer) or alone else ""
+
+    def _lanes(self, entry: Entry, width: int) -> Text:
+        brief = entry.brief
+        if entry.kind == "phase" and brief is not None:
+            note = f" {entry.text} "
+            return Text.assemble(
+                "──", (note, palette.PHASES[brief.phase][1]), "─" * max(0, sum(_gaps(width)) + 1 - len(note))
+            )
+        first, second = _gaps(width)
+        if brief is None:
+            long = f", {seconds(entry.ended - entry.began)}" if self.over(entry) else " ..."
+            return Text(f"│{_fill(f' {entry.text}{long}', first + 1 + second, ' ')}│", style=palette.SILENCE)
+        if brief.kind == "handshake":
+            return _handshake(brief, first, second)
+        if brief.kind == "gap":
+            return Text(f"│{_fill(f' {entry.text}', first + 1 + second, ' ')}│")
+        return _answer(brief, first, second) if isinstance(entry, Answer) else self._asked(brief, first, second)
+
+    def _asked(self, brief: Brief, first: int, second: int) -> Text:
+        words = ", unverified" if unverified(brief) and self._done(brief) else ""
+        label = Text(request(brief, self.certname, first - 6 - len(words)))
+        label.append(words, style=_WARNING)
+        if brief.master is None and brief.status is None and self._done(brief):
+            beyond = Text(_fill(f"{BROKEN} not reached", second, " "), style=_BAD)
+        else:
+            beyond = _right(Text(_as_whom(brief)), second)
+        return Text.assemble("│", _right(label, first), "│", beyond, "│")
+
+    def _done(self, brief: Brief) -> bool:
+        """Whether an exchange was over by the moment that is shown."""
+        return self._until is None or brief.ended <= self._until
+
+
+def _as_whom(brief: Brief) -> str:
+    if anonymous(brief):
+        return "anonymous"
+    return "as nobody" if brief.unlent else ""
+
+
+def _answer(brief: Brief, first: int, second: int) -> Text:
+    if brief.status is None:
+        label = Text(f"no answer: {clean(brief.reason or 'unknown reason')}", style=_BAD)
+        beyond = Text(_fill(BROKEN if brief.master else "", second, " "), style=_BAD)
+        return Text.assemble("│", _left(label, first), "│", beyond, "│")
+    bad = _BAD if brief.status >= 400 else ""
+    label = Text.assemble((str(brief.status), bad), f" {size(brief.received)}, {seconds(brief.duration)}")
+    return Text.assemble("│", _left(label, first), "│", _left(Text(str(brief.status), style=bad), second), "│")
+
+
+def _handshake(brief: Brief, first: int, second: int) -> Text:
+    """The arrow that breaks, and the alert on its way from whoever sent it."""
+    alert = clean(brief.alert or brief.reason)
+    alert = f"alert {alert}" if brief.alert and len(alert) + 18 <= first else alert
+    sender = f"from the {brief.alert_by}" if brief.alert_by else "no alert seen"
+    why = f"{sender}: {clean(brief.reason)}" if brief.alert and second >= ROOMY else sender
+    if brief.times.master_connected is not None:
+        words = set_cell_size(f"{alert} {sender} ".rjust(first), first)
+        return Text.assemble("│", (words, _BAD), "│", (_fill(f"─ TLS ─{BROKEN}", second, " "), _BAD), "│")
+    tip = "─" if brief.alert_by == "agent" else "◀" if brief.alert_by else " "
+    end = "▶" if brief.alert_by == "agent" else "─" if brief.alert_by else " "
+    line = _fill(f"─ TLS {BROKEN}{tip} {alert} ", first - 1, "─" if brief.alert_by else " ") + end
+    return Text.assemble("│", (line, _BAD), "│", (_fill(f" {why}", second, " "), _BAD), "│")
+
+
+# -- drawing --------------------------------------------------------------------------------------------------
+
+
+def _gaps(width: int) -> tuple[int, int]:
+    """The cells between agent and proxy, where the words are, and between proxy and master."""
+    room = max(20, min(width, WIDEST) - 3)
+    second = max(8, room // 3)
+    return room - second, second
+
+
+def _fill(text: str, width: int, filler: str) -> str:
+    """Text in exactly so many cells."""
+    if cell_len(text) > width:
+        return set_cell_size(text, max(0, width - 1)) + "…"
+    return text + filler * (width - cell_len(text))
+
+
+def _right(label: Text, width: int) -> Text:
+    label.truncate(max(0, width - 5), overflow="ellipsis")
+    gap = " " if label.plain else "─"
+    return Text.assemble("─", gap, label, gap, "─" * (width - 4 - label.cell_len), "▶")
+
+
+def _left(label: Text, width: int) -> Text:
+    label.truncate(max(0, width - 5), overflow="ellipsis")
+    gap = " " if label.plain else "─"
+    return Text.assemble("◀─", gap, label, gap, "─" * (width - 4 - label.cell_len))

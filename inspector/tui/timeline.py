@@ -1,0 +1,293 @@
+"""A run in time: its records, the agent's silent times and where phases begin; what one record's time was spent on; and
+the axis that all of it is drawn on. No widgets."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from inspector import present
+from inspector.model import Phase
+from inspector.runs import PAUSE
+from inspector.text import clean, short
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from inspector.brief import Brief, RunBrief
+    from inspector.runs import Wait
+
+type Kind = Literal["record", "silence", "phase"]
+type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]
+"""What the time of a record goes by with; ``proxy`` is the proxy's own share."""
+
+SILENCES: dict[Wait, str] = {
+    "certificate": "waits for its certificate",
+    "facts": "gathers facts",
+    "applying": "applies the catalog",
+    "other": "silence: cause unknown",
+}
+"""What the agent does while nothing is on the wire."""
+FRESH = 30.0
+"""Seconds for which a connection may be open before its first request here: an older one was opened for another run."""
+SILENT_SHARE = 0.5
+"""Where silence takes longer than everything else, it is drawn as long as this share of everything else."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that happened in a run."""
+
+    kind: Kind
+    seq: int | None
+    """The record's number; None for a silence and for a phase."""
+    brief: Brief | None
+    """The record; of a phase, the record it begins with; None for a silence."""
+    began: float
+    ended: float
+    text: str
+    """In words, clean."""
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from other entries of the run: a record's number, or kind and beginning."""
+        return self.seq if self.seq is not None else (self.kind, self.began)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a record's time."""
+
+    kind: Work
+    began: float
+    ended: float
+
+
+def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
+    """A run's records in the order in which they began, with the agent's silent times (as ``runs.Run.waits`` counts
+    them, but that an agent whose handshake failed waits for a certificate) and a note where a phase begins."""
+    told: list[Entry] = []
+    last: Brief | None = None
+    phase: Phase | None = None
+    noted: Phase | None = None
+    ended = -math.inf
+    usable: bool | None = None  # whether the latest catalog was one
+    for each in sorted(briefs, key=lambda each: (_finite(each.time, run.started), each.seq)):
+        time = _finite(each.time, run.started)
+        upto = max(time, _finite(each.ended, time))
+        pause = time - ended
+        if math.isfinite(pause) and pause >= PAUSE:
+            refused = "handshake" in (each.kind, last.kind if last else None)
+            what: Wait = "other" if refused else _silence(phase, each.phase, usable=usable)
+            told.append(Entry("silence", None, None, ended, time, SILENCES[what]))
+        begins = each.phase is not Phase.OTHER and each.phase is not noted
+        # A handshake that fails in the midst of a run is no way back to the certificates.
+        if begins and (each.kind == "exchange" or noted is None):
+            noted = each.phase
+            told.append(Entry("phase", None, each, time, time, str(noted)))
+        told.append(Entry("record", each.seq, each, time, upto, _words(each, run.certname)))
+        ended = max(ended, upto)
+        last, phase = each, each.phase if each.phase is not Phase.OTHER else phase
+        if each.endpoint == "catalog":
+            usable = each.status is not None and 200 <= each.status < 300
+    return told
+
+
+def _finite(time: float, instead: float) -> float:
+    return time if math.isfinite(time) else instead
+
+
+def _silence(before: Phase | None, after: Phase, *, usable: bool | None) -> Wait:
+    if before is after is Phase.CERTIFICATES:
+        return "certificate"
+    if after is Phase.CATALOG:
+        return "facts"
+    if before in (Phase.CATALOG, Phase.FILES) and after in (Phase.FILES, Phase.REPORT):
+        return "other" if usable is False else "applying"
+    return "other"
+
+
+def _words(brief: Brief, certname: str | None) -> str:
+    match brief.kind:
+        case "exchange":
+            return f"{clean(brief.method)} {short(brief.target, certname, 400)}"
+        case "handshake":
+            return f"TLS refused: {present.refusal(brief.reason, brief.alert, brief.alert_by)}"
+        case "gap":
+            return f"gap: {clean(brief.reason)}"
+
+
+# -- what a record's time was spent on ----------------------------------------------------------------------
+
+
+def opening(entries: Iterable[Entry]) -> dict[int, tuple[bool, bool]]:
+    """Of each record, whether it is the first of its run on the agent's connection, and on the master's."""
+    seen: set[str] = set()
+    told: dict[int, tuple[bool, bool]] = {}
+    for each in entries:
+        brief = each.brief
+        if each.kind != "record" or brief is None:
+            continue
+        told[brief.seq] = (
+            _first(brief.leg, seen) and not _old(brief.time, brief.times.agent_connected),
+            _first(brief.master, seen) and not _old(brief.time, brief.times.master_connected),
+        )
+    return told
+
+
+def _old(time: float, connected: float | None) -> bool:
+    return connected is not None and time - connected > FRESH
+
+
+def _first(leg: str | None, seen: set[str]) -> bool:
+    if leg is None or leg in seen:
+        return False
+    seen.add(leg)
+    return True
+
+
+def pieces(brief: Brief, opens_agent_leg: bool, opens_master_leg: bool) -> list[Piece]:
+    """What a record's time was spent on, in order and without overlap; a moment with two goes to what began first.
+
+    Connecting and TLS are shown of a connection's first exchange only. Of the agent's connection only the moment is
+    known at which it was there. The agent's own time between TLS and its request is no piece.
+    """
+    times = brief.times
+    known: list[tuple[Work, float | None, float | None]] = []
+    if brief.kind == "handshake":
+        known.append(("tls", _or(times.agent_connected, times.master_connected), brief.ended))
+    if brief.kind != "exchange":
+        return _laid(known)
+    end = _or(times.response_ended, brief.ended)
+    begun = _or(times.request_began, brief.time)
+    whole = _or(times.request_ended, begun)
+    if opens_agent_leg:
+        known.append(("tls", times.agent_connected, times.agent_secured))
+    known.append(("sending", begun, whole))
+    if opens_master_leg:
+        reached = times.master_connected
+        known.append(("connect", times.master_connecting, _or(reached, end)))
+        # What never became secure and yet was answered had no TLS.
+        secured = _or(times.master_secured, None if brief.status is not None else end)
+        known.append(("tls", reached, secured))
+    moments = (whole, times.master_connected, times.master_secured)
+    ready = max((at for at in moments if at is not None and math.isfinite(at)), default=None)
+    answered = times.response_began
+    if brief.master is not None or brief.status is not None:
+        known.append(("waiting", ready, _or(answered, end)))
+    known.append(("receiving", answered, end))
+    laid = _laid(known)
+    if begun is None or end is None or not math.isfinite(begun) or not math.isfinite(end):
+        return laid
+    return _filled(laid, begun, end)
+
+
+def _or(time: float | None, other: float | None) -> float | None:
+    return time if time is not None and math.isfinite(time) else other
+
+
+def _laid(known: list[tuple[Work, float | None, float | None]]) -> list[Piece]:
+    """The pieces whose both ends are known, each beginning where the one before ended at the earliest."""
+    spans = [
+        (began, ended, kind)
+        for kind, began, ended in known
+        if began is not None and ended is not None and math.isfinite(began) and math.isfinite(ended)
+    ]
+    told: list[Piece] = []
+    at = -math.inf
+    for began, ended, kind in sorted(spans, key=lambda span: span[0]):
+        if ended > max(began, at):
+            told.append(Piece(kind, max(began, at), ended))
+            at = ended
+    return told
+
+
+def _filled(laid: list[Piece], began: float, ended: float) -> list[Piece]:
+    """What is not explained otherwise, from the request's first byte to the answer's last, is the proxy's."""
+    told: list[Piece] = []
+    at = began
+    for piece in laid:
+        if piece.began > at:
+            told.append(Piece("proxy", at, piece.began))
+        told.append(piece)
+        at = max(at, piece.ended)
+    if ended > at:
+        told.append(Piece("proxy", at, ended))
+    return told
+
+
+# -- the axis -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Moments to places from 0 to 1: linear, but where silence takes longer than all else it is drawn shorter."""
+
+    _moments: list[float] = field(default_factory=list)
+    _places: list[float] = field(default_factory=list)
+    shortened: list[tuple[float, float]] = field(default_factory=list)
+    """The silences (moments) that are not to scale."""
+
+    @classmethod
+    def of(cls, spans: Iterable[tuple[float, float]]) -> Axis:
+        """The axis for what happened in these spans of time."""
+        busy: list[tuple[float, float]] = []
+        for began, ended in sorted(span for span in spans if all(map(math.isfinite, span))):
+            if busy and began <= busy[-1][1]:
+                busy[-1] = busy[-1][0], max(busy[-1][1], ended)
+            else:
+                busy.append((began, max(began, ended)))
+        if not busy:
+            return cls()
+        gaps = [after[0] - before[1] for before, after in pairwise(busy)]
+        work = sum(ended - began for began, ended in busy)
+        most = _most(gaps, work * SILENT_SHARE) if 0 < work < sum(gaps) else math.inf
+        moments, lengths, shortened = [busy[0][0]], [0.0], []
+        for at, (began, ended) in enumerate(busy):
+            if at:
+                moments.append(began)
+                lengths.append(lengths[-1] + min(gaps[at - 1], most))
+                if gaps[at - 1] > most:
+                    shortened.append((busy[at - 1][1], began))
+            moments.append(ended)
+            lengths.append(lengths[-1] + ended - began)
+        whole = lengths[-1] or 1.0
+        return cls(moments, [length / whole for length in lengths], shortened)
+
+    def place(self, moment: float) -> float:
+        """Where a moment is, from 0 to 1; what is beyond the ends is at them."""
+        return _between(self._moments, self._places, moment)
+
+    def moment(self, place: float) -> float:
+        """The moment that is at a place."""
+        return _between(self._places, self._moments, place)
+
+    def short(self, began: float, ended: float) -> bool:
+        """Whether a silence in this span is not to scale."""
+        at = bisect_right(self.shortened, (ended, -math.inf)) - 1
+        return at >= 0 and self.shortened[at][1] > began
+
+
+def _most(gaps: Sequence[float], room: float) -> float:
+    """The length to which gaps must be cut so that together they take no more than this."""
+    left = len(gaps)
+    for gap in sorted(gaps):
+        if gap * left >= room:
+            return room / left
+        room, left = room - gap, left - 1
+    return math.inf
+
+
+def _between(given: Sequence[float], wanted: Sequence[float], value: float) -> float:
+    if not given:
+        return 0.0
+    at = bisect_right(given, value)
+    if at == 0:
+        return wanted[0]
+    if at == len(given):
+        return wanted[-1]
+    low, high = given[at - 1], given[at]
+    return wanted[at - 1] + (wanted[at] - wanted[at - 1]) * (value - low) / (high - low)

@@ -1,0 +1,295 @@
+"""A run as a waterfall: a line a record, its bar drawn to the scale of the run, and the agent's silent times."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.binding import Binding
+
+from inspector import present
+from inspector.model import Severity
+from inspector.text import clean, seconds, short, size
+from inspector.tui import palette
+from inspector.tui.rows import Column, Rows
+from inspector.tui.timeline import Axis, Entry, Piece, Work, entries, opening, pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
+
+    from textual import events
+    from textual.strip import Strip
+
+    from inspector.brief import Brief, RunBrief
+
+UNVERIFIED = frozenset({"B01", "B03"})
+"""Rules that say: the agent did not verify whom it asked."""
+GLYPHS: dict[Work, str] = {"connect": "─", "tls": "┼", "sending": "▸", "waiting": "░", "receiving": "◂", "proxy": "%"}
+SILENT, SHORTENED, MOMENT = ".", "≈", "●"
+LEGEND = "─ connect ┼ TLS ▸ request ░ waiting ◂ answer % proxy . silence ≈ shortened"
+BACK = "#303030"
+ROOMY = 20
+"""Cells from which on nothing is said in short."""
+CLOSEST = 4096.0
+"""How much the time axis can be drawn out."""
+_BAD = palette.SEVERITIES[Severity.ERROR]
+
+
+class Timed(Rows[Entry]):
+    """The entries of a run, up to a moment."""
+
+    TITLED = 0
+    """The column whose title says what is drawn below it."""
+
+    def __init__(self, columns: Sequence[Column[Entry]], *, id: str | None, classes: str | None) -> None:  # noqa: A002
+        super().__init__(columns, lambda entry: entry.key, id=id)
+        self.set_classes(classes or "")
+        self.run_brief: RunBrief | None = None
+        self._whole: list[Entry] = []
+        self._begins: list[float] = []
+        self._until: float | None = None
+
+    def key(self, entry: Entry) -> Hashable:
+        """What ``go`` finds an entry by; a record's is its number."""
+        return entry.key
+
+    @property
+    def certname(self) -> str | None:
+        """Whose run it is."""
+        return self.run_brief.certname if self.run_brief else None
+
+    def load(self, run: RunBrief, briefs: Iterable[Brief]) -> None:
+        """Show this run's records."""
+        self.run_brief = run
+        self._whole = self.arranged(entries(run, briefs))
+        self._begins = [each.began for each in self._whole]
+        self._show()
+
+    def arranged(self, told: list[Entry]) -> list[Entry]:
+        """The lines for these entries, in the order in which they began."""
+        return told
+
+    @property
+    def until(self) -> float | None:
+        """The moment up to which the run is shown; None: all of it."""
+        return self._until
+
+    @until.setter
+    def until(self, moment: float | None) -> None:
+        if moment != self._until:
+            self._until = moment
+            self._show()
+
+    def over(self, entry: Entry) -> bool:
+        """Whether an entry has come to its end by the moment that is shown."""
+        return self._until is None or entry.ended <= self._until
+
+    def _show(self) -> None:
+        number = len(self._whole) if self._until is None else bisect_right(self._begins, self._until)
+        # While a run is played most pictures have no line more than the one before.
+        if number != len(self.items) or (number and self.items[-1] is not self._whole[number - 1]):
+            self.show(self._whole[:number], tail=bool(self.items) or self._until is not None)
+        self.refresh()
+
+    def title(self, width: int) -> str:
+        """The title of the column ``TITLED`` where it is so wide."""
+        raise NotImplementedError
+
+    def render_line(self, y: int) -> Strip:
+        """As ``Rows`` does, with the title of the moment."""
+        if y == 0:
+            old = self.columns[self.TITLED]
+            width = next((width for column, width in self._shown if column is old), 0)
+            new = replace(old, title=self.title(width))
+            self.columns = tuple(new if each is old else each for each in self.columns)
+            self._shown = [(new if each is old else each, width) for each, width in self._shown]
+        return super().render_line(y)
+
+    def plain(self, item: Entry) -> str:
+        """A line's text, without what is drawn."""
+        brief = item.brief
+        if item.kind != "record" or brief is None:
+            return item.text
+        status = "" if brief.status is None else str(brief.status)
+        return f"{item.seq}  {item.text}  {status}  {marks(brief)}"
+
+
+def marks(brief: Brief, width: int = 400, *, words: bool = True) -> Text:
+    """What a record proves, the worst first, and what was missing with it: letter, rules, words."""
+    text = Text()
+    for severity, signs in groupby(brief.signs, key=lambda sign: sign.severity):
+        rules = " ".join(dict.fromkeys(sign.rule for sign in signs))
+        text.append(f"{severity.value[0].upper()} {rules} ", style=palette.SEVERITIES[severity])
+    if words:
+        missing = "no certificate" if width >= ROOMY else "no cert"
+        notes = [*(["unverified"] if unverified(brief) else []), *([missing] if anonymous(brief) else [])]
+        text.append(", ".join([*notes, *present.asides(brief)]))
+    text.rstrip()
+    return text
+
+
+def unverified(brief: Brief) -> bool:
+    """The agent asked without verifying whom."""
+    return any(sign.rule in UNVERIFIED for sign in brief.signs)
+
+
+def anonymous(brief: Brief) -> bool:
+    """The agent asked without a certificate."""
+    return brief.kind == "exchange" and not brief.authenticated
+
+
+def status(brief: Brief) -> Text:
+    """How a record ended."""
+    if brief.kind == "exchange" and brief.status is not None:
+        return Text(str(brief.status), style=_BAD if brief.status >= 400 else "")
+    return Text({"exchange": "none", "handshake": "TLS", "gap": "gap"}[brief.kind], style=_BAD)
+
+
+class Waterfall(Timed):
+    """A line a record with its bar; ``<`` and ``>`` draw the time axis in and out around the cursor, ``0`` shows all of
+    it. Long silences are drawn shorter than they were."""
+
+    TITLED = 5
+    BINDINGS = [
+        Binding("greater_than_sign", "scale(2)", "Zoom in on the time axis", key_display=">", show=False),
+        Binding("less_than_sign", "scale(0.5)", "Zoom out on the time axis", key_display="<", show=False),
+        Binding("0", "scale(0)", "The whole time axis", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        columns: tuple[Column[Entry], ...] = (
+            Column("seq", lambda each, _: "" if each.seq is None else str(each.seq), 5, right=True),
+            Column("request", self._request, 18, 2),
+            Column("got", lambda each, _: self._if_over(each, status), 4, right=True),
+            Column("size", lambda each, _: self._if_over(each, _size), 8, right=True, least=90),
+            Column("took", lambda each, _: self._took(each), 7, right=True),
+            Column("", self._bar, 14, 3),
+            Column("found", lambda each, width: self._if_over(each, lambda brief: marks(brief, width)), 9, 1),
+        )
+        super().__init__(columns, id=id, classes=classes)
+        self._axis = Axis()
+        self._opens: dict[int, tuple[bool, bool]] = {}
+        self._zoom = 1.0
+        self._left = 0.0
+
+    def arranged(self, told: list[Entry]) -> list[Entry]:
+        """Also makes the axis."""
+        self._opens = opening(told)
+        self._axis = Axis.of(self._span(each) for each in told if each.kind == "record")
+        return told
+
+    def _span(self, entry: Entry) -> tuple[float, float]:
+        brief = entry.brief
+        if brief is None:
+            return entry.began, entry.ended
+        first = brief.times.agent_connected if self._opens[brief.seq][0] else None
+        return entry.began if first is None else min(first, entry.began), entry.ended
+
+    # -- the time axis ----------------------------------------------------------------------------------
+
+    def action_scale(self, by: float) -> None:
+        """Draw the time axis out so many times; 0: show all of it."""
+        self._zoom = min(max(1.0, self._zoom * by), CLOSEST)
+        if self.item is not None:
+            self._left = self._axis.place(self.item.began) - 0.5 / self._zoom
+        self.refresh()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel with Ctrl zooms."""
+        if event.ctrl:
+            event.prevent_default().stop()
+            self.action_scale(2)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel with Ctrl zooms."""
+        if event.ctrl:
+            event.prevent_default().stop()
+            self.action_scale(0.5)
+
+    def _window(self) -> tuple[float, float]:
+        """Which part of the axis is drawn, from where and how much; the cursor's entry is always in it."""
+        wide = 1 / self._zoom
+        if self.item is not None and self._zoom > 1:
+            place = self._axis.place(self.item.began)
+            if not self._left <= place < self._left + wide:
+                self._left = place - wide / 5
+        self._left = min(max(self._left, 0.0), 1 - wide)
+        return self._left, wide
+
+    def title(self, width: int) -> str:
+        """The moments at both ends of what is drawn, in seconds from the run's start."""
+        left, wide = self._window()
+        start = self.run_brief.started if self.run_brief else 0.0
+        ends = [f"{self._axis.moment(place) - start:.2f} s" for place in (left, left + wide)]
+        return f"{ends[0]}{ends[1]:>{max(0, width - len(ends[0]))}}"
+
+    # -- cells ------------------------------------------------------------------------------------------
+
+    def _if_over(self, entry: Entry, words: Callable[[Brief], Text]) -> Text | str:
+        if entry.kind != "record" or entry.brief is None:
+            return ""
+        return words(entry.brief) if self.over(entry) else ""
+
+    def _took(self, entry: Entry) -> str:
+        if entry.kind == "phase" or (entry.brief and entry.brief.kind != "exchange"):
+            return ""
+        return seconds(entry.ended - entry.began) if self.over(entry) else "..."
+
+    def _request(self, entry: Entry, width: int) -> Text:
+        brief = entry.brief
+        if brief is None:
+            return Text(entry.text, style=palette.SILENCE)
+        if entry.kind == "phase":
+            return palette.phase(brief.phase)
+        if brief.kind == "exchange":
+            return Text(request(brief, self.certname, width))
+        return Text(entry.text, style=_BAD)
+
+    def _bar(self, entry: Entry, width: int) -> Text:
+        left, wide = self._window()
+        until = self._until if self._until is not None else math.inf
+        drawn: list[tuple[str, str] | None] = [None] * width
+
+        def draw(began: float, ended: float, glyph: str, style: str) -> None:
+            first = (self._axis.place(began) - left) / wide * width
+            last = (self._axis.place(min(ended, until)) - left) / wide * width
+            if last < 0 or first > width or began > until:
+                return
+            low = min(max(0, int(first)), width - 1)
+            for at in range(low, min(width, max(low + 1, math.ceil(last - 1e-9)))):
+                drawn[at] = glyph, style
+
+        if entry.kind == "silence":
+            draw(entry.began, entry.ended, SHORTENED if self._axis.short(entry.began, entry.ended) else SILENT, "dim")
+        elif entry.brief is not None:
+            colour = palette.PHASES[entry.brief.phase][1].rpartition(" ")[2]
+            if entry.kind == "phase":
+                draw(entry.began, entry.ended, "│", "dim")
+            else:
+                parts = pieces(entry.brief, *self._opens[entry.brief.seq])
+                if not parts:
+                    draw(entry.began, entry.ended, MOMENT, f"black on {colour}")
+                # The longest last: of those that share a cell it is the one to be seen.
+                for piece in sorted(parts, key=lambda piece: piece.ended - piece.began):
+                    draw(piece.began, piece.ended, GLYPHS[piece.kind], _style(piece, colour))
+        return Text.assemble(*(each or " " for each in drawn))
+
+
+def request(brief: Brief, certname: str | None, width: int) -> str:
+    """Method and path in so many cells."""
+    method = clean(brief.method)
+    return f"{method} {short(brief.target, certname, max(8, width - len(method) - 1))}"
+
+
+def _size(brief: Brief) -> Text:
+    return Text(size(brief.received) if brief.status is not None else "")
+
+
+def _style(piece: Piece, colour: str) -> str:
+    if piece.kind == "proxy":
+        return f"#ffffff on {BACK}"
+    return f"{colour} on {BACK}" if piece.kind in ("connect", "tls") else f"black on {colour}"

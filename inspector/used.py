@@ -1,0 +1,210 @@
+"""The connections of one run: the agent's, and below each those to the master that served it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from inspector.protocol import x509
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from inspector.brief import Brief, Party
+    from inspector.model import Closed, Connection, Leg, Phase, Side
+
+type Part = Literal["none", "handshake", "life", "failed"] | Phase
+"""What a cell of a connection's bar shows; a phase: a request."""
+
+
+class Request(NamedTuple):
+    """One request on a connection."""
+
+    seq: int
+    began: float
+    ended: float
+    phase: Phase
+
+
+@dataclass(slots=True)
+class Used:
+    """One connection, agent to proxy or proxy to master, with what went over it."""
+
+    id: str
+    side: Side
+    agent: str
+    """The agent's connection that it served; its own id if it is that one."""
+    leg: Leg | None
+    """None: the capture does not tell of it."""
+    closed: Closed | None = None
+    requests: list[Request] = field(default_factory=list)
+    failed: Brief | None = None
+    """The handshake that failed on it."""
+    lent: dict[str, None] = field(default_factory=dict)
+    """Certnames as which the master was spoken to."""
+    unlent: str | None = None
+    """Why it was spoken to as nobody, though the agent has a certificate."""
+
+    @property
+    def opened(self) -> float:
+        """When the first thing was seen of it."""
+        leg = self.leg
+        told = (leg.connecting or leg.connected or leg.secured) if leg else None
+        if told is not None:
+            return told
+        return self.failed.time if self.failed else self.requests[0].began if self.requests else 0.0
+
+    @property
+    def ended(self) -> float:
+        """When it was closed, or the last thing was seen of it."""
+        moments = [self.opened, *(each.ended for each in self.requests)]
+        if self.failed:
+            moments.append(self.failed.ended)
+        return self.closed.at if self.closed else max(moments)
+
+    @property
+    def tcp(self) -> float | None:
+        """Seconds to connect; the agent's are not seen."""
+        leg = self.leg
+        return leg.connected - leg.connecting if leg and leg.connected and leg.connecting else None
+
+    @property
+    def tls(self) -> float | None:
+        """Seconds of the handshake."""
+        leg = self.leg
+        return leg.secured - leg.connected if leg and leg.secured and leg.connected else None
+
+    @property
+    def idle(self) -> list[float]:
+        """Seconds of silence between one request and the next, and before it was closed."""
+        ends = [max(0.0, after.began - before.ended) for before, after in pairwise(self.requests)]
+        if self.requests and self.closed:
+            ends.append(max(0.0, self.closed.at - self.requests[-1].ended))
+        return ends
+
+    @property
+    def shown(self) -> str | None:
+        """Whose certificate the peer showed; None: none."""
+        return _subject(self.leg.peer_chain) if self.leg else None
+
+    @property
+    def presented(self) -> str | None:
+        """Whose certificate the proxy showed it; None: none."""
+        return _subject(self.leg.own_chain) if self.leg else None
+
+    @property
+    def closer(self) -> Party | None:
+        """Who closed it; None: not known, or it is still open."""
+        if self.closed is None or self.closed.by is None:
+            return None
+        return "proxy" if self.closed.by == "proxy" else self.side
+
+    @property
+    def seq(self) -> int | None:
+        """The first record that tells of it."""
+        seqs = [each.seq for each in self.requests] + ([self.failed.seq] if self.failed else [])
+        return min(seqs, default=None)
+
+
+class Totals(NamedTuple):
+    """All connections of a run together."""
+
+    agent: int
+    master: int
+    requests: int
+    failed: int
+    tls: float
+    """Seconds of all the agent's handshakes."""
+
+
+def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> list[Used]:
+    """The connections of a run, in the order in which they were first used."""
+    found: dict[str, Used] = {}
+    master: dict[str, dict[str, Used]] = {}
+    for each in briefs:
+        if each.kind == "gap" or (each.leg or each.master) is None:
+            continue
+        if each.kind == "handshake":
+            _fail(each, known, found)
+            continue
+        request = Request(each.seq, each.times.request_began or each.time, each.ended, each.phase)
+        agent = each.leg or ""
+        if each.leg:
+            _use(found, agent, "agent", agent, known).requests.append(request)
+        if each.master:
+            served = master.setdefault(agent, {})
+            leg = _use(served, each.master, "master", agent or each.master, known)
+            # What the proxy passes on has waited for the connection that takes it on.
+            ready = (leg.leg.secured or leg.leg.connected) if leg.leg else None
+            leg.requests.append(request._replace(began=min(request.ended, max(request.began, ready or 0.0))))
+            if each.lent:
+                leg.lent[each.lent] = None
+            leg.unlent = leg.unlent or each.unlent
+    ordered: list[Used] = []
+    for ident, used in found.items():
+        ordered += [used, *master.pop(ident, {}).values()]
+    for served in master.values():
+        ordered += served.values()
+    return ordered
+
+
+def totals(used: Iterable[Used]) -> Totals:
+    """Sums."""
+    told = list(used)
+    mine = [each for each in told if each.side == "agent"]
+    requests = {request.seq for each in told for request in each.requests}
+    failed = sum(each.failed is not None for each in told)
+    return Totals(len(mine), len(told) - len(mine), len(requests), failed, sum(each.tls or 0.0 for each in mine))
+
+
+def ids(briefs: Iterable[Brief]) -> set[str]:
+    """The connections that records name."""
+    return {ident for each in briefs for ident in (each.leg, each.master) if ident}
+
+
+def bar(used: Used, began: float, ended: float, width: int) -> list[Part]:
+    """A connection's life from one moment to another, a cell for each stretch of it; requests win over silence."""
+    cells: list[Part] = ["none"] * width
+    scale = width / max(ended - began, 1e-6)
+
+    def paint(start: float, end: float, part: Part) -> None:
+        first = max(0, min(width - 1, int((start - began) * scale)))
+        last = max(first, min(width - 1, int((end - began) * scale - 1e-9)))
+        cells[first : last + 1] = [part] * (last + 1 - first)
+
+    if width > 0:
+        paint(used.opened, used.ended, "life")
+        if used.leg and used.leg.secured:
+            paint(used.opened, used.leg.secured, "handshake")
+        for each in used.requests:
+            paint(each.began, each.ended, each.phase)
+        if used.failed:
+            paint(used.failed.time, used.failed.time, "failed")
+    return cells
+
+
+def _use(into: dict[str, Used], ident: str, side: Side, agent: str, known: Mapping[str, Connection]) -> Used:
+    if ident not in into:
+        told = known.get(ident)
+        into[ident] = Used(ident, side, agent, told.leg if told else None, told.closed if told else None)
+    return into[ident]
+
+
+def _fail(brief: Brief, known: Mapping[str, Connection], into: dict[str, Used]) -> None:
+    ident = brief.leg or ""
+    told = known.get(ident)
+    # Without its leg: only an agent's handshake tells an address, or when the agent connected.
+    agents = bool(brief.address or brief.times.agent_connected)
+    side: Side = told.leg.side if told else "agent" if agents else "master"
+    _use(into, ident, side, ident, known).failed = brief
+
+
+def _subject(chain: tuple[bytes, ...]) -> str | None:
+    if not chain:
+        return None
+    try:
+        certificate = x509.read_der(chain[0])
+    except x509.Malformed:
+        return "a certificate that can't be read"
+    return certificate.common_name or certificate.subject

@@ -1,0 +1,173 @@
+"""How fast the terminal inspector is: `python -m tests.bench.terminal [EXCHANGES]` (three minutes; or: make bench).
+
+A capture of 100,000 exchanges in runs of fifty is opened on a pty as a user does it: the time from starting the
+process to the first runs on the screen, from a key to the last byte that it draws, and the peak memory. Side by side
+with `mitmdump -nr` reading the same exchanges from a flow file. Prints the tables of docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector import index, indexer
+from inspector.model import Connection, Exchange, Leg, Request
+from inspector.store import Capture
+from inspector.transfer import export_flows
+from tests.bench import analysis
+from tests.tui.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LENGTH = 50
+"""Exchanges of a run."""
+DOWN, PAGE, LAST, FIRST, ENTER, ESCAPE = "\x1b[B", "\x1b[6~", "\x1b[F", "\x1b[H", "\r", "\x1b"
+
+
+def long_runs() -> Iterator[list[Exchange]]:
+    """Sampled runs, each with so many file requests more that it has ``LENGTH`` exchanges."""
+    found = [run for run in analysis.templates() if len(run) > 8]
+    for number in count():
+        run = analysis.again(found[number % len(found)], number)
+        at = next(place for place, each in enumerate(run) if each.request.target.startswith("/puppet/v3/catalog"))
+        pattern = next(each for each in run if "/modules/" in each.request.target)
+        more = []
+        for extra in range(LENGTH - len(run)):
+            target = re.sub(r"(\.\w+)?\?", rf"-{extra}\1?", pattern.request.target, count=1)
+            more.append(dataclasses.replace(pattern, request=dataclasses.replace(pattern.request, target=target)))
+        yield run[: at + 1] + more + run[at + 1 :] if more else run
+
+
+def write(path: Path, number: int) -> None:
+    """A capture of so many exchanges."""
+    with Capture.create(path) as capture:
+        noted: set[str] = set()
+        for written, run in enumerate(islice(long_runs(), -(-number // LENGTH)), 1):
+            for exchange in run:
+                for leg in (exchange.agent, exchange.master):
+                    if leg and leg.id not in noted:
+                        noted.add(leg.id)
+                        capture.note(Connection(leg))
+                capture.append(exchange)
+            if written % 20 == 0:
+                capture.flush()
+
+
+def with_large_catalog(path: Path) -> None:
+    """A capture with one catalog of 10 MB."""
+    leg = Leg("a", "agent", "192.0.2.1", 1, connected=1e9, secured=1e9)
+    request = Request((("Host", "puppet:8140"),), b"", started=1e9, ended=1e9, method="POST",
+                      target="/puppet/v3/catalog/a.example?environment=production")  # fmt: skip
+    response = dataclasses.replace(analysis.catalog(10_000_000), started=1e9 + 1, ended=1e9 + 2)
+    with Capture.create(path) as capture:
+        capture.note(Connection(leg))
+        capture.append(Exchange(leg, request, response))
+
+
+def peak(pid: int) -> float:
+    """Peak memory of a process in MB."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) / 1000 if found else 0.0
+
+
+def opened(path: Path, text: str) -> tuple[float, float]:
+    """Seconds until a text stands on the screen, and the peak memory by then, in MB."""
+    with Terminal("-m", "inspector.cli", "open", str(path), size=(160, 48)) as terminal:
+        return terminal.wait_for(text), peak(terminal.pid)
+
+
+def keys(path: Path) -> Iterator[str]:
+    """The table of keys."""
+    moves = {
+        "cursor down": DOWN,
+        "page down": PAGE,
+        "last line": LAST,
+        "first line": FIRST,
+        "sort": "s",
+        "by agent": "a",
+    }
+    yield "| key | median of 10 | worst |"
+    yield "|---|---|---|"
+    with Terminal("-m", "inspector.cli", "open", str(path), size=(160, 48)) as terminal:
+        terminal.wait_for("n0")
+        time.sleep(2)  # what the next screens need is loaded meanwhile
+        terminal.press(FIRST)
+        for name, key in moves.items():
+            taken = [terminal.press(key) for _ in range(10)]
+            yield f"| {name} | {statistics.median(taken) * 1000:.0f} ms | {max(taken) * 1000:.0f} ms |"
+        terminal.press(FIRST)
+        taken = []
+        for _ in range(10):
+            taken.append(terminal.press(ENTER))
+            terminal.press(ESCAPE)
+        yield f"| open a run | {statistics.median(taken) * 1000:.0f} ms | {max(taken) * 1000:.0f} ms |"
+        for text in ("phase:catalog ms:>500", "status:>=400", "rule:R21 agent:n00*"):
+            terminal.press("f")
+            terminal.press("\x15" + text)
+            terminal.wait_for(text)
+            yield f"| filter `{text}` | {terminal.press(ENTER) * 1000:.0f} ms | |"
+        yield f"| peak memory after all that | {peak(terminal.pid):.0f} MB | |"
+
+
+def screens(folder: Path, number: int) -> Iterator[str]:
+    """The table of first screens."""
+    path = folder / "large.sqlite"
+    write(path, number)
+    flows = folder / "large.mitm"
+    with Capture.open(path) as capture:
+        export_flows(capture.records(), flows)
+    yield "| | time | peak memory |"
+    yield "|---|---|---|"
+    first, memory = opened(path, "reading record")
+    yield f"| first opening, until the screen says that it reads | {first:.2f} s | {memory:.0f} MB |"
+    index.place(path).unlink(missing_ok=True)
+    began = time.monotonic()
+    indexer.build(path, index.place(path))
+    yield f"| the index is made (once) | {time.monotonic() - began:.1f} s | |"
+    taken = [opened(path, "n0") for _ in range(5)]
+    middle = statistics.median(each[0] for each in taken)
+    yield f"| first screen, median of 5 | {middle:.2f} s | {taken[-1][1]:.0f} MB |"
+    began = time.monotonic()
+    process = subprocess.Popen([Path(sys.executable).with_name("mitmdump"), "-nr", flows], stdout=subprocess.DEVNULL)
+    most = 0.0
+    while process.poll() is None:
+        most = max(most, peak(process.pid))
+        time.sleep(0.05)
+    yield f"| `mitmdump -nr` of the same exchanges | {time.monotonic() - began:.1f} s | {most:.0f} MB |"
+    large = folder / "catalog.sqlite"
+    with_large_catalog(large)
+    indexer.build(large, index.place(large))
+    with Terminal("-m", "inspector.cli", "open", str(large), size=(160, 48)) as terminal:
+        terminal.wait_for("a.example")
+        time.sleep(2)
+        terminal.press(ENTER)
+        at, began = len(terminal.drawn), time.monotonic()
+        terminal.press(ENTER)
+        terminal.wait_for("File", at)
+        took = time.monotonic() - began
+        yield f"| a catalog of 10 MB, from Enter to its tree | {took:.2f} s | {peak(terminal.pid):.0f} MB |"
+
+
+def main() -> None:
+    """Measure and print."""
+    number = int(sys.argv[1]) if sys.argv[1:] else 100_000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for lines in (screens(folder, number), keys(folder / "large.sqlite")):
+            for line in lines:
+                print(line, flush=True)
+            print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""What is no capture, or a damaged one: said in words, shown as far as it goes, never crashed on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.model import Exchange
+from inspector.tui.run import RunView
+from tests.conversations import Agent, together
+from tests.recorded import SAMPLES
+from tests.test_cli import save
+from tests.tui.screens import indexed, play, screen_text
+from tests.tui.terminal import Terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from inspector.tui.app import Inspector
+
+
+def sample(folder: Path) -> Path:
+    copy = folder / "c.sqlite"
+    shutil.copy(next(path for path in SAMPLES if path.stem == "first-run"), copy)
+    return copy
+
+
+def change(path: Path, statement: str) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute(statement)
+        db.commit()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        ("absent", "There is no capture at"),
+        ("text", "is not a capture"),
+        ("foreign", "is an SQLite file, but not a capture"),
+        ("newer", "this puppet-inspector reads version 1"),
+        ("empty", "not a capture"),
+    ],
+)
+def test_what_is_no_capture_is_one_sentence_and_a_hint(tmp_path: Path, spoil: str, said: str) -> None:
+    path = tmp_path / "c.sqlite"
+    match spoil:
+        case "text":
+            path.write_text("no capture " * 1000)
+        case "foreign":
+            change(path, "CREATE TABLE t (x)")
+        case "newer":
+            change(sample(tmp_path), "PRAGMA user_version = 99")
+        case "empty":
+            path.touch()
+    with Terminal("-m", "inspector.cli", "open", str(path)) as terminal:
+        status = terminal.exit_status()
+        text = terminal.text()
+    assert status == 2
+    assert said in text
+    assert "Traceback" not in text
+    assert len([line for line in text.splitlines() if line.strip()]) <= 5
+
+
+def test_a_truncated_capture_is_said_to_be_damaged(tmp_path: Path) -> None:
+    path = sample(tmp_path)
+    os.truncate(path, path.stat().st_size // 2)
+    with Terminal("-m", "inspector.cli", "open", str(path), size=(120, 40)) as terminal:
+        with contextlib.suppress(AssertionError):
+            terminal.wait_for("can't be read")
+        text = terminal.text()
+    assert "can't be read" in text or "not a capture" in text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize("what", ["a body", "a record", "a body's bytes"])
+def test_what_is_damaged_is_said_and_the_rest_is_shown(tmp_path: Path, what: str) -> None:
+    path = sample(tmp_path)
+    match what:
+        case "a body":
+            change(path, "DELETE FROM blob WHERE id = (SELECT max(id) FROM blob)")
+        case "a record":
+            change(path, "UPDATE record SET data = '{' WHERE seq = 3")
+        case _:
+            change(path, "UPDATE blob SET data = x'0011' WHERE id = (SELECT max(id) FROM blob)")
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        assert "can't be read" in screen_text(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(app.screen, RunView)
+        for key in ("down",) * 30:
+            await pilot.press(key)
+        await app.workers.wait_for_complete()
+        await pilot.press("F")
+        await app.workers.wait_for_complete()
+        await pilot.press("escape", "i", "space")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "node1.example" in screen_text(app)
+
+    play(indexed(path), act)
+
+
+def test_a_capture_whose_writer_was_killed_opens(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    code = f"""
+        import os, signal
+        from inspector.store import Capture
+        from tests.conversations import Agent, together
+        from tests.test_cli import keep
+        capture = Capture.create({str(path)!r})
+        keep(capture, *together(Agent("killed.example", "192.0.2.1").run()))
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert path.with_name("c.sqlite-wal").exists()
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        assert "killed.example" in screen_text(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert isinstance(app.screen, RunView)
+
+    play(indexed(path), act)
+
+
+def test_one_that_is_deleted_meanwhile_is_said_to_be_gone(tmp_path: Path) -> None:
+    path = indexed(sample(tmp_path))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        path.unlink()
+        app.look()
+        await pilot.pause()
+        assert "There is no capture at" in screen_text(app)
+        await pilot.press("enter", "down", "f", "escape", "escape")
+
+    play(path, act)
+
+
+def test_bodies_that_do_not_decode_are_shown_as_they_are(tmp_path: Path) -> None:
+    agent = Agent("a.example", "192.0.2.1").plugins().catalog(body=b"\x00\xff{[bold]\x1b[2J")
+    assert any(isinstance(record, Exchange) for record in together(agent))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("enter")
+        for _ in range(12):
+            await pilot.press("down")
+        await app.workers.wait_for_complete()
+        await pilot.press("tab", "2", "3", "4", "5", "6", "1")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "\x1b" not in screen_text(app)
+
+    play(indexed(save(tmp_path / "c.sqlite", *together(agent))), act)

@@ -1,0 +1,254 @@
+"""The certificate bootstrap on the screen: the same ladders as `bootstrap` tells, and the way around in them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+from inspector.tui import climbs
+from inspector.tui.bootstrap import Bootstrap
+from inspector.tui.rows import Rows
+from inspector.tui.source import Source
+from tests.conversations import Agent, together
+from tests.test_cli import save
+from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Any
+
+    from textual.pilot import Pilot
+
+    from inspector.ladder import Ladder, Ladders
+    from inspector.model import Record
+    from inspector.tui.app import Inspector
+
+HOSTILE = "[bold]x[/] \x1b[2J \u202e"
+AT = "2027-03-02"
+WIDE, NARROW = (200, 60), (80, 24)
+
+
+def written(records: Iterable[Record], path: Path) -> Path:
+    return indexed(save(path, *records))
+
+
+async def opened(pilot: Pilot[None], app: Inspector, certname: str | None = None) -> Bootstrap:
+    view = Bootstrap(certname)
+    await app.push_screen(view)
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+    return view
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("bootstrap-waiting", ["NeedSubmitCSR", "x3 over 4 s", "one key in all", "breaks on 2031-11-20", "A  "]),
+        ("mismatched-key", ["hangs at certificate", "key mismatch", "A  ", "B  ", "62669e4fc76cca99", "no CA bundle"]),
+        ("revoked", ["hangs at TLS refused", "TLS refused"]),
+        ("first-run", ["NeedCACerts", "unverified: whoever sat in between", "2041-"]),
+        ("compile-error", ["run", "node1.example"]),
+    ],
+)
+def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, says: list[str]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        rungs: Rows[object] = view.query_one("#rungs", Rows)
+        first = screen_text(app)
+        rungs.move_to(0)
+        await pilot.pause()
+        text = f"{first}\n{screen_text(app)}"
+        for each in says:
+            assert each in text, text
+        assert "1 agent of" in text
+
+    play(sample(name, tmp_path), act, WIDE)
+
+
+def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        text = screen_text(app)
+        assert "1 Agents  2 Ladder  3 Keys  4 Forecast" in text
+        assert "certificate 404" in text, "the only agent's ladder is shown at once"
+        assert "fingerprint" not in text.partition("CA (NeedCACerts)")[0]
+        await pilot.press("3")
+        assert "in the CA's certificate" in screen_text(app)
+        assert app.focused is view.query_one("#seen")
+        await pilot.press("4")
+        assert "● works on" in screen_text(app)
+        await pilot.click("PaneTabs", offset=(3, 0))
+        text = screen_text(app)
+        assert "node2.example" in text
+        assert "works on" not in text
+        await pilot.press("enter")
+        assert app.focused is view.query_one("#rungs")
+        assert "certificate 404" in screen_text(app)
+
+    play(sample("bootstrap-waiting", tmp_path), act, NARROW)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_rung_and_a_key_open_their_record(
+    tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        asked: list[tuple[int | None, int]] = []
+        monkeypatch.setattr(app, "open_exchange", lambda run, seq: asked.append((run, seq)))
+        view = await opened(pilot, app)
+        await pilot.press("2", "home", "down", "down", "enter")
+        ladder = view.ladder
+        assert ladder
+        assert asked == [(1, ladder.rungs[2].seqs[0])]
+        await pilot.press("3", "down", "enter")
+        assert asked[1:] == [(1, ladder.keys[1].seqs[0])]
+        await pilot.press("2")
+        await pilot.click("#rungs", offset=(2, 2), times=2)
+        assert asked[2:] == [(1, ladder.rungs[1].seqs[0])]
+
+    play(sample("bootstrap-waiting", tmp_path), act, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_another_date_is_judged(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        await pilot.press("4", "d", *"soon", "enter")
+        assert "'soon' is no date; write it as 2027-03-02." in screen_text(app)
+        await pilot.press("d", *"2031-11-21", "enter")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        text = screen_text(app)
+        assert "as of 2031-11-21 00:00:00 UTC" in text
+        assert "refuses on 2031-11-21" in text
+        assert "no date" not in text
+        assert view.ladder
+        assert view.ladder.now
+        assert view.ladder.now.problems
+        await pilot.press("d", *["backspace"] * 10, "enter")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "as of" not in screen_text(app)
+        assert "● works on" in screen_text(app)
+
+    play(sample("first-run", tmp_path), act, size)
+
+
+def test_the_certname_that_was_asked_for_is_chosen(tmp_path: Path) -> None:
+    agents = [Agent(f"node{n}.example", f"192.0.2.{n}").bootstrap().run(f"u-{n}") for n in range(1, 6)]
+    path = written(together(*agents), tmp_path / "five.sqlite")
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app, "node4.example")
+        assert view.ladder
+        assert view.ladder.certname == "node4.example"
+        assert "5 agents" in screen_text(app)
+        agents: Rows[Ladder] = view.query_one("#agents", Rows)
+        agents.focus()
+        await pilot.press("up")
+        await pilot.pause()
+        assert view.ladder.certname == "node3.example"
+        rungs: Rows[Any] = view.query_one("#rungs", Rows)
+        assert rungs.items == list(view.ladder.rungs)
+        await pilot.press("escape")
+        await opened(pilot, app, "nobody.example")
+        assert "No certificate requests of nobody.example are in this capture." in screen_text(app)
+
+    play(path, act, WIDE)
+
+
+def test_reading_shows_how_far_it_is_and_ends_with_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+    outcome: list[bool] = []
+
+    def read(source: Source, progress: Any, only: str | None = None) -> Ladders:
+        progress(12_000, 100_000)
+        goes_on.wait(10)
+        outcome.append(progress(13_000, 100_000))
+        raise climbs.Cancelled
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        monkeypatch.setattr(climbs, "read", read)
+        await app.push_screen(Bootstrap())
+        limit = time.monotonic() + 10
+        while "reading 12,000 of 100,000" not in screen_text(app) and time.monotonic() < limit:
+            await pilot.pause(0.01)
+        assert "reading 12,000 of 100,000" in screen_text(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert not isinstance(app.screen, Bootstrap)
+        goes_on.set()
+        while not outcome and time.monotonic() < limit:
+            await pilot.pause(0.01)
+        assert outcome == [False]
+
+    play(sample("first-run", tmp_path), act)
+
+
+def test_a_capture_that_is_not_indexed_yet_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(tmp_path / "new.sqlite", *Agent("a.example").bootstrap().run().records)
+    monkeypatch.setattr(Source, "_begin", lambda _: None)
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app, "a.example")
+        assert "reading 0 of 10 records" in screen_text(app)
+        assert "No " not in screen_text(app)
+        indexed(path)
+        app.look()
+        limit = time.monotonic() + 10
+        view = app.screen
+        assert isinstance(view, Bootstrap)
+        while view.ladder is None and time.monotonic() < limit:
+            await pilot.pause(0.01)
+        assert view.ladder
+        assert view.ladder.certname == "a.example"
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "No certificate requests" not in screen_text(app)
+
+    play(path, act)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+    records = [*talk(ca(), crl(), csr(), issued(), catalog(), report())]
+    hostile = Agent(HOSTILE.replace(" ", "%20"), "192.0.2.66").csr(status=400, text=f"no {HOSTILE}")
+    hostile.refused(HOSTILE)
+    path = written(together(Agent(records=[*records]), hostile), tmp_path / "hostile.sqlite")
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        seen = ""
+        for at in range(len(view.query_one("#agents", Rows).items)):
+            view.query_one("#agents", Rows).move_to(at)
+            for key in "1234":
+                await pilot.press(key)
+                await pilot.pause()
+                seen += screen_text(app)
+            rungs: Rows[Any] = view.query_one("#rungs", Rows)
+            await pilot.press("2")
+            for rung in range(len(rungs.items)):
+                rungs.move_to(rung)
+                await pilot.pause()
+                seen += screen_text(app)
+        assert "[bold]x[/]" in seen
+        assert "\x1b" not in seen
+        assert "\u202e" not in seen
+
+    play(path, act, size)
+
+
+def test_the_fingerprint_is_copied(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        await pilot.press("3", "y")
+        assert view.ladder
+        assert view.copy_value() == view.ladder.keys[0].fingerprint
+        assert app.clipboard == view.ladder.keys[0].fingerprint
+
+    play(sample("bootstrap-waiting", tmp_path), act)

@@ -1,0 +1,429 @@
+"""One record on the screen: its tabs by keys and by mouse, bodies, secrets, searching, and where a proof stands."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import proof
+from inspector.model import Connection, Exchange, Finding, Handshake, Severity
+from inspector.secrets import MASK
+from inspector.store import Capture
+from inspector.tui.bytes import Bytes, Content
+from inspector.tui.doc_bar import Bar
+from inspector.tui.doc_widgets import Leaves, Sheet
+from inspector.tui.exchange import ExchangePane, ExchangeView
+from tests.bench.analysis import catalog as big_catalog
+from tests.conversations import Agent, together
+from tests.test_present import harmless, hostile_records
+from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+from tests.tui.test_documents import WORD, hiding
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from inspector.model import Record
+    from inspector.tui.app import Inspector
+
+NARROW, WIDE = SIZES
+
+
+def capture(records: Sequence[Record], folder: Path) -> Path:
+    """A capture of these records, indexed."""
+    path = folder / "made.sqlite"
+    with Capture.create(path) as made:
+        for record in records:
+            if isinstance(record, Exchange | Handshake):
+                legs = [record.agent, record.master] if isinstance(record, Exchange) else [record.leg]
+                for leg in legs:
+                    if leg:
+                        made.note(Connection(leg))
+            made.append(record)
+    return indexed(path)
+
+
+async def settled(pilot: Pilot[None], app: Inspector) -> None:
+    """Wait until everything that was begun is shown."""
+    for _ in range(3):
+        await pilot.pause()
+        await app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def opened(pilot: Pilot[None], app: Inspector, seq: int, finding: Finding | None = None) -> ExchangePane:
+    owner = app.source.owner(seq)
+    app.push_screen(ExchangeView(app.source.seqs(owner.number) if owner else [seq], seq, finding))
+    await settled(pilot, app)
+    return app.screen.query_one(ExchangePane)
+
+
+async def press(pilot: Pilot[None], app: Inspector, *keys: str) -> str:
+    await pilot.press(*keys)
+    await settled(pilot, app)
+    return screen_text(app)
+
+
+MEANS = [
+    ("first-run", 1, "signed by: CN=Puppet Root CA"),
+    ("first-run", 3, "signing request"),
+    ("first-run", 4, "its key: that of the signing request in this run"),
+    ("first-run", 7, "demo_rack.yaml"),
+    ("first-run", 8, "sha256: "),
+    ("first-run", 11, "Stage[main]"),
+    ("first-run", 22, "changed"),
+    ("compile-error", 4, "Error while evaluating a Function Call"),
+    ("compile-error", 5, "Could not retrieve catalog; skipping run"),
+    ("bootstrap-waiting", 4, "node2.example"),
+    ("bootstrap-waiting", 5, "already has a requested certificate"),
+    ("mismatched-key", 2, "its key: not that of the signing request in this run"),
+    ("out-of-sync", 19, "verdict: right"),
+    ("revoked", 2, "Certificate 'CN=node2.example' is revoked"),
+]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in MEANS}))
+def test_what_a_record_means_is_seen_first(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        for each, seq, words in MEANS:
+            if each == name:
+                await opened(pilot, app, seq)
+                assert words in screen_text(app)
+                app.pop_screen()
+
+    play(sample(name, tmp_path), act, size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
+def test_every_tab_has_a_key(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 11)
+        assert "Class[Settings]" in screen_text(app)
+        assert "X-Puppet-Version" in await press(pilot, app, "2")
+        assert "HTTP/1.1 200" in await press(pilot, app, "3")
+        assert "the agent showed" in await press(pilot, app, "4")
+        assert "waiting for the master" in await press(pilot, app, "5")
+        assert "send the facts, get the catalog" in await press(pilot, app, "6")
+        assert pane.tab == "Explain"
+        assert "Class[Settings]" in await press(pilot, app, "1")
+        said = await press(pilot, app, "]", "]", "]")
+        assert "kernel: Linux" in said
+        assert "[Facts]" in said
+        assert "[Form]" in await press(pilot, app, "]")
+        assert "[Catalog]" in await press(pilot, app, "]")
+        assert "[Form]" in await press(pilot, app, "[")
+
+    play(sample("first-run", tmp_path), act, size)
+
+
+def test_tabs_parts_and_branches_are_clicked(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 11)
+        await pilot.click("#tabs", offset=(12, 0))
+        await settled(pilot, app)
+        assert pane.tab == "Request"
+        await pilot.click("#parts", offset=(12, 0))
+        await settled(pilot, app)
+        assert isinstance(pane.shown, Bytes)
+        assert '"family": "Debian"' in screen_text(app)
+        await pilot.click("#tabs", offset=(2, 0))
+        await pilot.click("#parts", offset=(13, 0))
+        await settled(pilot, app)
+        tree = pane.shown
+        assert isinstance(tree, Leaves)
+        await pilot.click(tree, offset=(4, 1))
+        await settled(pilot, app)
+        assert "/srv/agent/node1.example/managed" in screen_text(app)
+
+    play(sample("first-run", tmp_path), act, NARROW)
+
+
+def test_a_body_is_pretty_raw_or_hexadecimal(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 11)
+        assert '"name": "node1.example"' in await press(pilot, app, "3", "]")
+        # It came compressed: that is what is on the wire.
+        said = await press(pilot, app, "v")
+        assert "raw  application/" in said
+        assert 'node1.example"' not in said.partition("raw  ")[2]
+        assert "00000000  1f 8b 08" in await press(pilot, app, "v")
+        assert '"name": "node1.example"' in await press(pilot, app, "v")
+        found = pane.body()
+        assert found
+        name, body = found
+        assert name == "11-catalog-response.json"
+        assert json.loads(body)["name"] == "node1.example"
+
+    play(sample("first-run", tmp_path), act, NARROW)
+
+
+def test_other_records_of_the_run_are_a_key_away(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 4)
+        await press(pilot, app, "greater_than_sign")
+        assert pane.seq == 5
+        assert "This is the last record." in await press(pilot, app, "greater_than_sign")
+        await press(pilot, app, "3")
+        await press(pilot, app, "less_than_sign")
+        assert (pane.seq, pane.tab) == (4, "Response")
+        await press(pilot, app, "less_than_sign", "less_than_sign", "less_than_sign")
+        assert "This is the first record." in await press(pilot, app, "less_than_sign")
+
+    play(sample("compile-error", tmp_path), act, NARROW)
+
+
+def test_searching_goes_through_branches_that_are_closed(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 11)
+        await press(pilot, app, "]", "]", "]")
+        await press(pilot, app, "slash", *"fqdn", "enter")
+        assert "fqdn: node1.example" in screen_text(app)
+        assert pane.copy_value() == "node1.example"
+        await press(pilot, app, "slash", *"major", "enter")
+        assert pane.copy_value() == "12"
+        assert "Nothing here contains" in await press(pilot, app, "slash", *"nowhere", "enter")
+        await press(pilot, app, "2")
+        assert pane.search("Accept-Encoding")
+        assert pane.copy_value() == "gzip;q=1.0,deflate;q=0.6,identity;q=0.3"
+        await press(pilot, app, "]")
+        assert pane.search("debian")
+        assert '"name": "Debian"' in (pane.copy_value() or "")
+        assert pane.search("debian", again=True)
+        assert '"family": "Debian"' in (pane.copy_value() or "")
+        assert pane.search("debian", forward=False, again=True)
+        assert '"name": "Debian"' in (pane.copy_value() or "")
+
+    play(sample("first-run", tmp_path), act, NARROW)
+
+
+def test_a_line_of_a_table_that_is_too_long_is_shown_in_full_below(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 25)
+        await press(pilot, app, "]", "]")
+        assert pane.search("@@ ")
+        await settled(pilot, app)
+        said = screen_text(app)
+        # A message of several lines: one line in the table, its own lines below.
+        assert any(line.strip().startswith("+++ ") for line in said.splitlines())
+        assert "\\x0a" not in said
+        assert (pane.copy_value() or "").startswith("\n--- ")
+
+    play(sample("out-of-sync", tmp_path), act, (120, 40))
+
+
+def test_nothing_to_show(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 4)
+        pane.show(None)
+        await settled(pilot, app)
+        assert (pane.tabs, pane.shown, pane.body(), pane.copy_value()) == ([], None, None, None)
+        assert not pane.search("x")
+        pane.show(999)
+        await settled(pilot, app)
+        assert "There is no record 999." in screen_text(app)
+
+    play(sample("compile-error", tmp_path), act, NARROW)
+
+
+# -- secrets ---------------------------------------------------------------------------------------------
+
+
+def test_a_secret_is_shown_when_it_is_asked_for_and_hidden_again_later(tmp_path: Path) -> None:
+    (record,) = hiding()
+    records = [record, *together(Agent(leg="1").plugins())[:1]]
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app.push_screen(ExchangeView([1, 2], 1))
+        await settled(pilot, app)
+        pane = app.screen.query_one(ExchangePane)
+        await press(pilot, app, "]")
+        assert pane.search("password")
+        assert f"password: {MASK} (press x to see this one)" in screen_text(app)
+        assert pane.copy_value() == MASK
+        said = await press(pilot, app, "x")
+        assert f"password: {WORD}" in said
+        assert pane.copy_value() == WORD
+        assert pane.search("content")
+        assert f"content: {MASK}" in screen_text(app)
+        await press(pilot, app, "3", "]")
+        for mode in ("pretty", "raw", "hex"):
+            assert WORD not in screen_text(app), mode
+            assert "other-secret" not in screen_text(app), mode
+            await press(pilot, app, "v")
+        said = await press(pilot, app, "x")
+        assert f'"password": "{WORD}"' in said
+        assert "other-secret" in said
+        # Another record, and back: hidden again.
+        await press(pilot, app, "greater_than_sign")
+        assert WORD not in await press(pilot, app, "less_than_sign", "3", "]")
+        await press(pilot, app, "1", "]")
+        assert pane.search("password")
+        assert WORD not in screen_text(app)
+
+    play(capture(records, tmp_path), act, (140, 60))
+
+
+def test_a_click_shows_a_secret(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 1)
+        await press(pilot, app, "]")
+        assert pane.search("password")
+        tree = pane.shown
+        assert isinstance(tree, Leaves)
+        await pilot.click(tree, offset=(12, tree.cursor_line))
+        await settled(pilot, app)
+        assert f"password: {WORD}" in screen_text(app)
+        await press(pilot, app, "3")
+        assert pane.search("Set-Cookie")
+        assert WORD not in screen_text(app)
+        assert WORD in await press(pilot, app, "enter")
+
+    play(capture(hiding(), tmp_path), act, (140, 40))
+
+
+# -- proofs ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["compile-error", "first-run", "out-of-sync", "mismatched-key", "revoked"])
+def test_a_finding_opens_where_its_proof_stands(tmp_path: Path, name: str) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app.push_screen(ExchangeView([1], 1))
+        await settled(pilot, app)
+        pane = app.screen.query_one(ExchangePane)
+        for run in app.source.runs:
+            for finding in run.findings:
+                for seq in finding.seqs[:2]:
+                    step = app.source.step(seq)
+                    assert step
+                    place = proof.locate(finding, step)
+                    pane.show(seq, finding)
+                    await settled(pilot, app)
+                    assert pane.tab.lower() == place.tab
+                    assert finding.rule in screen_text(app)
+                    if place.part and place.needle:
+                        assert place.needle.lower() in (_line(pane) or "").lower()
+
+    play(sample(name, tmp_path), act, (200, 60))
+
+
+def _line(pane: ExchangePane) -> str | None:
+    shown = pane.shown
+    if isinstance(shown, Sheet):
+        row = shown.rows.item
+        return None if row is None else shown.rows.plain(row)
+    if isinstance(shown, Bytes):
+        # A phrase may go on in the next lines.
+        lines = [shown.plain(line) for line in range(shown.at, min(shown.at + 6, len(shown.items)))]
+        return " ".join(" ".join(lines).split())
+    return None
+
+
+def test_a_header_of_two_cells_is_found(tmp_path: Path) -> None:
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    closing = dataclasses.replace(record.request, headers=(*record.request.headers, ("Connection", "close")))
+    finding = Finding("T13", Severity.NOTICE, "the agent sends 'Connection: close' in its run", (1,))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 1, finding)
+        assert pane.tab == "Request"
+        assert pane.copy_value() == "close"
+
+    play(capture([dataclasses.replace(record, request=closing)], tmp_path), act, NARROW)
+
+
+# -- hostile and large -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
+def test_hostile_records_do_nothing_to_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+    evil = "[bold]x[/] \x1b[2J \u202e[@click=app.quit]y[/]"
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    assert record.response
+    resource = {"type": evil, "title": evil, "parameters": {evil: [evil, {evil: 1}]}}
+    edges = [{"source": evil, "target": evil}]
+    body = json.dumps({"name": evil, "resources": [resource], "classes": [evil], "edges": edges}).encode()
+    headers = (("Content-Type", "application/json"), (evil, evil))
+    made = dataclasses.replace(record, response=dataclasses.replace(record.response, headers=headers, body=body))
+    records = [*hostile_records(), made]
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app.push_screen(ExchangeView(list(range(1, len(records) + 1)), 1))
+        await settled(pilot, app)
+        pane = app.screen.query_one(ExchangePane)
+        for number in range(1, len(records) + 1):
+            assert pane.seq == number
+            for place, tab in enumerate(pane.tabs):
+                await press(
+                    pilot, app, str(("Meaning", "Request", "Response", "TLS", "Timing", "Explain").index(tab.name) + 1)
+                )
+                for _ in tab.parts:
+                    lines = screen_text(app).split("\n")
+                    assert all(harmless(line) for line in lines), (number, place)
+                    await press(pilot, app, "]")
+            await press(pilot, app, "greater_than_sign")
+        assert "[bold]x[/]" in await press(pilot, app, "3")
+
+    play(capture(records, tmp_path), act, size)
+
+
+def test_a_large_catalog_and_a_large_file_open(tmp_path: Path) -> None:
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    assert record.response
+    request = dataclasses.replace(record.request, method="GET", target="/puppet/v3/file_content/modules/a/b", body=b"")
+    response = dataclasses.replace(record.response, headers=(), body=b"\x00" * 20 + b"many words in here\n" * 500_000)
+    records = [dataclasses.replace(record, response=big_catalog(3_000_000)),
+               dataclasses.replace(record, request=request, response=response)]  # fmt: skip
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app.push_screen(ExchangeView([1, 2], 1))
+        await settled(pilot, app)
+        pane = app.screen.query_one(ExchangePane)
+        assert "1 to 500: File[/etc/app/0.conf]" in screen_text(app)
+        assert pane.search("/etc/app/4321.conf")
+        assert "File[/etc/app/4321.conf]" in screen_text(app)
+        await press(pilot, app, "greater_than_sign", "3", "]")
+        assert "00000000  00 00" in screen_text(app)
+        await press(pilot, app, "G")
+        assert "6e 20 68 65 72 65 0a" in screen_text(app).replace("  ", " ")
+        await press(pilot, app, "v")
+        assert "many words in here" in await press(pilot, app, "G")
+
+    play(capture(records, tmp_path), act, NARROW)
+
+
+def test_a_bar_is_shortened_and_says_without_colour_what_is_chosen(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app, 4)
+        bar = app.screen.query_one("#tabs", Bar)
+        assert "[Meaning]" in screen_text(app)
+        await pilot.resize_terminal(30, 24)
+        await settled(pilot, app)
+        assert len(bar.render().plain) <= 30
+        assert bar.render().plain.startswith("[Mea")
+
+    play(sample("compile-error", tmp_path), act, NARROW)
+
+
+def test_hexadecimal_hides_what_it_is_to_hide_and_finds_the_rest(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app, 4)
+        shown = Bytes(Content("x", b"0123456789abcdef-secret-0123", hexed=True, hidden=((17, 23),)))
+        await app.screen.query_one("#content").mount(shown)
+        await settled(pilot, app)
+        lines = [shown.plain(line) for line in shown.items]
+        assert not any("s" in line or "73" in line for line in lines)
+        assert sum(line.count("•") for line in lines) == 6 * 3
+        assert not shown.search("secret")
+        assert shown.search("-0123")
+        assert shown.search("0123", again=True)
+
+    play(sample("compile-error", tmp_path), act, NARROW)

@@ -1,0 +1,280 @@
+"""The findings of the whole capture: groups, their order, what to do, and the way to the proof."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import present
+from inspector.analyzer import Analyzer
+from inspector.brief import RunBrief
+from inspector.model import Finding, Severity
+from inspector.rules import rule_of
+from inspector.store import Capture
+from inspector.tui.findings import Findings, FoundRows
+from inspector.tui.found import Group, Member, grouped, shown
+from tests.conversations import Agent, together
+from tests.test_cli import save
+from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from inspector.tui.app import Inspector
+
+HOSTILE = "[bold]x[/] \x1b[2J \u202e"
+NAMES = ["bootstrap-waiting", "mismatched-key", "revoked", "first-run", "compile-error"]
+
+
+async def opened(pilot: Pilot[None], app: Inspector) -> Findings:
+    view = Findings()
+    await app.push_screen(view)
+    await pilot.pause()
+    return view
+
+
+def lines(view: Findings) -> list[str]:
+    """Marks and ids of what is listed."""
+    return [f"{each.mark}{each.name}" for each in view.query_one(FoundRows).items]
+
+
+def detail(view: Findings) -> str:
+    return " ".join(view._detail().plain.split())
+
+
+# -- groups ------------------------------------------------------------------------------------------
+
+
+def run(number: int, certname: str, *findings: Finding, symptoms: tuple[str, ...] = ()) -> RunBrief:
+    return RunBrief(number=number, certname=certname, findings=list(findings), symptoms=symptoms)
+
+
+def found(rule: str, severity: Severity, message: str = "m", since: float = 1e9) -> Finding:
+    return Finding(rule, severity, message, (1,), since)
+
+
+RUNS = [
+    run(1, "a", found("R20", Severity.ERROR), found("S01", Severity.ERROR), symptoms=("R20",)),
+    run(2, "b", found("R20", Severity.ERROR, since=2e9), found("B39", Severity.NOTICE), symptoms=("R20",)),
+    run(3, "a", found("B01", Severity.WARNING)),
+]
+
+
+def test_groups_have_the_worst_and_the_causes_first() -> None:
+    by_rule = grouped(RUNS, "rule", Severity.NOTICE)
+    assert [each.key for each in by_rule] == ["S01", "R20", "B01", "B39"]
+    assert (by_rule[1].where, str(by_rule[1].who)) == ("2 runs", "2 agents")
+    assert (by_rule[1].since[:4], by_rule[1].last[:4]) == ("2001", "2033")
+    by_agent = grouped(RUNS, "agent", Severity.NOTICE)
+    assert [(each.key, each.where, each.counted) for each in by_agent] == [
+        ("a", "2 runs", "2 errors, 1 warning: B01 R20 S01"),
+        ("b", "1 run", "1 error, 1 notice: B39 R20"),
+    ]
+    assert [each.name for each in by_agent[0].members] == ["S01", "R20", "B01"]
+    assert [each.key for each in grouped(RUNS, "severity", Severity.NOTICE)] == ["error", "warning", "notice"]
+
+
+def test_what_is_less_bad_is_left_out() -> None:
+    assert [each.key for each in grouped(RUNS, "rule", Severity.WARNING)] == ["S01", "R20", "B01"]
+    assert [each.key for each in grouped(RUNS, "rule", Severity.ERROR)] == ["S01", "R20"]
+
+
+def test_a_symptom_is_dimmed_and_says_what_it_follows_from() -> None:
+    cause, symptom = grouped(RUNS[:1], "agent", Severity.NOTICE)[0].members
+    assert (cause.follows, symptom.follows) == ("", "follows from S01")
+    assert str(symptom.what) == "follows from S01: m"
+    assert [span.style for span in symptom.what.spans] == ["dim"]
+    assert cause.what.spans == []
+
+
+def test_lines_are_those_of_unfolded_groups() -> None:
+    groups = grouped(RUNS, "rule", Severity.NOTICE)
+    assert all(isinstance(each, Group) for each in shown(groups, set()))
+    unfolded = shown(groups, {"R20"})
+    assert [each.mark for each in unfolded] == ["▶", "▼", "", "", "▶", "▶"]
+    assert len({each.ident for each in unfolded}) == 6
+
+
+# -- on the screen -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", NAMES)
+def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
+    path = sample(name, tmp_path)
+    analyzer = Analyzer()
+    with Capture.open(path) as capture:
+        for record in capture.records():
+            analyzer.feed(record)
+    expected = [each for run in analyzer.finish() for each in run.findings]
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        text = screen_text(app)
+        assert f"{present.counts(expected) or 'no findings'} of {name}.sqlite, by rule" in text
+        rows = view.query_one(FoundRows)
+        for rule in {each.rule for each in expected}:
+            assert f" {rule} " in text
+            assert rule_of(rule).title[:20] in text
+            assert rows.go(rule)
+            await pilot.press("right")
+        members = [each for each in rows.items if isinstance(each, Member)]
+        assert sorted(each.finding.message for each in members) == sorted(each.message for each in expected)
+
+    play(path, act, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_group_is_unfolded_and_a_finding_opened_by_key_and_by_mouse(
+    tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        asked: list[tuple[int, int | None, str]] = []
+        monkeypatch.setattr(app, "open_run", lambda number, seq, each: asked.append((number, seq, each.rule)))
+        view = await opened(pilot, app)
+        assert lines(view) == ["▶B18", "▶B23"]
+        await pilot.press("enter")
+        assert lines(view) == ["▼B18", "B18", "▶B23"]
+        await pilot.press("down", "enter")
+        assert asked == [(1, 1, "B18")]
+        await pilot.press("left")
+        assert lines(view) == ["▶B18", "▶B23"]
+        await pilot.click(FoundRows, offset=(0, 2))
+        assert lines(view) == ["▶B18", "▼B23", "B23"]
+        await pilot.click(FoundRows, offset=(0, 2))
+        assert lines(view) == ["▶B18", "▶B23"]
+        await pilot.click(FoundRows, offset=(30, 2), times=2)
+        assert lines(view) == ["▶B18", "▼B23", "B23"]
+        await pilot.click(FoundRows, offset=(30, 3), times=2)
+        assert [rule for _, _, rule in asked] == ["B18", "B23"]
+
+    play(sample("mismatched-key", tmp_path), act, size)
+
+
+def test_the_order_and_the_severities_change_by_key(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        everything = lines(view)
+        await pilot.press("o")
+        assert ", by agent" in screen_text(app)
+        assert lines(view) == ["▶"]
+        await pilot.press("o")
+        assert ", by severity" in screen_text(app)
+        levels = [str(each.level) for each in view.query_one(FoundRows).items]
+        assert len(levels) > 1
+        await pilot.press("1")
+        assert [str(each.level) for each in view.query_one(FoundRows).items] == [
+            each for each in levels if each == "error"
+        ]
+        assert "errors only" in screen_text(app)
+        await pilot.press("3", "o")
+        assert lines(view) == everything
+
+    play(sample("bootstrap-waiting", tmp_path), act)
+
+
+def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen(tmp_path: Path) -> None:
+    path = sample("compile-error", tmp_path)
+    analyzer = Analyzer()
+    with Capture.open(path) as capture:
+        for record in capture.records():
+            analyzer.feed(record)
+    (real,) = analyzer.finish()
+    expected = {each.rule: " ".join(" ".join(present.finding(each, rule_of(each.rule), real)).split())
+                for each in real.findings}  # fmt: skip
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        assert detail(view) == expected["S01"]
+        await pilot.press("down")
+        assert detail(view) == f"{expected['R20']} follows from S01"
+        remedy = rule_of("R20").remedy_for(real)
+        assert view.copy_value() == remedy
+        await pilot.press("y")
+        assert app.clipboard == remedy
+        wide = app.size.width >= 100
+        assert ("  why:  " in screen_text(app)) is wide
+        await pilot.press("tab")
+        assert "  why:  " in screen_text(app)
+        assert ("▶ error" in screen_text(app)) is wide
+        if not wide:
+            await pilot.click("PaneTabs", offset=(2, 0))
+            assert "▶ error" in screen_text(app)
+
+    for size in SIZES:
+        play(path, act, size)
+
+
+def test_a_waiting_agent_that_was_signed_needs_nothing(tmp_path: Path) -> None:
+    waiting = Agent().ca().crl().csr()
+    for _ in range(5):
+        waiting.wait(120).poll()
+    signed = dataclasses.replace(waiting, records=[*waiting.records]).wait(120).issued().run()
+    for records, remedy in ((waiting.records, "`puppetserver ca sign"), (signed.records, "nothing, it was signed")):
+        path = indexed(save(tmp_path / f"{len(records)}.sqlite", *records))
+
+        async def act(pilot: Pilot[None], app: Inspector, remedy: str = remedy) -> None:
+            view = await opened(pilot, app)
+            assert view.query_one(FoundRows).go("B39")
+            await pilot.pause()
+            assert remedy in detail(view)
+
+        play(path, act)
+
+
+def test_search_finds_what_is_folded(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        assert view.query_one(FoundRows).item == view._groups[0]
+        await pilot.press("slash", *"EXAMPLE (serial", "enter")
+        rows = view.query_one(FoundRows)
+        assert isinstance(rows.item, Member)
+        assert rows.item.finding.rule == "T05"
+        await pilot.press("slash", *"nowhere", "enter")
+        assert "No line contains 'nowhere'." in screen_text(app)
+
+    play(sample("revoked", tmp_path), act)
+
+
+def test_no_findings_are_said(tmp_path: Path) -> None:
+    path = indexed(save(tmp_path / "empty.sqlite"))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        assert "no findings of empty.sqlite" in screen_text(app)
+        assert "Nothing deviates from the protocol." in screen_text(app)
+        await pilot.press("enter", "right", "left", "o", "y")
+        assert view.copy_value() is None
+
+    play(path, act)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
+    hostile = Agent(HOSTILE.replace(" ", "%20"), "192.0.2.66").refused(HOSTILE).refused(HOSTILE).refused(HOSTILE)
+    other = Agent(environment="[b]" + HOSTILE.split()[0]).run().csr(status=400, text=f"no {HOSTILE}")
+    path = indexed(save(tmp_path / "hostile.sqlite", *together(hostile, other)))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        rows = view.query_one(FoundRows)
+        seen = ""
+        for _ in range(3):
+            for each in list(rows.items):
+                view.unfold(each.group.key, unfold=True)
+            for at in range(len(rows.items)):
+                rows.move_to(at)
+                await pilot.pause()
+                seen += screen_text(app) + view._detail().plain
+            await pilot.press("o")
+        await pilot.press("tab")
+        seen += screen_text(app)
+        assert "[bold]x[/]" in seen
+        assert "\x1b" not in seen
+        assert "\u202e" not in seen
+
+    play(path, act, size)

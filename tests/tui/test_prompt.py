@@ -1,0 +1,251 @@
+"""The line in which something is typed: completion, history, and where the focus goes afterwards."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import filters
+from inspector.tui.history import KEPT, History
+from inspector.tui.prompt import Prompt
+from inspector.tui.rows import Rows
+from tests.tui.screens import SIZES, play, sample, screen_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from inspector.tui.app import Inspector
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own for what is remembered."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "puppet-inspector" / "history.json"
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    return sample("out-of-sync", tmp_path)
+
+
+def prompt(app: Inspector) -> Prompt:
+    return app.screen.query_one(Prompt)
+
+
+def line(app: Inspector) -> str:
+    return prompt(app)._line.value
+
+
+def complete(text: str) -> list[str]:
+    return filters.complete(text, {"agent": ["node1.example", "my node", "[bold]x[/] \x1b[2J"]})
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_enter_gives_what_was_typed_and_the_focus_goes_back(capture: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        told: list[str] = []
+        rows = app.screen.query_one(Rows)
+        rows.focus()
+        await pilot.pause()
+        prompt(app).open("note: ", told.append, "old ")
+        await pilot.pause()
+        assert "note: " in screen_text(app)
+        await pilot.press("n", "e", "w", "enter")
+        assert told == ["old new"]
+        assert app.screen.focused is rows
+        assert not prompt(app).display
+        assert "note: " not in screen_text(app)
+
+    play(capture, act, size)
+
+
+def test_escape_drops_it_and_the_focus_goes_back(capture: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        told: list[str] = []
+        rows = app.screen.query_one(Rows)
+        rows.focus()
+        prompt(app).open("/", told.append)
+        await pilot.pause()
+        await pilot.press("x", "escape")
+        assert (told, app.screen.focused, prompt(app).display) == ([], rows, False)
+        app.screen.set_focus(None)
+        prompt(app).open("/", told.append)
+        await pilot.press("escape")
+        assert (told, app.screen.focused) == ([], None)
+
+    play(capture, act)
+
+
+def test_a_click_elsewhere_closes_it(capture: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        told: list[str] = []
+        prompt(app).open("/", told.append)
+        await pilot.press("x")
+        await pilot.click(Rows)
+        await pilot.pause()
+        assert not prompt(app).display
+        assert isinstance(app.screen.focused, Rows)
+        assert told == []
+
+    play(capture, act)
+
+
+# -- completion -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_tab_completes_the_word_at_the_cursor(capture: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        told: list[str] = []
+        prompt(app).open("filter: ", told.append, "status:404 !ph", complete=complete)
+        await pilot.pause()
+        assert "  !phase:" in screen_text(app)
+        await pilot.press("tab")
+        assert line(app) == "status:404 !phase:"
+        assert "  !phase:catalog" in screen_text(app)  # what it may be is shown at once
+        await pilot.press("c")
+        await pilot.press("tab")
+        assert line(app) == "status:404 !phase:certificates"
+        await pilot.press("tab")
+        assert line(app) == "status:404 !phase:catalog"
+        assert "> !phase:catalog" in screen_text(app)
+        await pilot.press("tab")
+        assert line(app) == "status:404 !phase:certificates"
+        await pilot.press("shift+tab")
+        assert line(app) == "status:404 !phase:catalog"
+        await pilot.press("enter")
+        assert told == ["status:404 !phase:catalog"]
+
+    play(capture, act, size)
+
+
+def test_what_stands_behind_the_cursor_stays(capture: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        prompt(app).open("filter: ", print, "ou run:1", complete=complete)
+        await pilot.press("home", "right", "right", "tab")
+        assert line(app) == "outcome: run:1"
+        await pilot.press("f", "a", "tab")
+        assert line(app) == "outcome:failed run:1"
+
+    play(capture, act)
+
+
+def test_right_takes_what_is_shown_behind_the_cursor(capture: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        prompt(app).open("filter: ", print, complete=complete)
+        await pilot.pause()
+        assert "agent:" in screen_text(app)
+        await pilot.press("o", "u")
+        await pilot.pause()
+        assert "outcome:" in screen_text(app).splitlines()[-2]
+        assert line(app) == "ou"
+        await pilot.press("right")
+        assert line(app) == "outcome:"
+
+    play(capture, act)
+
+
+def test_a_click_takes_one(capture: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        told: list[str] = []
+        prompt(app).open("filter: ", told.append, "agent:", complete=complete)
+        await pilot.pause()
+        await pilot.click("#choices", offset=(5, 1))
+        await pilot.pause()
+        assert line(app) == 'agent:"my node"'
+        await pilot.press("enter")
+        assert told == ['agent:"my node"']
+
+    play(capture, act)
+
+
+def test_hostile_candidates_are_text(capture: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        hostile = "x[bold]y[/] \x1b[2J\u202e"
+        prompt(app).open("x: ", print, "x", complete=lambda _: [hostile])
+        await pilot.pause()
+        text = screen_text(app)
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "[bold]y[/]" in text
+
+    play(capture, act)
+
+
+def test_tab_without_completion_stays(capture: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        prompt(app).open("/", print)
+        await pilot.press("x", "tab", "y", "up")
+        assert line(app) == "xy"
+        assert not app.screen.query_one("#choices").display
+
+    play(capture, act)
+
+
+# -- history ----------------------------------------------------------------------------------------------
+
+
+def test_up_and_down_go_through_what_was_typed(capture: Path, state: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        for text in ("one", "two", "one", " ", "three"):
+            prompt(app).open("/", print, history="search")
+            await pilot.press(*("space" if each == " " else each for each in text), "enter")
+        prompt(app).open("/", print, history="search")
+        await pilot.press("n", "up")
+        assert line(app) == "three"
+        await pilot.press("up", "up", "up", "up")
+        assert line(app) == "two"
+        await pilot.press("down", "down", "down", "down")
+        assert line(app) == "n"
+        await pilot.press("up", "up", "x", "up")
+        assert line(app) == "three"  # what was changed begins anew
+        await pilot.press("escape")
+        prompt(app).open("/", print, history="filter")
+        await pilot.press("up")
+        assert line(app) == ""
+
+    play(capture, act)
+    assert json.loads(state.read_text()) == {"search": ["two", "one", "three"]}
+    assert state.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in state.parent.iterdir()] == ["history.json"]
+
+
+def test_a_history_has_an_end(state: Path) -> None:
+    history = History("filter")
+    for number in range(KEPT + 5):
+        history.add(str(number))
+    assert History("filter").lines == [str(number) for number in range(5, KEPT + 5)]
+
+
+def test_two_histories_are_kept_apart_and_together(state: Path) -> None:
+    one, other = History("filter"), History("search")
+    one.add("a")
+    other.add("b")
+    History("filter").add("c")
+    assert json.loads(state.read_text()) == {"filter": ["a", "c"], "search": ["b"]}
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{", b"\xff", b'{"filter": 3}', b'{"filter": [1, "\\u001b[2J", "ok"]}']
+)
+def test_a_broken_history_is_none(state: Path, content: bytes) -> None:
+    state.parent.mkdir(parents=True)
+    state.write_bytes(content)
+    history = History("filter")
+    assert history.lines in ([], ["ok"])
+    history.add("new")
+    assert History("filter").lines[-1] == "new"
+
+
+def test_a_history_that_can_not_be_written_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    history = History("filter")
+    history.add("kept for now")
+    assert history.lines == ["kept for now"]
+    assert (tmp_path / "file").read_text() == ""

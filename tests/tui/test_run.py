@@ -1,0 +1,386 @@
+"""One run: its panes, the way from a finding to its proof, playing it, and what can be taken from it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+from textual.widgets import Input
+
+from inspector.tui.bootstrap import Bootstrap
+from inspector.tui.catalog import Catalog
+from inspector.tui.connections import Connections
+from inspector.tui.exchange import ExchangePane, ExchangeView
+from inspector.tui.files import Files
+from inspector.tui.panes import Divider, PaneTabs
+from inspector.tui.rows import Rows
+from inspector.tui.run import RunView
+from inspector.tui.sequence import Sequence
+from inspector.tui.transport import Knowledge, Transport
+from inspector.tui.waterfall import Waterfall
+from tests.tui.screens import SIZES, play, sample, screen_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from inspector.tui.app import Inspector
+    from tests.tui.screens import Play
+
+WIDE, NARROW = (200, 60), (80, 24)
+
+
+def in_run(name: str, folder: Path, act: Play, size: tuple[int, int] = WIDE) -> None:
+    """Open the first run of a sample, and do something in it."""
+
+    async def begin(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("home", "enter")
+        await settled(pilot)
+        await act(pilot, app)
+
+    play(sample(name, folder), begin, size)
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    await pilot.pause()
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+async def type_in(pilot: Pilot[None], key: str, text: str | None) -> None:
+    await pilot.press(key)
+    if text is not None:
+        pilot.app.screen.query_one(Input).value = text
+    await pilot.press("enter")
+    await settled(pilot)
+
+
+def view(app: Inspector) -> RunView:
+    assert isinstance(app.screen, RunView)
+    return app.screen
+
+
+def seq(app: Inspector) -> int | None:
+    """What the right pane shows."""
+    return view(app).query_one(ExchangePane).seq
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_failed_run_opens_at_what_proves_its_cause(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        text = screen_text(app)
+        assert "run 1 of node1.example (7.23.0): failed" in text
+        assert "S01" in text
+        assert "do: " in text
+        assert seq(app) == 4  # the answer without a catalog
+
+    in_run("compile-error", tmp_path, act, size)
+
+
+def test_a_healthy_run_opens_at_its_beginning_and_the_cursor_shows_each_exchange(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        assert seq(app) == 1
+        await pilot.press("down")
+        await settled(pilot)
+        assert seq(app) == 2
+        assert "CRL of CN=Puppet CA" in screen_text(app)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ExchangeView)
+        await pilot.press("escape")
+        assert isinstance(app.screen, RunView)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_enter_on_a_finding_leads_to_its_proof(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("tab", "tab")
+        findings = view(app).query_one("#findings", Rows)
+        assert findings.has_focus
+        assert [each.rule for each in findings.items][:1] == ["B01"]
+        place = [each.rule for each in findings.items].index("R21")
+        await pilot.press("home", *["down"] * place, "enter")
+        await settled(pilot)
+        assert seq(app) == 11
+        item = view(app).query_one(Waterfall).item
+        assert item is not None
+        assert item.seq == 11
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_on_a_narrow_terminal_panes_are_tabs(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        tabs = view(app).query_one(PaneTabs)
+        assert tabs.display
+        shown = [name for name in ("left", "right", "below") if view(app).query_one(f"#{name}").display]
+        assert shown == ["left"]
+        await pilot.press("tab")
+        assert view(app).query_one("#right").display
+        assert not view(app).query_one("#left").display
+        await pilot.press("tab")
+        assert view(app).query_one("#findings").has_focus
+        await pilot.press("tab")
+        assert view(app).query_one(Waterfall).has_focus
+        await pilot.click(PaneTabs, offset=(20, 0))
+        assert view(app).query_one("#right").display
+        await pilot.press("shift+tab")
+        assert view(app).query_one("#left").display
+
+    in_run("first-run", tmp_path, act, NARROW)
+
+
+def test_a_pane_can_have_the_whole_screen(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("tab", "z")
+        assert not view(app).query_one("#left").display
+        assert view(app).query_one("#right").size.width >= 198
+        await pilot.press("z")
+        assert view(app).query_one("#left").display
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_what_divides_panes_is_moved_by_keys_and_by_the_mouse(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        right, below = view(app).query_one("#right"), view(app).query_one("#below")
+        width, height = right.size.width, below.size.height
+        await pilot.press("shift+left")
+        await pilot.pause()
+        assert right.size.width == width + 4
+        await pilot.press("shift+up")
+        await pilot.pause()
+        assert below.size.height == height + 2
+        divider = view(app).query(Divider).first()
+        at = divider.region
+        await pilot.mouse_down(offset=(at.x, at.y + 3))
+        await pilot.hover(offset=(at.x - 10, at.y + 3))
+        await pilot.mouse_up(offset=(at.x - 10, at.y + 3))
+        await pilot.pause()
+        assert right.size.width == width + 14
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_the_sequence_shows_the_same_exchange(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("down", "w")
+        await settled(pilot)
+        sequence = view(app).query_one(Sequence)
+        assert sequence.has_focus
+        assert sequence.item is not None
+        waterfall = view(app).query_one(Waterfall)
+        assert not waterfall.display
+        assert waterfall.item is not None
+        assert sequence.item.seq == waterfall.item.seq
+        assert "master" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_a_run_is_played_with_what_the_agent_knew_beside_it(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        whole = len(view(app).query_one(Waterfall).items)
+        await pilot.press("-", "-", "-", "space")
+        assert view(app).playing
+        assert len(view(app).query_one(Waterfall).items) < whole
+        await settled(pilot)
+        assert view(app).query_one(Knowledge).display
+        assert "not seen" in screen_text(app)
+        await pilot.press(*["+"] * 9)
+        for _ in range(200):
+            await pilot.pause(0.05)
+            if not view(app).playing:
+                break
+        assert not view(app).playing
+        assert len(view(app).query_one(Waterfall).items) == whole
+        assert "sent (changed), taken" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_stepping_and_jumping(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        def shown() -> int:
+            return max(entry.seq or 0 for entry in view(app).query_one(Waterfall).items)
+
+        await type_in(pilot, "t", "0")
+        assert shown() <= 1
+        await pilot.press(".", ".", ".")
+        first = shown()
+        assert first in (3, 4)
+        await pilot.press(",")
+        assert shown() == first - 1
+        await pilot.press("]")
+        phase = shown()
+        assert phase > first
+        await pilot.press("}")
+        assert shown() == 11  # R21 is proved by the catalog
+        await type_in(pilot, "t", "100%")
+        assert shown() == 22
+        await type_in(pilot, "t", "tomorrow")
+        assert "tomorrow" in screen_text(app)
+        assert shown() == 22
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_the_mouse_plays_and_seeks(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        whole = len(view(app).query_one(Waterfall).items)
+        line = view(app).query_one(Transport)
+        slower = str(line.render()).index(" - ") + 1
+        for _ in range(3):
+            await pilot.click(Transport, offset=(slower, 0))
+        assert "x0.1" in screen_text(app)
+        await pilot.click(Transport, offset=(line.size.width // 2, 0))
+        await pilot.pause()
+        assert len(view(app).query_one(Waterfall).items) < whole
+        await pilot.click(Transport, offset=(2, 0))
+        assert view(app).playing
+        await pilot.click(Transport, offset=(2, 0))
+        assert not view(app).playing
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_a_filter_shows_what_it_lets_through(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "f", "status:404")
+        seqs = [entry.seq for entry in view(app).query_one(Waterfall).items if entry.seq]
+        assert seqs == [17]
+        await type_in(pilot, "f", "text:nowhere-at-all")
+        assert [entry.seq for entry in view(app).query_one(Waterfall).items if entry.seq] == []
+        await pilot.press("escape")
+        await settled(pilot)
+        assert len([entry for entry in view(app).query_one(Waterfall).items if entry.seq]) == 22
+        await type_in(pilot, "f", "nokey:1")
+        assert "nokey" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_searching_in_the_list(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "slash", "logo")
+        waterfall = view(app).query_one(Waterfall)
+        assert waterfall.item is not None
+        assert waterfall.item.seq == 20
+        await pilot.press("n")
+        assert waterfall.item is not None
+        assert waterfall.item.seq == 21
+        await pilot.press("N")
+        assert waterfall.item is not None
+        assert waterfall.item.seq == 20
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_a_mark_and_a_note_on_an_exchange(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("down", "m")
+        await type_in(pilot, "M", "why so [old]?")
+        assert app.marks.marked(2)
+        assert app.marks.note_of(2) == "why so [old]?"
+        assert "why so [old]?" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_an_exchange_as_curl(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("u")
+        words = shlex.split(app.clipboard)
+        assert "curl" in words
+        assert any("/puppet-ca/v1/certificate/ca" in word for word in words)
+        assert "copied" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_the_value_under_the_cursor(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("tab", "y")
+        assert app.clipboard
+        assert "copied" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_a_body_is_saved_once(tmp_path: Path) -> None:
+    target = tmp_path / "body.pem"
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "S", str(target))
+        assert target.read_bytes().startswith(b"-----BEGIN CERTIFICATE-----")
+        assert stat.S_IMODE(target.stat().st_mode) == 0o600
+        await type_in(pilot, "S", str(target))
+        assert "already" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.mitm"])
+def test_what_is_shown_is_exported(tmp_path: Path, name: str) -> None:
+    target = tmp_path / name
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "f", "phase:certificates")
+        await type_in(pilot, "e", str(target))
+        assert "4 records are in" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+    if name.endswith("jsonl"):
+        assert [json.loads(line)["seq"] for line in target.read_text().splitlines()] == [1, 2, 3, 4]
+    else:
+        assert target.read_bytes().count(b"/puppet-ca/v1/") >= 4
+
+
+@pytest.mark.parametrize(("key", "screen"), [("F", Files), ("C", Catalog), ("O", Connections), ("B", Bootstrap)])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_other_views_of_a_run(tmp_path: Path, key: str, screen: type, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press(key)
+        await settled(pilot)
+        assert isinstance(app.screen, screen)
+        assert len(screen_text(app).split()) > 30
+        await pilot.press("escape")
+        assert isinstance(app.screen, RunView)
+
+    in_run("first-run", tmp_path, act, size)
+
+
+def test_the_runs_before_and_after(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        assert view(app).number == 1
+        await pilot.press("ctrl+down")
+        await settled(pilot)
+        assert view(app).number == 2
+        await pilot.press("ctrl+down")
+        await settled(pilot)
+        assert view(app).number == 2
+        await pilot.press("ctrl+up", "escape")
+        await settled(pilot)
+        assert not isinstance(app.screen, RunView)
+
+    in_run("out-of-sync", tmp_path, act)
+
+
+@pytest.mark.parametrize("name", ["revoked", "mismatched-key", "bootstrap-waiting", "out-of-sync"])
+@pytest.mark.parametrize("size", SIZES)
+def test_every_sample_can_be_walked_through(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        number = len(view(app).query_one(Waterfall).items)
+        for _ in range(number):
+            await pilot.press("down")
+        await settled(pilot)
+        await pilot.press("w", "end", "home", "z", "z", "i", "i", "space", "space")
+        await settled(pilot)
+        assert view(app).query_one(Sequence).items
+
+    in_run(name, tmp_path, act, size)

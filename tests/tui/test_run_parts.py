@@ -1,0 +1,386 @@
+"""Files, catalog and connections of one run on the screen."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.table import Table
+from textual.widgets import Static
+
+from inspector import synced
+from inspector.errors import CaptureError
+from inspector.sample import asked, catalog, content, metadata, report, talk
+from inspector.store import Capture
+from inspector.tui.app import Inspector
+from inspector.tui.catalog import Catalog
+from inspector.tui.connections import Connections
+from inspector.tui.files import Files
+from inspector.tui.part import PartView, middle
+from inspector.tui.source import Source
+from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from inspector.model import Record
+
+HOSTILE = "[bold]x[/] \x1b[2J \u202e"
+FILE = "modules/demo/app.conf"
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int | None, int]]:
+    """The exchanges that were opened."""
+    found: list[tuple[int | None, int]] = []
+    monkeypatch.setattr(Inspector, "open_exchange", lambda _, number, seq: found.append((number, seq)))
+    return found
+
+
+def written(folder: Path, records: Sequence[Record]) -> Path:
+    """A capture of made-up records, indexed."""
+    path = folder / "made.sqlite"
+    with Capture.create(path) as capture:
+        for record in records:
+            capture.append(record)
+        capture.flush()
+    return indexed(path)
+
+
+async def show[V: PartView[Any]](pilot: Pilot[None], app: Inspector, view: V) -> V:
+    """Open a view and wait until it has read."""
+    app.push_screen(view)
+    await pilot.pause()
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+    return view
+
+
+def totals(view: PartView[Any]) -> str:
+    return str(view.query_one("#totals", Static).render())
+
+
+def told(view: PartView[Any]) -> str:
+    """The details, also what of them is off the screen."""
+    table = view.query_one("#details Static", Static).content
+    assert isinstance(table, Table)
+    cells = [[str(cell) for cell in column.cells] for column in table.columns]
+    return "\n".join("  ".join(row) for row in zip(*cells, strict=True))
+
+
+def lines(view: PartView[Any]) -> list[str]:
+    return [view.rows.plain(each) for each in view.rows.items]
+
+
+# -- files --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_files_by_keyboard(tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Files(2))
+        assert "Files of run 2 of node1.example: complete" in screen_text(app)
+        assert totals(view) == "13 asked, 4 in sync, 1 fetched (+2 again), 27 B, 0 wrong, 0 missing"
+        await pilot.press("d")
+        assert [use.name for use in view.rows.items] == ["modules/demo/single.txt"]
+        assert "3x" in screen_text(app)
+        assert "right" in screen_text(app)
+        await pilot.press("enter")
+        assert opened == [(2, 17)]
+        await pilot.press("d", *"/fallback", "enter")
+        assert view.rows.item is not None
+        assert view.rows.item.name == "modules/demo/fallback.txt"
+        assert "in sync" in told(view)
+        await pilot.press("up")
+        assert "modules/demo/fallback.txt" in told(view)  # taken instead of the one that is not there
+        assert "404" in told(view)
+        await pilot.press("f")
+        assert {use.state for use in view.rows.items} == {"fetched"}
+        assert "Files, fetched of run 2" in screen_text(app)
+        await pilot.press("f")
+        assert len(view.rows.items) == 4
+        await pilot.press("escape")
+        assert app.screen is not view
+
+    play(sample("out-of-sync", tmp_path), act, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_files_by_mouse(tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Files(1))
+        before = [use.name for use in view.rows.items]
+        await pilot.click("#items", offset=(2, 0))
+        assert [use.name for use in view.rows.items] == sorted(before)
+        await pilot.click("#items", offset=(2, 3))
+        assert view.rows.at == 2
+        await pilot.click("#items", offset=(2, 4), times=2)
+        assert opened == [(1, view.rows.items[3].seq)]
+
+    play(sample("first-run", tmp_path), act, size)
+
+
+def test_wrong_digests_and_missing_files_are_said(tmp_path: Path) -> None:
+    odd = {"path": "/srv/x", "type": "file", "owner": HOSTILE, "checksum": {"type": "mtime", "value": HOSTILE}}
+    records = talk(
+        catalog(), metadata(FILE, b"old"), content(FILE, b"newer"), asked("file_metadata/modules/x/y", odd),
+        content("modules/x/y"), content("modules/x/y"), metadata("modules/x/z", status=404), report(),
+    )  # fmt: skip
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Files(1))
+        assert totals(view) == "3 asked, 0 in sync, 2 fetched (+1 again), 19 B, 1 wrong, 1 missing"
+        assert "WRONG" in screen_text(app)
+        assert "fetch 3  200, 5 B, digest wrong" in told(view)
+        await pilot.press("down")
+        assert "checksum mtime" in told(view)
+        assert r"[bold]x[/] \x1b[2J \x202e" in told(view)
+        assert not {"\x1b", "\u202e"} & set(screen_text(app))
+        await pilot.press("end")
+        assert "state  missing" in told(view)
+
+    path = written(tmp_path, records)
+    for size in SIZES:
+        play(path, act, size)
+
+
+@pytest.mark.parametrize("name", ["revoked", "bootstrap-waiting"])
+def test_a_run_that_asked_for_no_file(tmp_path: Path, name: str) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Files(1))
+        if any(each.phase == "plugins" for each in app.source.briefs(1)):
+            assert totals(view).startswith("13 asked, ")
+        else:
+            assert totals(view) == "The agent asked for no file."
+            await pilot.press("enter", "d", "f", "down", "s")
+
+    play(sample(name, tmp_path), act, (80, 24))
+
+
+def test_a_run_that_grows_is_read_again_and_the_cursor_stays(tmp_path: Path) -> None:
+    records = talk(catalog(), metadata(FILE), metadata("modules/x/y"), metadata("modules/x/z"), report())
+    path = written(tmp_path, records[:3])
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Files(1))
+        await pilot.press("down")
+        assert view.rows.item is not None
+        assert view.rows.item.name == "modules/x/y"
+        view._seen = None
+        whole = written(tmp_path / "more", records)
+        app.source.close()
+        app.source = Source(whole)
+        view.update()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert [use.name for use in view.rows.items] == [FILE, "modules/x/y", "modules/x/z"]
+        assert view.rows.item.name == "modules/x/y"
+
+    (tmp_path / "more").mkdir()
+    play(path, act)
+
+
+def test_while_it_reads_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    files = synced.files
+    monkeypatch.setattr(synced, "files", lambda steps: files(steps) if go_on.wait(10) else [])
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = Files(1)
+        app.push_screen(view)
+        await pilot.pause()
+        assert "reading files ..." in screen_text(app)
+        await pilot.press("down", "d", "d")  # nothing is frozen
+        go_on.set()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert totals(view).startswith("13 asked")
+
+    play(sample("first-run", tmp_path), act)
+
+
+def test_what_can_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(*_: object) -> None:
+        raise CaptureError("It can't be read.", "Check its disk.")
+
+    monkeypatch.setattr(Source, "steps", steps)
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Files(1))
+        assert "It can't be read. Check its disk." in screen_text(app)
+        assert totals(view) == ""
+
+    play(sample("first-run", tmp_path), act)
+
+
+# -- catalog ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_catalog_of_a_first_run(
+    tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]
+) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Catalog(1))
+        assert totals(view).startswith("catalog 1 of 1: 23 resources, evaluated in ")
+        assert totals(view).endswith("; 10 changed, 8 unchanged, 5 not reported")
+        await pilot.press(*"/single.txt", "enter")
+        text = told(view)
+        assert "source  puppet:///modules/demo/single.txt" in text
+        assert "within  Stage[main] / Class[Demo]" in text
+        assert "event success" in text
+        await pilot.press("enter", "o", "home", "enter")
+        assert opened == [(1, 22), (1, 11), (1, 11)]
+        await pilot.press("d")
+        assert {each.status for each in view.rows.items} == {"changed"}
+        assert "Resources that differ of run 1" in screen_text(app)
+        await pilot.press("d", "c")
+        assert "This run has no earlier catalog." in screen_text(app)
+        titles = next(each for each in screen_text(app).splitlines() if each.startswith("type "))
+        await pilot.click("#items", offset=(titles.index("time"), 0))
+        times = [each.time or -1 for each in view.rows.items]
+        assert times == sorted(times, reverse=True)
+
+    play(sample("first-run", tmp_path), act, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_run_without_a_catalog_says_so(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Catalog(1))
+        assert totals(view).startswith(
+            "This run has no catalog: node1.example failed: S01 no catalog for node1.example"
+        )
+        assert "This run has no catalog" in told(view)
+        assert "no role for this node" in told(view)
+        await pilot.press("c")
+        assert view.rows.items == []
+
+    play(sample("compile-error", tmp_path), act, size)
+
+
+def made(title: str, **parameters: Any) -> dict[str, Any]:
+    return {"type": "File", "title": title, "parameters": parameters, "file": "/srv/m.pp", "line": 3}
+
+
+def test_a_failed_resource_and_its_secrets(tmp_path: Path) -> None:
+    resource = made("/a", content="hunter2", owner=HOSTILE) | {"sensitive_parameters": ["content"]}
+    event = {"status": "failure", "property": "owner", "message": f"could not find user {HOSTILE}"}
+    failed = {"failed": True, "evaluation_time": 1.5, "events": [event]}
+    records = talk(
+        catalog(resources=[made("/b"), resource]), report(told="failed", resource_statuses={"File[/a]": failed})
+    )
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Catalog(1))
+        assert totals(view) == "catalog 1 of 1: 2 resources, evaluated in 1.5 s; 1 failed, 1 not reported"
+        for _ in range(3):  # by type, by title, by status
+            await pilot.press("s")
+        assert view.rows.items[0].ref == "File[/a]"
+        await pilot.press("home")
+        assert "hunter2" not in told(view)
+        assert "  content  •••••" in "\n" + told(view).replace("\n", "\n  ")
+        assert r"owner: could not find user [bold]x[/] \x1b[2J \x202e" in told(view)
+        assert not {"\x1b", "\u202e"} & set(screen_text(app))
+
+    path = written(tmp_path, records)
+    for size in SIZES:
+        play(path, act, size)
+
+
+def test_without_a_report_the_catalog_is_there(tmp_path: Path, opened: list[tuple[int | None, int]]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Catalog(1))
+        assert totals(view) == "catalog 1 of 1, no report: 1 resources; 1 not reported"
+        await pilot.press("enter")
+        assert opened == [(1, 1)]
+
+    play(written(tmp_path, talk(catalog(resources=[made("/a")]))), act)
+
+
+def test_earlier_catalogs(tmp_path: Path, opened: list[tuple[int | None, int]]) -> None:
+    records = talk(
+        catalog(resources=[made("/a")], environment="testing"),
+        catalog(resources=[made("/b"), made("/c")], asks="testing", environment="testing"),
+        report(resource_statuses={"File[/b]": {"changed": True}}),
+    )
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Catalog(1))
+        assert totals(view) == "catalog 2 of 2: 2 resources, evaluated in 0 ms; 1 changed, 1 not reported"
+        await pilot.press("c")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert totals(view) == "catalog 1 of 2, no report: 1 resources; 1 not reported"
+        assert [each.title for each in view.rows.items] == ["/a"]
+        await pilot.press("enter", "o")
+        assert opened == [(1, 1), (1, 1)]
+        await pilot.press("c")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert [each.title for each in view.rows.items] == ["/b", "/c"]
+
+    play(written(tmp_path, records), act)
+
+
+# -- connections --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_connections_of_a_first_run(
+    tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]
+) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Connections(1))
+        assert totals(view).startswith("4 of the agent, 4 to the master, 22 requests, ")
+        assert [each.side for each in view.rows.items] == ["agent", "master"] * 4
+        text = told(view)
+        assert "the agent showed none, was shown proxy.example" in text
+        assert "TLSv1.3 TLS_AES_256_GCM_SHA384 SNI proxy.example, not resumed" in text
+        assert "by: agent" in text
+        await pilot.press("end", "enter")
+        assert opened == [(1, 5)]
+        assert "spoken to as  node1.example" in told(view)
+        assert "KKK" in screen_text(app)
+        await pilot.click("#items", offset=(3, 3))
+        assert view.rows.at == 2
+
+    play(sample("first-run", tmp_path), act, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_failed_handshakes_say_why(tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Connections(1))
+        assert totals(view) == "3 of the agent, 3 failed, 0 requests"
+        assert "failed  Certificate 'CN=node2.example' is revoked (alert certificate_revoked from the proxy)" in told(
+            view
+        )
+        assert "the agent showed node2.example" in told(view)
+        await pilot.press("d", "end", "enter")
+        assert len(view.rows.items) == 3
+        assert opened == [(1, 3)]
+
+    play(sample("revoked", tmp_path), act, size)
+
+
+def test_connections_of_an_agent_that_waits(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await show(pilot, app, Connections(1))
+        assert [len(each.requests) > 0 for each in view.rows.items] == [True] * len(view.rows.items)
+        assert view.rows.items[-2].shown == "node2.example"
+        await pilot.press("d")
+        assert lines(view) == []
+
+    play(sample("bootstrap-waiting", tmp_path), act, (80, 24))
+
+
+def test_the_middle_of_long_names_is_left_out() -> None:
+    assert middle("modules/demo/a.txt", 18) == "modules/demo/a.txt"
+    assert middle("modules/demo/a.txt", 12) == "modu…o/a.txt"
+    assert len(middle("x" * 99, 20)) == 20
+    assert middle("a\x1bb", 9) == r"a\x1bb"

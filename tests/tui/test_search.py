@@ -1,0 +1,243 @@
+"""The search through the bodies of a whole capture: what it finds, how far it is, and that it can be given up."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import filters
+from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
+from inspector.store import Capture
+from inspector.tui import hits as searched
+from inspector.tui.filtering import Filtering
+from inspector.tui.hits import Needle, hits, said
+from inspector.tui.rows import Rows
+from inspector.tui.search import SearchView
+from tests.recorded import SAMPLES, records_of
+from tests.tui.screens import SIZES, indexed, play, sample, screen_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from inspector.model import Record
+    from inspector.tui.app import Inspector
+    from inspector.tui.hits import Hit
+
+HOSTILE = "[bold]x[/] \x1b[2J \u202e"
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def answer(body: bytes, *headers: tuple[str, str], target: str = "/", seq: int = 1) -> Exchange:
+    return Exchange(Leg("a", "agent", address="192.0.2.1"), Request(target=target, started=seq), Response(headers, body, status=200), seq=seq)  # fmt: skip  # noqa: E501
+
+
+def found(record: Record, text: str) -> list[tuple[str, str, str, str]]:
+    return [(hit.where, hit.before, hit.found, hit.behind) for hit in hits(record, Needle(text))]
+
+
+# -- what is found ----------------------------------------------------------------------------------------
+
+
+def test_a_hit_has_its_line_and_says_where() -> None:
+    record = answer(b"one\ntwo Needle three\nfour", ("X-Some", "needles"), target="/a%20needle/b")
+    assert found(record, "NEEDLE") == [
+        ("target", "/a ", "needle", "/b"),
+        ("response header", "X-Some: ", "needle", "s"),
+        ("response body", "two ", "Needle", " three"),
+    ]
+    assert found(record, "needle/") == [("target", "/a ", "needle/", "b")]
+    assert found(record, "absent") == []
+
+
+def test_it_reads_what_is_encoded() -> None:
+    zipped = answer(gzip.compress('say "häh"'.encode()), ("Content-Encoding", "gzip"))
+    assert found(zipped, "HÄH") == [("response body", 'say "', "häh", '"')]
+    quoted = answer(json.dumps({"message": 'say "häh"'}).encode())
+    assert found(quoted, 'say "häh"') == [("response body", '{"message": "', 'say \\"h\\u00e4h\\"', '"}')]
+    facts = Request((("Content-Type", "application/x-www-form-urlencoded"),), b"facts=%257B%2522a%2522%253A1")
+    assert found(Exchange(Leg("a", "agent"), facts), '{"a"') == [("request body", "facts=", '{"a"', ":1")]
+
+
+def test_handshakes_and_gaps_say_something_too() -> None:
+    refused = Handshake(Leg("a", "agent"), 1.0, "certificate is revoked", culprits=("CN=x revoked",))
+    assert [each[0] for each in found(refused, "revoked")] == ["TLS", "TLS"]
+    assert found(Gap(1.0, "the disk is full"), "disk") == [("gap", "the ", "disk", " is full")]
+
+
+def test_of_a_huge_body_only_what_is_near_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searched, "PIECE", 1000)
+    text = ("x" * 2495 + "needle") * 8  # across the pieces, too
+    got = found(answer(text.encode()), "needle")
+    assert len(got) == searched.PLACES
+    assert all(len(before) == len(behind) == searched.AROUND for _, before, _, behind in got[:-1])
+    for shift in range(12):  # wherever a piece ends
+        assert len(found(answer(b"y" * (990 + shift) + b"needle" + b"y" * 3000), "needle")) == 1
+
+
+def test_folding_may_change_the_length() -> None:
+    ((where, _, _, _),) = found(answer("Die Straße".encode()), "STRASSE")
+    assert where == "response body"
+
+
+@pytest.mark.parametrize("sample_", SAMPLES, ids=lambda path: path.stem)
+def test_it_looks_where_the_filter_looks(sample_: Path) -> None:
+    for record in records_of(sample_):
+        forms = {form for _, forms in said(record) for form in forms}
+        assert forms - {""} == set(filters.texts(record)) - {""}
+
+
+# -- the view ---------------------------------------------------------------------------------------------
+
+
+async def until_over(pilot: Pilot[None], view: SearchView) -> None:
+    end = time.monotonic() + 30
+    while view._running:
+        assert time.monotonic() < end
+        await pilot.pause(0.02)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_search_finds_what_the_filter_lets_through(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app.open_search()
+        await pilot.pause()
+        await pilot.press(*"mode", "enter")
+        view = app.screen
+        assert isinstance(view, SearchView)
+        await until_over(pilot, view)
+        await pilot.pause()
+        rows: Rows[Hit] = view.query_one(Rows)
+        wanted = Filtering(app.source).briefs("text:mode")
+        assert list(dict.fromkeys(hit.seq for hit in rows.items)) == [each.seq for each in wanted]
+        text = screen_text(app)
+        total = app.source.total
+        assert f"{total} of {total} records, found {len(rows.items)}" in text
+        assert "for mode" in text
+        assert "node1.example" in text
+        assert view.focused is rows
+
+    play(sample("first-run", tmp_path), act, size)
+
+
+def test_enter_opens_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[int | None, int]] = []
+    monkeypatch.setattr("inspector.tui.app.Inspector.open_exchange", lambda _, run, seq: opened.append((run, seq)))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = SearchView("catalog")
+        app.push_screen(view)
+        await pilot.pause()
+        await until_over(pilot, view)
+        rows: Rows[Hit] = view.query_one(Rows)
+        await pilot.press("end", "enter")
+        run = app.source.owner(rows.items[-1].seq)
+        assert run
+        assert opened == [(run.number, rows.items[-1].seq)]
+        await pilot.double_click(Rows, offset=(5, 1))
+        assert opened[1:] == [(run_of(app, rows.items[0].seq), rows.items[0].seq)]
+
+    play(sample("first-run", tmp_path), act)
+
+
+def run_of(app: Inspector, seq: int) -> int | None:
+    run = app.source.owner(seq)
+    return run.number if run else None
+
+
+def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
+    with Capture.create(tmp_path / "hostile.sqlite") as capture:
+        capture.append(answer(f"{HOSTILE} needle {HOSTILE}".encode()))
+        capture.append(answer(b"", target="/" + "needle\x1b[2J[bold]"))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = SearchView("needle")
+        app.push_screen(view)
+        await pilot.pause()
+        await until_over(pilot, view)
+        await pilot.pause()
+        text = screen_text(app)
+        assert "[bold]x[/]" in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        view.begin("[red]no\x1b[2J[/]")
+        await until_over(pilot, view)
+        await pilot.pause()
+        assert "Nothing contains [red]no" in screen_text(app)
+
+    play(indexed(tmp_path / "hostile.sqlite"), act)
+
+
+@pytest.mark.parametrize("key", ["escape", "c"])
+def test_it_can_be_given_up(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.tui.search.PAUSE", 0.0)
+    endless = Capture.records
+
+    def slowly(self: Capture, after: int = 0) -> object:
+        for record in endless(self, after):
+            time.sleep(0.05)
+            yield record
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = SearchView("e")
+        app.push_screen(view)
+        monkeypatch.setattr(Capture, "records", slowly)
+        await pilot.pause()
+        end = time.monotonic() + 30
+        while not view._hits:
+            assert time.monotonic() < end
+            await pilot.pause(0.02)
+        await pilot.press("down")  # keys are answered meanwhile
+        rows: Rows[Hit] = view.query_one(Rows)
+        assert rows.at == 1
+        await pilot.press(key)
+        assert app.screen is view
+        text = screen_text(app)
+        assert "given up" in text
+        before = len(view._hits)
+        assert 0 < view._done < app.source.total
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert len(view._hits) == before
+        await pilot.press("escape")
+        assert app.screen is not view
+
+    play(sample("first-run", tmp_path), act, (80, 24))
+
+
+def test_a_new_search_replaces_the_old_one(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = SearchView("e")
+        app.push_screen(view)
+        await pilot.pause()
+        view.begin("certificate_revocation_list")
+        await until_over(pilot, view)
+        await pilot.pause()
+        assert view._hits
+        assert all("certificate_revocation_list" in hit.found for hit in view._hits)
+
+    play(sample("first-run", tmp_path), act)
+
+
+def test_a_capture_that_goes_away_is_said(tmp_path: Path) -> None:
+    path = sample("first-run", tmp_path)
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        path.unlink()
+        view = SearchView("e")
+        app.push_screen(view)
+        await pilot.pause()
+        await until_over(pilot, view)
+        await pilot.pause()
+        assert "There is no capture at" in screen_text(app)
+
+    play(path, act)

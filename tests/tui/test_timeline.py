@@ -1,0 +1,505 @@
+"""A run in time: entries, pieces, the axis; and how waterfall and sequence draw them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from textual.app import App
+from textual.events import MouseScrollDown, MouseScrollUp
+
+from inspector.brief import Brief, RunBrief, Times
+from inspector.model import Phase
+from inspector.text import clean
+from inspector.tui.ascii import TABLE
+from inspector.tui.sequence import Sequence
+from inspector.tui.source import Source
+from inspector.tui.timeline import SILENCES, Axis, Entry, entries, opening, pieces
+from inspector.tui.waterfall import GLYPHS, LEGEND, Waterfall
+from tests.tui.screens import SIZES, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from textual.app import ComposeResult
+    from textual.pilot import Pilot
+
+    from inspector.tui.rows import Rows
+    from inspector.tui.timeline import Work
+    from inspector.tui.waterfall import Timed
+
+    type Kind = type[Waterfall | Sequence]
+
+NAMES = ["first-run", "bootstrap-waiting", "out-of-sync", "mismatched-key", "revoked", "compile-error"]
+HOSTILE = "[bold]x[/] \x1b[2J \u202e"
+
+
+def of(name: str, folder: Path, number: int = 1) -> tuple[RunBrief, list[Brief]]:
+    """A run of a sample."""
+    with Source(sample(name, folder)) as source:
+        run = source.run(number)
+        assert run is not None
+        return run, source.briefs(number)
+
+
+def exchange(seq: int, at: float, took: float = 0.02, **fields: Any) -> Brief:
+    """A plain exchange of an agent with its certificate."""
+    given: dict[str, Any] = {
+        "seq": seq, "kind": "exchange", "time": at, "ended": at + took, "phase": Phase.FILES, "method": "GET",
+        "target": f"/puppet/v3/file_metadata/modules/demo/{seq}", "status": 200, "authenticated": True,
+        "leg": "a", "master": "m", "times": Times(request_began=at, response_ended=at + took),
+    }  # fmt: skip
+    return Brief(**(given | fields))
+
+
+def run_of(briefs: list[Brief]) -> RunBrief:
+    """The run that these records are."""
+    return RunBrief(
+        number=1, certname="node1.example", started=briefs[0].time, ended=max(each.ended for each in briefs)
+    )
+
+
+# -- entries --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_records_are_there_in_the_order_in_which_they_began(name: str, tmp_path: Path) -> None:
+    run, briefs = of(name, tmp_path)
+    told = entries(run, reversed(briefs))
+    assert [each.seq for each in told if each.kind == "record"] == [each.seq for each in briefs]
+    assert [each.began for each in told] == sorted(each.began for each in told)
+    assert all(each.ended >= each.began for each in told)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "revoked"])
+def test_silences_are_what_the_run_counts_as_waits(name: str, tmp_path: Path) -> None:
+    run, briefs = of(name, tmp_path)
+    found: dict[str, float] = {}
+    words = {text: what for what, text in SILENCES.items()}
+    for each in entries(run, briefs):
+        if each.kind == "silence":
+            found[words[each.text]] = found.get(words[each.text], 0.0) + each.ended - each.began
+    assert found == pytest.approx(run.waits)
+
+
+def test_an_agent_whose_handshake_failed_does_not_wait_for_its_certificate(tmp_path: Path) -> None:
+    told = entries(*of("revoked", tmp_path))
+    assert [each.text for each in told if each.kind == "silence"] == [SILENCES["other"]]
+
+
+def test_each_phase_is_noted_where_it_begins(tmp_path: Path) -> None:
+    told = entries(*of("first-run", tmp_path))
+    phases = [(told[at + 1].seq, each.text) for at, each in enumerate(told) if each.kind == "phase"]
+    assert phases == [(1, "certificates"), (5, "node"), (6, "plugins"), (11, "catalog"), (12, "files"), (22, "report")]
+
+
+def test_a_handshake_that_fails_in_the_midst_of_a_run_begins_no_phase() -> None:
+    failed = exchange(2, 1.1, kind="handshake", phase=Phase.CERTIFICATES)
+    told = entries(RunBrief(number=1), [exchange(1, 1.0), failed, exchange(3, 1.2)])
+    assert [each.text for each in told if each.kind == "phase"] == ["files"]
+
+
+def test_without_a_catalog_nothing_is_applied() -> None:
+    briefs = [
+        exchange(1, 1.0, phase=Phase.CATALOG, endpoint="catalog", status=500),
+        exchange(2, 2.0, phase=Phase.REPORT, endpoint="report"),
+    ]
+    assert [each.text for each in entries(run_of(briefs), briefs) if each.kind == "silence"] == [SILENCES["other"]]
+    briefs[0].status = 200
+    assert [each.text for each in entries(run_of(briefs), briefs) if each.kind == "silence"] == [SILENCES["applying"]]
+
+
+# -- pieces ---------------------------------------------------------------------------------------------------
+
+NEW = Times(0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.8, 1.0)
+
+
+def test_a_first_exchange_shows_connect_and_tls_and_what_is_the_proxys() -> None:
+    brief = exchange(1, 0.15, times=NEW, ended=1.0)
+    told = [(each.kind, each.began, each.ended) for each in pieces(brief, True, True)]
+    assert told == [
+        ("tls", 0.0, 0.1),
+        ("sending", 0.15, 0.2),
+        ("proxy", 0.2, 0.3),
+        ("connect", 0.3, 0.4),
+        ("tls", 0.4, 0.5),
+        ("waiting", 0.5, 0.8),
+        ("receiving", 0.8, 1.0),
+    ]
+
+
+def test_a_later_exchange_shows_neither() -> None:
+    brief = exchange(2, 2.0, times=Times(0.0, 0.1, 2.0, 2.1, 0.3, 0.4, 0.5, 2.8, 3.0), ended=3.0)
+    assert [each.kind for each in pieces(brief, False, False)] == ["sending", "waiting", "receiving"]
+
+
+def test_until_the_master_could_have_it_the_time_is_the_proxys() -> None:
+    told = pieces(exchange(1, 0.15, times=NEW, ended=1.0), False, False)
+    assert [(each.kind, each.began, each.ended) for each in told][1] == ("proxy", 0.2, 0.5)
+
+
+def test_a_master_that_was_never_reached_was_not_waited_for() -> None:
+    brief = exchange(1, 1.0, master=None, status=None, times=Times(request_began=1.0, request_ended=1.1), ended=2.0)
+    assert [each.kind for each in pieces(brief, True, True)] == ["sending", "proxy"]
+    brief.times = Times(request_began=1.0, request_ended=1.1, master_connecting=1.2)
+    assert [each.kind for each in pieces(brief, True, True)] == ["sending", "proxy", "connect"]
+
+
+def test_whatever_the_times_are_pieces_are_in_order_and_not_negative() -> None:
+    moments = [None, -5.0, 0.0, 1.0, 1.0, 2.0, 3.0, 1e12, math.inf, -math.inf, math.nan]
+    dice = random.Random(5)  # noqa: S311 - any will do
+    for _ in range(3000):
+        times = Times(*(dice.choice(moments) for _ in range(9)))
+        brief = exchange(1, dice.choice([0.0, 1.0, math.inf]), times=times, ended=dice.choice([0.0, 2.0, math.nan]))
+        brief.kind = dice.choice(["exchange", "handshake", "gap"])
+        brief.status = dice.choice([None, 200])
+        told = pieces(brief, dice.random() < 0.5, dice.random() < 0.5)
+        ends = [moment for each in told for moment in (each.began, each.ended)]
+        assert ends == sorted(ends)
+        assert all(each.ended > each.began for each in told)
+
+
+def test_only_the_first_exchange_on_a_connection_opens_it(tmp_path: Path) -> None:
+    opens = opening(entries(*of("first-run", tmp_path)))
+    assert [seq for seq, (agent, _) in opens.items() if agent] == [1, 2, 3, 5]
+    assert [seq for seq, (_, master) in opens.items() if master] == [1, 2, 3, 5]
+
+
+def test_a_connection_that_another_run_opened_is_not_opened_here() -> None:
+    brief = exchange(1, 1000.0, times=Times(agent_connected=1.0, request_began=1000.0))
+    assert opening(entries(run_of([brief]), [brief]))[1][0] is False
+
+
+# -- the axis -------------------------------------------------------------------------------------------------
+
+
+def test_the_axis_is_linear_where_silence_is_short() -> None:
+    axis = Axis.of([(0.0, 4.0), (5.0, 10.0)])
+    assert [axis.place(at) for at in (-1, 0, 2.5, 5, 10, 11)] == pytest.approx([0, 0, 0.25, 0.5, 1, 1])
+    assert axis.shortened == []
+
+
+def test_long_silences_are_shortened_and_said_so() -> None:
+    axis = Axis.of([(0.0, 1.0), (1000.0, 1001.0), (1002.0, 1003.0)])
+    assert axis.place(1.0) > 0.2
+    assert axis.short(1.0, 1000.0)
+    assert axis.place(1000.0) - axis.place(1.0) < 0.4
+    assert axis.moment(axis.place(1000.5)) == pytest.approx(1000.5)
+
+
+def test_an_axis_of_nothing_has_one_place() -> None:
+    assert Axis.of([]).place(5.0) == 0.0
+    assert Axis.of([(3.0, 3.0)]).place(5.0) == 0.0
+
+
+# -- the lists ------------------------------------------------------------------------------------------------
+
+
+class Shown(App[None]):
+    """One list of entries, and what it posted."""
+
+    def __init__(self, kind: Kind, run: RunBrief, briefs: list[Brief]) -> None:
+        super().__init__()
+        self.rows: Timed = kind(id="rows")
+        self.given = run, briefs
+        self.posted: list[tuple[str, Entry]] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.rows
+
+    def on_mount(self) -> None:
+        self.rows.load(*self.given)
+        self.rows.focus()
+
+    def on_rows_moved(self, event: Rows.Moved[Entry]) -> None:
+        self.posted.append(("moved", event.item))
+
+    def on_rows_chosen(self, event: Rows.Chosen[Entry]) -> None:
+        self.posted.append(("chosen", event.item))
+
+    def text(self) -> str:
+        """What is drawn."""
+        lines = self.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in lines)
+
+
+type Act = Callable[[Pilot[None], Shown], Awaitable[None]]
+
+
+def show(kind: Kind, run: RunBrief, briefs: list[Brief], act: Act, size: tuple[int, int] = (80, 24)) -> None:
+    """Show a run in a list and do something with it."""
+
+    async def go() -> None:
+        app = Shown(kind, run, briefs)
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await act(pilot, app)
+
+    asyncio.run(go())
+
+
+def drawn(kind: Kind, run: RunBrief, briefs: list[Brief], size: tuple[int, int] = (80, 24)) -> str:
+    """What a list draws of a run."""
+    told: list[str] = []
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        told.append(app.text())
+
+    show(kind, run, briefs, act, size)
+    return told[0]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", [Waterfall, Sequence])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_sample_is_drawn(name: str, kind: Kind, size: tuple[int, int], tmp_path: Path) -> None:
+    run, briefs = of(name, tmp_path)
+    text = drawn(kind, run, briefs, size)
+    assert all(len(line) <= size[0] for line in text.splitlines())
+    assert str(briefs[0].phase) in text
+
+
+def test_the_waterfall_says_what_came_of_each_and_draws_it_in_time(tmp_path: Path) -> None:
+    lines = drawn(Waterfall, *of("compile-error", tmp_path)).splitlines()
+    assert "-0.09 s" in lines[0]
+    assert "0.61 s" in lines[0]
+    catalog = next(line for line in lines if "catalog/~" in line)
+    assert "500" in catalog
+    assert "E S01" in catalog
+    assert "░░" in catalog
+    first = next(line for line in lines if "file_meta" in line)
+    assert "┼" in first
+    assert first.index("┼") < catalog.index("░")
+    assert any("gathers facts" in line and ".." in line for line in lines)
+
+
+def test_shortened_silences_are_marked(tmp_path: Path) -> None:
+    text = drawn(Waterfall, *of("bootstrap-waiting", tmp_path))
+    assert any("waits for" in line and "2.0 s" in line and "≈" in line for line in text.splitlines())
+
+
+def test_what_was_not_verified_and_what_was_anonymous_is_said(tmp_path: Path) -> None:
+    run, briefs = of("first-run", tmp_path)
+    waterfall = drawn(Waterfall, run, briefs, (200, 60)).splitlines()
+    assert [line.split()[0] for line in waterfall if "unverified" in line] == ["1"]
+    assert [line.split()[0] for line in waterfall if "no certif" in line] == ["1", "2", "3", "4"]
+    sequence = drawn(Sequence, run, briefs).splitlines()
+    assert [line.split()[0] for line in sequence if "unverified" in line] == ["1"]
+    assert [line.split()[0] for line in sequence if "anonymous" in line] == ["1", "2", "3", "4"]
+
+
+def test_the_sequence_has_lanes_with_arrows_there_and_back(tmp_path: Path) -> None:
+    lines = drawn(Sequence, *of("compile-error", tmp_path)).splitlines()
+    agent, proxy, master = (lines[0].index(name) for name in ("agent", "proxy", "master"))
+    at = next(at for at, line in enumerate(lines) if "POST catalog/~" in line)
+    asked, answered = lines[at], lines[at + 1]
+    assert asked[agent] == asked[proxy + 2] == asked[master + 5] == "│"
+    assert asked[proxy + 1] == asked[master + 4] == "▶"
+    assert answered[agent + 1] == answered[proxy + 3] == "◀"
+    assert "500" in answered[:proxy]
+    assert "E S01" in answered
+    assert "── catalog ──" in lines[at - 1]
+    assert "gathers facts, 92 ms" in lines[at - 2]
+
+
+def test_a_failed_handshake_is_an_arrow_that_breaks(tmp_path: Path) -> None:
+    run, briefs = of("revoked", tmp_path)
+    line = next(line for line in drawn(Sequence, run, briefs).splitlines() if "TLS" in line)
+    assert "─ TLS ✗◀ certificate_revoked" in line
+    assert "from the proxy" in line
+    wide = next(line for line in drawn(Sequence, run, briefs, (200, 60)).splitlines() if "TLS" in line)
+    assert "alert certificate_revoked" in wide
+    assert "Certificate 'CN=node2" in wide
+
+
+def test_alerts_go_the_way_they_went() -> None:
+    def handshake(**fields: Any) -> str:
+        given: dict[str, Any] = {"kind": "handshake", "method": "", "status": None, "alert": "unknown_ca"}
+        brief = exchange(1, 1.0, **(given | fields))
+        lines = drawn(Sequence, run_of([brief]), [brief]).splitlines()
+        return next(line for line in lines if "TLS" in line)
+
+    by_agent = handshake(alert_by="agent", times=Times(agent_connected=0.9))
+    assert "TLS ✗─ alert unknown_ca" in by_agent
+    assert "▶│ from the agent" in by_agent
+    by_master = handshake(alert_by="master", times=Times(master_connected=0.9))
+    assert by_master.index("alert") < by_master.index("unknown_ca") < by_master.index("─ TLS ─✗")
+    silent = handshake(alert=None, reason="the agent hung up", times=Times(agent_connected=0.9))
+    assert "the agent hung up" in silent
+    assert "no alert seen" in silent
+
+
+def test_no_answer_and_a_master_not_reached_are_said() -> None:
+    brief = exchange(1, 1.0, status=None, master=None, reason="timed out")
+    lines = drawn(Sequence, run_of([brief]), [brief]).splitlines()
+    assert "✗ not reached" in next(line for line in lines if "GET" in line)
+    assert "no answer: timed out" in next(line for line in lines if "◀" in line)
+    assert "none" in drawn(Waterfall, run_of([brief]), [brief])
+
+
+@pytest.mark.parametrize("kind", [Waterfall, Sequence])
+def test_hostile_text_is_drawn_as_text(kind: Kind) -> None:
+    briefs = [
+        exchange(1, 1.0, target=f"/{HOSTILE}", method="G\x1b"),
+        exchange(2, 1.1, kind="handshake", reason=HOSTILE, alert="\x1b[2J", alert_by="agent"),
+        exchange(3, 1.2, status=None, reason=HOSTILE, unlent=HOSTILE, stripped=(HOSTILE,)),
+        exchange(4, math.inf, kind="gap", reason=HOSTILE),
+    ]
+    text = drawn(kind, run_of(briefs[:3]), briefs, (200, 60))
+    assert clean(text.replace("\n", "")) == text.replace("\n", "")
+    assert "[bold]x[/]" in text
+
+
+@pytest.mark.parametrize("kind", [Waterfall, Sequence])
+def test_until_a_moment_only_what_had_begun_is_shown(kind: Kind, tmp_path: Path) -> None:
+    run, briefs = of("compile-error", tmp_path)
+    catalog = next(each for each in briefs if each.endpoint == "catalog")
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        app.rows.until = catalog.time + 0.01
+        await pilot.pause()
+        text = app.text()
+        assert "catalog/~" in text
+        assert "500" not in text  # its answer had not come
+        assert "S01" not in text
+        assert "report" not in text
+        app.rows.until = catalog.ended
+        await pilot.pause()
+        assert "500" in app.text()
+        app.rows.until = catalog.time - 0.001
+        await pilot.pause()
+        assert "gathers facts" in app.text()
+        assert "92 ms" not in app.text()  # it was not over
+        app.rows.until = run.started - 1
+        await pilot.pause()
+        assert app.rows.items == []
+        app.rows.until = None
+        await pilot.pause()
+        assert "report/~" in app.text()
+
+    show(kind, run, briefs, act)
+
+
+def test_bars_grow_with_the_moment() -> None:
+    briefs = [exchange(1, 0.0, 10.0, times=Times(request_began=0.0, request_ended=0.0, response_began=10.0))]
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        long = []
+        for app.rows.until in (2.0, 5.0, None):
+            await pilot.pause()
+            long.append(app.text().count("░"))
+        assert long[0] < long[1] < long[2]
+        assert long[0] == pytest.approx(long[2] / 5, abs=1)
+
+    show(Waterfall, run_of(briefs), briefs, act)
+
+
+def test_of_pieces_that_share_a_cell_the_longest_is_seen() -> None:
+    times = Times(request_began=0.0, request_ended=0.001, response_began=0.099, response_ended=0.1)
+    briefs = [exchange(1, 0.0, 0.1, times=times), exchange(2, 20.0, 20.0)]
+    line = next(line for line in drawn(Waterfall, run_of(briefs), briefs).splitlines() if "100 ms" in line)
+    assert "░" in line
+    assert "▸" not in line
+    assert "◂" not in line
+
+
+def test_an_answer_stands_below_its_request_and_above_what_came_after_it() -> None:
+    briefs = [exchange(1, 0.0, 0.0), exchange(2, 0.0, 1.0), exchange(3, 0.5, 1.0)]
+    lines = drawn(Sequence, run_of(briefs), briefs).splitlines()[2:8]
+    assert [("▶" in line, "◀" in line) for line in lines] == [
+        (True, False), (False, True), (True, False), (True, False), (False, True), (False, True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [Waterfall, Sequence])
+def test_the_cursor_tells_of_entries(kind: Kind, tmp_path: Path) -> None:
+    run, briefs = of("first-run", tmp_path)
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        assert app.rows.at == 0
+        app.posted.clear()
+        await pilot.press("down", "enter")
+        assert [(what, each.seq) for what, each in app.posted] == [("moved", 1), ("chosen", 1)]
+        assert app.rows.go(11)
+        assert app.rows.item is not None
+        assert app.rows.item.text == "POST catalog/~"
+        await pilot.click(app.rows, offset=(40, 0))  # a title: there is nothing to sort by
+        assert app.rows.items[0].kind == "phase"
+        await pilot.click(app.rows, offset=(10, 3))
+        await pilot.pause()
+        assert app.posted[-1][0] == "moved"
+
+    show(kind, run, briefs, act)
+
+
+def test_a_live_run_that_grows_takes_the_cursor_along_if_it_was_at_the_end() -> None:
+    briefs = [exchange(seq, float(seq)) for seq in range(1, 4)]
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        app.rows.load(run_of(briefs), briefs)
+        assert app.rows.item is not None
+        assert app.rows.item.kind == "phase"
+        app.rows.action_to(-1)
+        app.rows.load(run_of(briefs), [*briefs, exchange(4, 4.0)])
+        assert app.rows.item.seq == 4
+
+    show(Waterfall, run_of(briefs), briefs[:2], act)
+
+
+def test_the_time_axis_is_zoomed_around_the_cursor(tmp_path: Path) -> None:
+    run, briefs = of("first-run", tmp_path)
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        def wide() -> int:
+            catalog = next(line for line in app.text().splitlines() if "catalog/~" in line)
+            return catalog.count("░")
+
+        app.rows.go(11)
+        await pilot.pause()
+        before, title = wide(), app.text().splitlines()[0]
+        await pilot.press("greater_than_sign")
+        assert wide() > before
+        assert app.text().splitlines()[0] != title
+        await pilot.press("less_than_sign")
+        assert wide() == before
+        # widget, x and y, what it moved by, button, shift, meta, ctrl
+        app.rows.post_message(MouseScrollUp(app.rows, 9, 9, 0, 0, 0, False, False, True))
+        await pilot.pause()
+        assert wide() > before
+        app.rows.post_message(MouseScrollDown(app.rows, 9, 9, 0, 0, 0, False, False, True))
+        await pilot.pause()
+        assert wide() == before
+        await pilot.press("greater_than_sign", "greater_than_sign", "0")
+        assert wide() == before
+        assert app.text().splitlines()[0] == title
+
+    show(Waterfall, run, briefs, act)
+
+
+def test_all_that_is_drawn_has_a_likeness_in_ascii_of_its_own() -> None:
+    plain = [glyph.translate(TABLE) for glyph in GLYPHS.values()]
+    assert len({*plain}) == len(plain)
+    assert "?" not in LEGEND.translate(TABLE)
+    kinds: list[Work] = ["connect", "tls", "sending", "waiting", "receiving", "proxy"]
+    assert all(GLYPHS[kind] in LEGEND for kind in kinds)
+
+
+@pytest.mark.parametrize("kind", [Waterfall, Sequence])
+def test_of_ten_thousand_records_only_what_is_on_the_screen_is_drawn(kind: Kind) -> None:
+    briefs = [exchange(seq, seq * 0.03) for seq in range(1, 10_001)]
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        asked: list[Entry] = []
+        rows = app.rows
+        original = rows.over
+        rows.over = lambda entry: asked.append(entry) or original(entry)  # type: ignore[method-assign, func-returns-value]
+        rows.action_to(-1)
+        await pilot.pause()
+        assert "10000" in app.text()
+        assert len({id(each) for each in asked}) < 100
+
+    show(kind, run_of(briefs), briefs, act)
