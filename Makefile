@@ -27,9 +27,10 @@ lint: .venv/installed  ## everything of `check` but the tests
 docs: .venv/installed  ## write the generated pages (docs/endpoints.md, docs/rules.md) anew
 	$(BIN)/python -m inspector.reference
 
-bench: .venv/installed  ## what the proxy costs a real run (needs real Puppet), and how fast captures are analysed
+bench: .venv/installed  ## what the proxy costs a real run (needs real Puppet), how fast analysis and inspector are
 	$(BIN)/python -m tests.bench.steady_state
 	$(BIN)/python -m tests.bench.analysis
+	$(BIN)/python -m tests.bench.terminal
 
 samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
 	$(BIN)/python -m tests.real.record_samples

@@ -16,7 +16,7 @@ from inspector.protocol import documents as d
 from inspector.protocol import rich
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
 MASK = "•••••"
 """Stands for a value that Puppet marks sensitive."""
@@ -44,11 +44,6 @@ class Status(StrEnum):
     def differs(self) -> bool:
         """Whether it is not as it was before the run, or not as the catalog wants it."""
         return self not in (Status.UNCHANGED, Status.UNREPORTED)
-
-    @property
-    def rank(self) -> int:
-        """0 for the worst."""
-        return list(Status).index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +85,14 @@ class Applied:
         return tuple(reversed(above))
 
     @property
+    def source(self) -> str:
+        """What log lines about it name as their source: its containment path, in which a class has no brackets."""
+        if self.told and self.told.containment_path:
+            return "/" + "/".join(self.told.containment_path)
+        named = [*self.path, self.ref]
+        return "/" + "/".join(each[6:-1] if each.startswith("Class[") else each for each in named)
+
+    @property
     def time(self) -> float | None:
         """Seconds that it took to evaluate; None if that was not told."""
         return self.told.evaluation_time if self.told else None
@@ -123,7 +126,7 @@ class Applied:
         for each in (self.told.events if self.told else None) or ():
             what = each.property or each.name or ""
             message = each.message or f"{shown(each.previous_value)} -> {shown(each.desired_value)}"
-            yield each.status or "-", what, MASK if what in secret else message
+            yield each.status or "-", what, MASK if what in secret else _spaced(message)
 
 
 class Totals(NamedTuple):
@@ -170,21 +173,35 @@ def totals(applied: Iterable[Applied]) -> Totals:
     return Totals({status: number for status, number in counted.items() if number}, time)
 
 
-def messages(applied: Applied, logs: Sequence[d.LogLine], most: int) -> list[tuple[str, str]]:
-    """Level and text of the report's log lines about a resource; what says a sensitive value is masked.
+def logged(resources: Iterable[Applied], logs: Iterable[d.LogLine]) -> dict[str, list[d.LogLine]]:
+    """By its reference the log lines of a report about each resource, and not about what it contains.
 
     A line's source is the resource's containment path, and below it the property.
     """
-    named = applied.told.containment_path if applied.told else None
-    path = "/" + "/".join(named or [*applied.path, applied.ref])
-    return list(islice(_messages(path, applied.secret, logs), most))
-
-
-def _messages(path: str, secret: frozenset[str], logs: Sequence[d.LogLine]) -> Iterator[tuple[str, str]]:
+    refs = {each.source: each.ref for each in resources}
+    told: dict[str, list[d.LogLine]] = {}
     for line in logs:
         source = line.source or ""
-        if source == path or source.startswith(path + "/"):
-            yield line.level.lstrip(":"), MASK if source[len(path) + 1 :] in secret else line.message
+        above, _, last = source.rpartition("/")
+        # What ends with a bracket is the title of a resource that is not known here, and no property.
+        ref = refs.get(source) or (refs.get(above) if not last.endswith("]") else None)
+        if ref is not None:
+            told.setdefault(ref, []).append(line)
+    return told
+
+
+def messages(applied: Applied, lines: Iterable[d.LogLine], most: int) -> list[tuple[str, str]]:
+    """Level and text of a resource's log lines (``logged``); what says a sensitive value is masked."""
+    path, secret = applied.source, applied.secret
+    return [
+        (line.level.lstrip(":"), MASK if (line.source or "")[len(path) + 1 :] in secret else _spaced(line.message))
+        for line in islice(lines, most)
+    ]
+
+
+def _spaced(text: str) -> str:
+    """Text without tabs, which differences of files are full of."""
+    return text.replace("\t", "    ")
 
 
 def shown(value: Any) -> str:

@@ -177,6 +177,8 @@ class RunBrief(msgspec.Struct, kw_only=True):
     findings: list[Finding] = []
     verdict: tuple[str, str] | None = None
     """What it comes down to, and what to do now."""
+    cause: str | None = None
+    """The rule that the verdict names; None if nothing on the wire shows why."""
     symptoms: tuple[str, ...] = ()
     """Rules whose findings follow from the cause."""
     records: int = 0
@@ -184,6 +186,15 @@ class RunBrief(msgspec.Struct, kw_only=True):
     @property
     def duration(self) -> float:
         return max(0.0, self.ended - self.started)
+
+    @property
+    def ordered(self) -> list[Finding]:
+        """Its findings, the cause first and what follows from it after what else is as grave."""
+
+        def order(each: Finding) -> tuple[bool, int, bool]:
+            return each.rule != self.cause, -each.severity.rank, each.rule in self.symptoms
+
+        return sorted(self.findings, key=order)
 
     @property
     def name(self) -> str:
@@ -229,7 +240,9 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
     )
 
 
-def of_run(run: Run, verdict: tuple[str, str] | None, symptoms: tuple[str, ...]) -> RunBrief:
+def of_run(
+    run: Run, verdict: tuple[str, str] | None = None, cause: str | None = None, symptoms: tuple[str, ...] = ()
+) -> RunBrief:
     """A run in brief, with its verdict in words."""
     return RunBrief(
         number=run.number or 0,
@@ -253,6 +266,7 @@ def of_run(run: Run, verdict: tuple[str, str] | None, symptoms: tuple[str, ...])
         waits={str(what): pause for what, pause in run.waits.items()},
         findings=list(run.findings),
         verdict=verdict,
+        cause=cause,
         symptoms=symptoms,
         records=len(run.seqs),
     )

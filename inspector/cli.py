@@ -206,8 +206,7 @@ def _open(arguments: argparse.Namespace) -> int:
     gc.disable()
     from inspector.tui import app
 
-    app.run(arguments.capture or captures.newest(), ascii_only=arguments.ascii)
-    return 0
+    return app.run(arguments.capture or captures.newest(), ascii_only=arguments.ascii)
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -271,10 +270,21 @@ def _follow(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace) -> int:
     """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents."""
-    from inspector import present, public
+    from inspector import public
+    from inspector.analyzer import retrace
+    from inspector.pages import plain, tabs
+    from inspector.store import Capture
 
     steps: list[Step] = []
-    _analyze(arguments.capture, lambda step: steps.append(step) if step.record.seq == arguments.seq else None)
+    judging: list[int] = []
+
+    def look(step: Step) -> None:
+        if step.record.seq == arguments.seq:
+            steps.append(step)
+        elif step.match and step.match.endpoint.name in tabs.RELATED and step.record.seq < arguments.seq:
+            judging.append(step.record.seq)
+
+    _analyze(arguments.capture, look)
     if not steps:
         raise InspectorError(
             f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector runs` gives the numbers."
@@ -283,9 +293,14 @@ def _show(arguments: argparse.Namespace) -> int:
     findings = [each for each in (step.run.findings if step.run else []) if arguments.seq in each.seqs]
     if arguments.json:
         _print_json(public.show(step, findings))
-    else:
-        for line in present.record(step, findings):
-            print(line)
+        return 0
+    own = set(step.run.seqs if step.run else ())
+    before = [seq for seq in judging if seq in own][-tabs.MOST_RELATED :]
+    with Capture.open(arguments.capture) as capture:
+        related = retrace(record for seq in before if (record := capture.record(seq)))
+        lines = plain.lines(step, findings, related)
+    for line in lines:
+        print(line)
     return 0
 
 

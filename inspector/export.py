@@ -10,6 +10,7 @@ import contextlib
 import errno
 import json
 import os
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from inspector import public
@@ -19,7 +20,6 @@ from inspector.model import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from inspector.brief import RunLike
     from inspector.model import Message, Record
@@ -58,6 +58,17 @@ def write(lines: Iterable[str], path: Path) -> int:
         for number, line in enumerate(lines, 1):  # noqa: B007 - it is what is returned
             file.write(line.encode() + b"\n")
     return number
+
+
+def named(text: str) -> Path:
+    """The path that a user typed, where ``~`` may stand for a home directory. Raises InspectorError."""
+    try:
+        path = Path(text.strip()).expanduser()
+    except RuntimeError as error:
+        raise InspectorError(f"{text.strip()} can't be written: {error}", "Choose another place.") from error
+    if not path.name or "\0" in text:
+        raise InspectorError(f"{text.strip()!r} is no file's name.", "Choose another one.")
+    return path
 
 
 @contextlib.contextmanager

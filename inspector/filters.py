@@ -456,8 +456,8 @@ _LAST = re.compile(
 def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> list[str]:
     """What a filter, written up to the cursor, could go on with: each answer stands for all of ``text``.
 
-    ``values`` are the values of a capture, by key (``agent``, ``env``, ``version``). A key that is known by another
-    name (``certname``) is told by its right one.
+    ``values`` are the values of a capture, by key (``agent``, ``env``, ``version``, ``rule``); they are told before
+    those that are known anyway. A key that is known by another name (``certname``) is told by its right one.
     """
     at = 0
     while (found := _LAST.match(text, at)) is not None and found.end() < len(text):
@@ -472,7 +472,7 @@ def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> li
         told = [f"{head}{key}:" for key in _keys(value.casefold())]
     else:
         begun = value.strip("\"'").casefold()
-        known = [*_known(name.lower()), *((values or {}).get(name.lower(), ()))]
+        known = [*((values or {}).get(name.lower(), ())), *_known(name.lower())]
         fitting = dict.fromkeys(each for each in known if each.casefold().startswith(begun) and clean(each) == each)
         told = [f"{head}{name}:{_quoted(each)}" for each in fitting if each]
     return [each for each in told if each != text]

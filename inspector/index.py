@@ -19,6 +19,7 @@ import msgspec
 
 from inspector import __version__
 from inspector.brief import Brief, RunBrief
+from inspector.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -80,8 +81,15 @@ def place(capture: Path) -> Path:
     return cache / "puppet-inspector" / f"{hashlib.sha256(bytes(capture.resolve())).hexdigest()[:32]}.index"
 
 
+class Busy(CaptureError):
+    """Whoever writes the index has it for himself just now."""
+
+
 class Index:
-    """An index, opened to read; somebody else may be writing it meanwhile."""
+    """An index, opened to read; somebody else may be writing it meanwhile.
+
+    What asks it for records or runs raises CaptureError where it can't be read, ``Busy`` where it can be later.
+    """
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -109,7 +117,10 @@ class Index:
     def fits(self, capture: Capture) -> bool:
         """Whether it was made of this capture, as far as it goes."""
         meta = self._meta()
-        last = int(meta.get("last", "0"))
+        try:
+            last = int(meta.get("last", "0"))
+        except ValueError:
+            return False
         return last == 0 or (meta.get("first"), meta.get("digest")) == (
             capture.digest(capture.first),
             capture.digest(last),
@@ -118,19 +129,21 @@ class Index:
     def state(self) -> State:
         """How far it has come."""
         meta = self._meta()
-        return State(
-            int(meta.get("last", "0")),
-            int(meta.get("change", "0")),
-            meta.get("complete") == "1",
-            meta.get("trouble", ""),
-        )
+        with _readable():
+            return State(
+                int(meta.get("last", "0")),
+                int(meta.get("change", "0")),
+                meta.get("complete") == "1",
+                meta.get("trouble", ""),
+            )
 
     def runs(self, after: int = 0) -> dict[int, Run | None]:
         """The runs that a later flush than this one wrote, by their place; None: it is part of another one now."""
-        rows = self._db.execute(
-            "SELECT place, data, seqs FROM run WHERE change > ? ORDER BY place", (after,)
-        ).fetchall()
-        return {at: Run(_RUN.decode(data), array("Q", seqs)) if data else None for at, data, seqs in rows}
+        with _readable():
+            rows = self._db.execute(
+                "SELECT place, data, seqs FROM run WHERE change > ? ORDER BY place", (after,)
+            ).fetchall()
+            return {at: Run(_RUN.decode(data), array("Q", seqs)) if data else None for at, data, seqs in rows}
 
     def briefs(self, seqs: Iterable[int]) -> Iterator[Brief]:
         """These records, in order; their ``signs`` are with the runs."""
@@ -139,18 +152,31 @@ class Index:
             some = wanted[at : at + _PAGE]
             # Placeholders only: the numbers never become part of the statement.
             marks = ",".join("?" * len(some))
-            for (data,) in self._db.execute(f"SELECT data FROM brief WHERE seq IN ({marks}) ORDER BY seq", some):  # noqa: S608
-                yield _BRIEF.decode(data)
+            asked = f"SELECT data FROM brief WHERE seq IN ({marks}) ORDER BY seq"  # noqa: S608
+            with _readable():
+                for (data,) in self._db.execute(asked, some):
+                    yield _BRIEF.decode(data)
 
     def all_briefs(self, after: int = 0) -> Iterator[Brief]:
         """The records after this one, in order; their ``signs`` are with the runs."""
-        for (data,) in self._db.execute("SELECT data FROM brief WHERE seq > ? ORDER BY seq", (after,)):
-            yield _BRIEF.decode(data)
+        with _readable():
+            for (data,) in self._db.execute("SELECT data FROM brief WHERE seq > ? ORDER BY seq", (after,)):
+                yield _BRIEF.decode(data)
 
     def _meta(self) -> dict[str, str]:
         with contextlib.suppress(sqlite3.Error):
             return dict(self._db.execute("SELECT key, value FROM meta").fetchall())
         return {}
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, msgspec.MsgspecError, ValueError) as error:
+        if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise Busy("The index of the capture is just being written.", "Try it again.") from error
+        raise CaptureError(f"The index of the capture can't be read: {error}.", "It is made anew.") from error
 
 
 _BRIEF = msgspec.msgpack.Decoder(Brief)

@@ -61,8 +61,13 @@ def _mine(target: Path) -> Iterator[bool]:
         except BlockingIOError:
             yield False
         else:
-            yield True
-            Path(f"{target}.lock").unlink(missing_ok=True)
+            # Whoever had it before may have taken the file away: then somebody else's lock can be at its place.
+            mine = _inode(Path(f"{target}.lock")) == os.fstat(descriptor).st_ino
+            try:
+                yield mine
+            finally:
+                if mine:
+                    Path(f"{target}.lock").unlink(missing_ok=True)
     finally:
         os.close(descriptor)
 
@@ -72,6 +77,7 @@ class _Writer:
 
     def __init__(self, capture: Path, target: Path) -> None:
         self._path = capture
+        self._target = target
         self._analyzer = Analyzer()
         self._after = 0
         self._dirty: dict[Run, None] = {}
@@ -93,6 +99,7 @@ class _Writer:
             self._db.executescript(index.SCHEMA)
             self._db.execute("INSERT INTO meta VALUES ('maker', ?)", (index.maker(),))
         self._db.execute("PRAGMA synchronous = OFF")  # what a power failure spoils is made anew
+        self._inode = _inode(target)
 
     def close(self) -> None:
         self._db.close()
@@ -139,6 +146,8 @@ class _Writer:
             self._analyzer.forget(run)
 
     def _flush(self, capture: Capture, *, complete: bool = False) -> None:
+        if _inode(self._target) != self._inode:
+            raise CaptureError(f"The index {self._target} was taken away.", "It is made anew.")
         self._change += 1
         fresh = self._after > self._known
         runs: list[tuple[int, int, bytes | None, bytes]] = []
@@ -167,8 +176,16 @@ class _Writer:
         if not run.closed:
             run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run)))
         found = verdicts.verdict(run)
-        told = brief.of_run(run, present.verdict(run), found.symptoms if found else ())
+        cause = found.cause.rule if found and found.cause else None
+        told = brief.of_run(run, present.verdict(run), cause, found.symptoms if found else ())
         return msgspec.msgpack.encode(told)
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
 
 
 def _anew(target: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -147,9 +148,18 @@ def judged(ladder: Ladder, now: Judgement) -> str:
 def outlook(ladder: Ladder) -> list[tuple[str, list[str]]]:
     """The days to come on which something new goes wrong, and what."""
     return [
-        (on, [problem for each in same for problem in each.problems])
+        (on, [_coming(problem) for each in same for problem in each.problems])
         for on, same in groupby(ladder.breaks, key=lambda each: day(each.at))
     ]
+
+
+_EXPIRED = re.compile(r"The ((?:certificate|CRL issued by) '.*') has expired, verify time is synchronized", re.DOTALL)
+
+
+def _coming(problem: str) -> str:
+    """What the agent will say on a day to come, in words for the day on which it begins."""
+    ends = _EXPIRED.fullmatch(problem)
+    return f"the {ends[1]} ends" if ends else f"from then on it is refused: {problem}"
 
 
 def limits(ladder: Ladder) -> str:

@@ -1,20 +1,16 @@
 """The only place that words things: records, steps, runs and findings as text for people.
 
-Console, command line and terminal application show these very words. Captured bytes are hostile: control
-characters never reach a terminal.
+Console, command line and terminal application show these very words; those of a single record in full are in
+``pages``. Captured bytes are hostile: control characters never reach a terminal.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from inspector import brief as briefs
 from inspector import verdicts
-from inspector.model import Exchange, Gap, Handshake
-from inspector.protocol import documents, x509
 from inspector.rules import rule_of
 from inspector.rules.remedies import fill
 from inspector.text import WIDTH as WIDTH
@@ -29,10 +25,8 @@ from inspector.text import utc as utc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.analyzer import Step
     from inspector.brief import Brief, Party, RunLike
-    from inspector.model import Finding, Identity, Leg, Message
-    from inspector.protocol.documents import Document
+    from inspector.model import Finding, Handshake, Identity
     from inspector.rules import Rule
     from inspector.runs import Outcome, Run
 
@@ -312,69 +306,3 @@ def wrapped(label: str, text: str, width: int = 100) -> list[str]:
         break_on_hyphens=False,
     )  # fmt: skip
     return [line.replace("\0", " ").replace("\1", "-") for line in lines] or [label]
-
-
-def record(step: Step, findings: Sequence[Finding]) -> list[str]:
-    """One record in full, as lines of text."""
-    lines = [
-        f"{step.record.seq}  {line(briefs.of(step), step.run)}",
-        f"run {step.run.number if step.run and step.run.number else '-'}, phase {step.phase}",
-    ]
-    for each in findings:
-        lines.append(f"{each.severity} {each.rule}: {clean(each.message)}")
-    match step.record:
-        case Exchange():
-            lines += _exchange(step, step.record)
-        case Handshake():
-            lines += ["", f"TLS with the {step.record.leg.side}", *_leg(step.record.leg)]
-            lines += [f"  wrong: {clean(culprit)}" for culprit in step.record.culprits]
-        case Gap():
-            pass
-    return lines
-
-
-def _exchange(step: Step, exchange: Exchange) -> list[str]:
-    request, response = exchange.request, exchange.response
-    lines = [f"to the master as {identity(exchange.identity)}"]
-    if step.match:
-        lines.append(f"{step.match.endpoint.name}: {step.match.endpoint.purpose}")
-    lines += ["", "TLS with the agent", *_leg(exchange.agent)]
-    if exchange.master:
-        lines += ["", "TLS with the master", *_leg(exchange.master)]
-    lines += ["", clean(f"> {request.method} {request.target} {request.http_version}")]
-    lines += _message("> ", request, step.request)
-    if response is None:
-        return [*lines, "", f"< no answer: {clean(exchange.error or 'unknown reason')}"]
-    lines += ["", clean(f"< {response.http_version} {response.status} {response.reason}")]
-    return lines + _message("< ", response, step.response)
-
-
-def _message(mark: str, message: Message, document: Document | None) -> list[str]:
-    lines = [clean(f"{mark}{name}: {value}") for name, value in message.headers]
-    lines.append(f"{mark}({size(len(message.body))} of body)")
-    if document is not None and message.body:
-        lines += [f"    {clean(text)}" for text in _document(document)]
-    return lines
-
-
-def _document(document: Document) -> list[str]:
-    text = json.dumps(documents.plain(document), indent=1, ensure_ascii=False)
-    lines = text.splitlines()
-    return lines if len(lines) <= 200 else [*lines[:200], f"... {len(lines) - 200} lines more: --json has them all"]
-
-
-def _leg(leg: Leg) -> list[str]:
-    secured = clean(f"{leg.tls_version or 'TLS'} {leg.cipher or ''}".strip()) if leg.secured else "not established"
-    lines = [f"  {clean(leg.address or '?')}:{leg.port or '?'}, {secured}, SNI {clean(leg.sni or 'none')}"]
-    for title, chain in (("it showed", leg.peer_chain), ("it was shown", leg.own_chain)):
-        for der in chain:
-            try:
-                certificate = x509.read_der(der)
-            except x509.Malformed as error:
-                lines.append(f"  {title}: a certificate that can't be read: {clean(str(error))}")
-            else:
-                lines.append(
-                    f"  {title}: {clean(certificate.subject)} by {clean(certificate.issuer)}, until "
-                    f"{utc(certificate.not_after)[:10]}"
-                )
-    return lines

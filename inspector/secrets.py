@@ -39,6 +39,8 @@ _KEY = re.compile(
     rb"-----BEGIN(?: |\+|%20)" + _LABEL + rb'[^"<>]*?(?:-----END(?: |\+|%20)' + _LABEL + rb'|(?=["<>])|\Z)'
 )
 _MARKED = re.compile(rb'Sensitive|sensitive_parameters"?\s*:\s*\[\s*"|challengePassword|PRIVATE KEY')
+_POSSIBLE = re.compile(rb'Sensitive|sensitive_parameters"\s*:\s*\[\s*[^\]\s]|PRIVATE|\\[uU]00[2-7]')
+"""What JSON with a secret in it holds at least; the last may be a letter of one of the others."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,8 +79,9 @@ def _masked(value: Any, depth: int) -> Any:
         case dict():
             named = value.get("sensitive_parameters")
             inner = {str(key): _masked(item, depth + 1) for key, item in value.items()}
-            if isinstance(named, list) and isinstance(given := value.get("parameters"), dict):
-                inner["parameters"] |= {each: _hidden(given[each]) for each in named if _in(each, given)}
+            given, shown = value.get("parameters"), inner.get("parameters")
+            if isinstance(named, list) and isinstance(given, dict) and isinstance(shown, dict):  # none if all is hidden
+                shown |= {each: _hidden(given[each]) for each in named if _in(each, given)}
             return inner
         case list():
             return [_masked(item, depth + 1) for item in value]
@@ -113,6 +116,15 @@ def attributes(request: CertificateRequest) -> dict[str, str | Secret]:
 def extensions(of: CertificateRequest | Certificate) -> dict[str, str | Secret]:
     """Extensions that are asked for, or that a certificate has."""
     return {name: Secret(value) if name in _PRESHARED else value for name, value in of.extensions.items()}
+
+
+def possible(body: bytes | None, media: str, document: Document | None) -> bool:
+    """Whether there may be a secret in a document; if not, it need not be gone through, which takes seconds for a large
+    one. ``body`` is what it was read from, without Content-Encoding; None if that can't be had."""
+    opaque = isinstance(document, Undecodable | CertificateRequest | Certificates)
+    if body is None or opaque or not any(each in media for each in ("json", "pson")):
+        return True
+    return _POSSIBLE.search(body) is not None
 
 
 def within(document: Document | None) -> list[Any]:

@@ -117,6 +117,9 @@ class Capture:
                 failure = error
             except sqlite3.DatabaseError as error:
                 _close(db)
+                if _marked(path):
+                    hint = "Copy it anew; `sqlite3 FILE .recover` gets out what there is."
+                    raise CaptureError(f"{path} is damaged or cut off: {error}.", hint) from error
                 raise CaptureError(
                     f"{path} is not a capture: {error}.",
                     "Flow files of mitmproxy become one with `puppet-inspector import`.",
@@ -449,6 +452,16 @@ def _connection(leg: Leg, closed: float | None, by: Literal["peer", "proxy"] | N
 def _close(db: sqlite3.Connection | None) -> None:
     if db is not None:
         db.close()
+
+
+def _marked(path: Path) -> bool:
+    """Whether a file says in its head that it is a capture."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION_ID.to_bytes(4)
 
 
 def _written(path: Path) -> bool:

@@ -343,6 +343,13 @@ def test_a_filter_is_completed(text: str, told: list[str]) -> None:
     assert sorted(found) == sorted(told)
 
 
+def test_the_rules_of_a_capture_are_told_before_the_others() -> None:
+    told = filters.complete("rule:", {"rule": ["S01", "B23"]})
+    assert told[:3] == ["rule:S01", "rule:B23", "rule:any"]
+    assert len(told) == len(set(told)) == len(filters.complete("rule:"))
+    assert filters.complete("rule:b", {"rule": ["S01", "B23"]})[:2] == ["rule:B23", "rule:B01"]
+
+
 def test_before_anything_is_written_there_are_the_keys() -> None:
     assert filters.complete("") == [f"{key}:" for key in filters.KEYS]
     assert filters.complete("run:1 ") == [f"run:1 {key}:" for key in filters.KEYS]

@@ -15,6 +15,7 @@ import pytest
 
 from inspector import brief, follow, index, indexer, present
 from inspector.analyzer import Analyzer, retrace
+from inspector.errors import CaptureError
 from inspector.model import Gap
 from inspector.store import Capture
 from tests.conversations import START, Agent, together
@@ -122,6 +123,20 @@ def test_a_capture_that_is_being_written_is_told_as_far_as_it_goes(tmp_path: Pat
         assert run.brief.closed
 
 
+def test_one_that_is_taken_away_is_not_written_on(tmp_path: Path) -> None:
+    capture = save(tmp_path / "c.sqlite", *conversation())
+    with Capture.create(capture):  # so it is not complete
+
+        def wait() -> bool:
+            index.place(capture).unlink()
+            return True
+
+        with pytest.raises(CaptureError, match="taken away"):
+            indexer.build(capture, index.place(capture), wait)
+        assert not index.place(capture).exists()
+        assert not index.place(capture).with_name("c.sqlite.index.lock").exists()
+
+
 def test_a_beginning_that_becomes_part_of_another_run_goes_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,7 +237,7 @@ def test_a_run_is_the_same_when_it_is_retraced_from_its_own_records(name: str) -
         again = [step.run for step in retrace(own)]
         assert again[-1] is not None
         assert all(each is again[0] for each in again)
-        mine, other = brief.of_run(run, None, ()), brief.of_run(again[-1], None, ())
+        mine, other = brief.of_run(run), brief.of_run(again[-1])
         for facts in (mine, other):
             facts.number, facts.closed = 0, True
         assert json.loads(_json(mine)) == json.loads(_json(other))

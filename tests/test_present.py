@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import unicodedata
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given
@@ -28,9 +27,6 @@ from inspector.model import (
 from inspector.rules import rule_of
 from inspector.runs import Run
 from tests.conversations import START, Agent, analyzed, steps, together
-
-if TYPE_CHECKING:
-    from inspector.analyzer import Step
 
 HOSTILE = "\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"
 
@@ -99,7 +95,6 @@ def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
     finding = Finding("B01", Severity.ERROR, HOSTILE, (1,))
     texts = [present.line(brief.of(step), step.run) for step in taken]
     texts += [cell for step in taken for cell in present.row(brief.of(step), step.run)]
-    texts += [text for step in taken for text in present.record(step, [finding])]
     for run in runs:
         run.findings.append(finding)
         texts += [present.summary(run, run.findings), *present.run_row(run), present.why(run) or ""]
@@ -208,16 +203,3 @@ def test_numbers_for_people() -> None:
     assert present.utc(0) == "1970-01-01T00:00:00.000Z"
     findings = [Finding("X", severity, "") for severity in (Severity.NOTICE, Severity.ERROR, Severity.ERROR)]
     assert present.counts(findings) == "2 errors, 1 notice"
-
-
-def test_a_record_in_full_shows_both_legs_headers_and_the_document() -> None:
-    analyzer = Analyzer()
-    taken: list[Step] = list(steps(analyzer, together(Agent(leg="1").catalog())))
-    text = "\n".join(present.record(taken[0], []))
-    assert "run 1, phase catalog" in text
-    assert "catalog: send the facts, get the catalog" in text
-    assert "it showed: CN=a.example by CN=Test CA, until " in text
-    assert "> POST /puppet/v3/catalog/a.example?environment=production HTTP/1.1" in text
-    assert '"transaction_uuid": "u-1"' in text
-    assert "< X-Puppet-Version: 7.9.0" in text
-    assert '"kind": "Catalog"' in text

@@ -29,6 +29,7 @@ from inspector import brief, doctor, formats, ladder_text, pki, present, public,
 from inspector.analyzer import Analyzer
 from inspector.ladder import Ladders
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
+from inspector.pages import plain
 from inspector.protocol import x509 as chains
 from inspector.rules import all_rules, rule_of
 from inspector.sample import (
@@ -119,7 +120,7 @@ def _shown(step: Step) -> None:
         [
             present.line(brief.of(step), step.run),
             *present.row(brief.of(step), step.run),
-            *present.record(step, step.findings),
+            *plain.lines(step, step.findings),
         ]
     )
     strictly_json(public.show(step, step.findings))

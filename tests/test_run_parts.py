@@ -273,8 +273,29 @@ def test_sensitive_values_are_masked_wherever_they_are() -> None:
         d.LogLine(level=":err", message="no such user", source="/C/File[/a]"),
         d.LogLine(level="err", message="another's", source="/C/File[/ab]"),
     ]
-    assert applied.messages(each, logs, 10) == [("notice", MASK), ("err", "no such user")]
-    assert applied.messages(each, logs, 1) == [("notice", MASK)]
+    lines = applied.logged([each], logs)[each.ref]
+    assert applied.messages(each, lines, 10) == [("notice", MASK), ("err", "no such user")]
+    assert applied.messages(each, lines, 1) == [("notice", MASK)]
+
+
+def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> None:
+    stage, demo = d.Resource(type="Stage", title="main"), d.Resource(type="Class", title="Demo")
+    edges = [d.Edge("Stage[main]", "Class[Demo]"), d.Edge("Class[Demo]", "File[/a]"), d.Edge("Class[Demo]", "File[/b]")]
+    told = {"File[/a]": d.ResourceStatus(containment_path=["Stage[main]", "Demo", "File[/a]"])}
+    found = applied.resources(
+        d.Catalog(resources=[stage, demo, resource("/a"), resource("/b")], edges=edges),
+        d.Report(resource_statuses=told),
+    )
+    sources = [
+        "/Stage[main]/Demo/File[/a]/content", "/Stage[main]/Demo/File[/b]/ensure", "/Stage[main]/Demo",
+        "/Stage[main]", "/Stage[main]/Demo/Exec[nobody knows]", "/Stage[main]/Demo/Exec[x]/returns", "Puppet", None,
+    ]  # fmt: skip
+    logs = [d.LogLine(level="notice", message=f"of\t{each}", source=each) for each in sources]
+    lines = applied.logged(found, logs)
+    assert {ref: [each.source for each in of] for ref, of in lines.items()} == {
+        "File[/a]": sources[:1], "File[/b]": sources[1:2], "Class[Demo]": sources[2:3], "Stage[main]": sources[3:4],
+    }  # fmt: skip
+    assert applied.messages(found[0], lines["Stage[main]"], 9) == [("notice", "of    /Stage[main]")]
 
 
 # -- connections --------------------------------------------------------------------------------------------------

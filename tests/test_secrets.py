@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from inspector import secrets
@@ -190,3 +190,35 @@ def test_too_many_secrets_for_a_search_cover_the_whole_body(monkeypatch: pytest.
     assert secrets.spans(body, Data(values)) != [(0, len(body))]
     monkeypatch.setattr(secrets, "_WORK", 9 * len(body))
     assert secrets.spans(body, Data(values)) == [(0, len(body))]
+
+
+STRUCTURES = st.recursive(
+    st.one_of(st.sampled_from(["Sensitive", WORD, KEY, "PRIVATE KEY", "p"]), st.text(max_size=5), st.none()),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["a", "__ptype", "__pvalue", "parameters", "sensitive_parameters"]), inner),
+        st.builds(lambda value: {"__ptype": "Sensitive", "__pvalue": value}, inner),
+        st.builds(lambda value: {"parameters": {"p": value}, "sensitive_parameters": ["p"]}, inner),
+    ),
+    max_leaves=8,
+)
+
+
+@given(STRUCTURES, st.sets(st.sampled_from("SsePRIVATK_")), st.booleans())
+def test_whatever_hides_something_passes_the_quick_test(value: Any, escaped: set[str], pretty: bool) -> None:
+    body = json.dumps(value, indent=2 if pretty else None)
+    for each in escaped:
+        body = body.replace(each, f"\\u{ord(each):04x}") if "\\" not in body else body
+    assume(json.loads(body) == value)
+    document = Data(value)
+    if secrets.within(document) or secrets.spans(body.encode(), document):
+        assert secrets.possible(body.encode(), "application/json", document)
+
+
+def test_only_json_can_be_told_to_hide_nothing() -> None:
+    plain = json.dumps({"sensitive_parameters": [], "message": "a \\n b", "file": "/x"}).encode()
+    assert not secrets.possible(plain, "application/json", Data({}))
+    assert not secrets.possible(plain, "text/pson", Catalog())
+    assert secrets.possible(None, "application/json", Data({}))
+    assert secrets.possible(plain, "application/x-msgpack", Data({}))
+    assert secrets.possible(plain, "application/json", Undecodable("x"))

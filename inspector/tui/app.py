@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from functools import cached_property
+import os
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 
 from inspector.errors import CaptureError
+from inspector.tui import hues
 from inspector.tui.source import Source
 from inspector.tui.view import View
 
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from textual.driver import Driver
+    from textual.filter import LineFilter
     from textual.screen import Screen
 
     from inspector.model import Finding
+    from inspector.proof import Place
     from inspector.tui.filtering import Filtering
     from inspector.tui.marks import Marks
 
@@ -35,7 +39,6 @@ class Inspector(App[None]):
     TITLE = "puppet-inspector"
     BINDINGS: ClassVar = [
         Binding("q", "quit", "Quit"),
-        Binding("question_mark", "help", "Keys", key_display="?"),
         Binding("T", "theme", "Light or dark", show=False),
     ]
 
@@ -43,6 +46,8 @@ class Inspector(App[None]):
         """Open a capture. Raises CaptureError."""
         super().__init__(driver_class=driver)
         self.source = Source(path)
+        self._lost = False
+        """The capture could not be read the last time."""
 
     def on_mount(self) -> None:
         """Show the runs."""
@@ -68,9 +73,12 @@ class Inspector(App[None]):
         try:
             new = self.source.poll()
         except CaptureError as error:
-            if isinstance(self.screen, View):
-                self.screen.say(f"{error.message} {error.hint or ''}")
+            self._lost = True
+            self.tell(f"{error.message} {error.hint or ''}".rstrip())
             return
+        if self._lost:
+            self._lost = False
+            self.tell("")
         new |= self.marks.refresh()
         now = self.source.total, self.source.trouble, self.source.state.last
         if (new or now != before) and isinstance(self.screen, View):
@@ -98,11 +106,11 @@ class Inspector(App[None]):
 
         self.push_screen(RunView(number, seq, finding))
 
-    def open_exchange(self, number: int | None, seq: int) -> None:
-        """Show one record on the whole screen; its neighbours are those of its run."""
+    def open_exchange(self, number: int | None, seq: int, place: Place | None = None) -> None:
+        """Show one record on the whole screen, at a place in it; its neighbours are those of its run."""
         from inspector.tui.exchange import ExchangeView
 
-        self.push_screen(ExchangeView(self.source.seqs(number) if number else [seq], seq))
+        self.push_screen(ExchangeView(self.source.seqs(number) if number else [seq], seq, place=place))
 
     def open_findings(self) -> None:
         """Show the findings of the whole capture."""
@@ -142,15 +150,25 @@ class Inspector(App[None]):
             "agent": sorted({run.name for run in runs}),
             "env": sorted({run.environment for run in runs if run.environment}),
             "version": sorted({run.agent_version for run in runs if run.agent_version}),
+            "rule": sorted({finding.rule for run in runs for finding in run.findings}),
         }
         view.ask("filter: ", then, value, complete=lambda text: filters.complete(text, values), history="filter")
 
+    def tell(self, text: str) -> None:
+        """Say something in the view that is in front."""
+        if isinstance(self.screen, View):
+            self.screen.say(text)
+
     def put_aside(self, text: str | None, what: str) -> None:
         """Copy to the clipboard of the user's own terminal (OSC 52), also over SSH."""
-        if isinstance(self.screen, View):
-            if text:
-                self.copy_to_clipboard(text)
-            self.screen.say(f"copied: {what}" if text else "there is nothing to copy here")
+        if text:
+            self.copy_to_clipboard(text)
+        self.tell(f"copied: {what}" if text else "there is nothing to copy here")
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Also the one that makes our hues readable on a light theme, and without colour."""
+        own = hues.of(dark=self.current_theme.dark, colour="NO_COLOR" not in os.environ)
+        return [*([own] if own else []), *super().get_line_filters()]
 
     # -- keys -------------------------------------------------------------------------------------------
 
@@ -158,20 +176,21 @@ class Inspector(App[None]):
         """Light or dark."""
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
-    def action_help(self) -> None:
-        """All keys that do something here."""
-        from inspector.tui.help import Help
-
-        self.push_screen(Help(self.screen, self.get_key_display))
-
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the command palette offers: every key's action, and the views."""
+        """What the command palette offers: the views, and what every key does here, so that the mouse does it too."""
         yield SystemCommand("Findings", "of the whole capture, by rule, agent or severity", self.open_findings)
         yield SystemCommand("Bootstrap", "how agents came to their certificates", self.open_bootstrap)
         yield SystemCommand("Search bodies", "of the whole capture", self.open_search)
         yield SystemCommand("Light or dark", "the other theme", self.action_theme)
-        yield SystemCommand("Keys", "all that do something here", self.action_help)
         yield SystemCommand("Quit", "leave the inspector", self.exit)
+        from inspector.tui.help import keys
+
+        told = {"Light or dark", "Quit", "Findings", "Bootstrap", "Search bodies"}
+        for node, binding in keys(screen):
+            if binding.description not in told:
+                told.add(binding.description)
+                key = f"key {self.get_key_display(binding)}"
+                yield SystemCommand(binding.description, key, partial(self.run_action, binding.action, node))
 
     def export(self, seqs: Sequence[int]) -> None:
         """Write records to a file: jsonl, or mitmproxy's flows if its name ends so."""
@@ -189,11 +208,13 @@ def _warm_up() -> None:
         _ = filters, present, run
 
 
-def run(path: Path, *, ascii_only: bool = False) -> None:
-    """Open a capture in this terminal until the user quits. Raises CaptureError."""
+def run(path: Path, *, ascii_only: bool = False) -> int:
+    """Open a capture in this terminal until the user quits; returns the exit status. Raises CaptureError."""
     driver: type[Driver] | None = None
     if ascii_only:
         from inspector.tui.ascii import AsciiDriver
 
         driver = AsciiDriver
-    Inspector(path, driver=driver).run()
+    app = Inspector(path, driver=driver)
+    app.run()
+    return app.return_code or 0

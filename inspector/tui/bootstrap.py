@@ -119,13 +119,16 @@ class Bootstrap(View):
             self.run_worker(self._read, thread=True, group="ladders")
         super().update()
 
+    @property
+    def _whole(self) -> bool:
+        """Whether all of the capture was known when the ladders were read last."""
+        return not self.source.indexing and self._revision == self.source.revision
+
     def _read(self) -> None:
         worker, began = get_current_worker(), time.monotonic()
-        call = self.app.call_from_thread
 
         def progress(at: int, total: int) -> bool:
-            if not worker.is_cancelled:
-                call(self._progress, f"reading {at:,} of {total:,}")
+            self.later(self._progress, f"reading {at:,} of {total:,}")
             return not worker.is_cancelled
 
         trouble = ""
@@ -139,31 +142,24 @@ class Bootstrap(View):
             trouble = error.message
         except (msgspec.MsgspecError, ValueError) as error:
             trouble = f"{self.source.path.name} can't be read: {error}"
-        if not worker.is_cancelled:
-            call(self._done, trouble, RARE * (time.monotonic() - began))
+        self.later(self._done, trouble, RARE * (time.monotonic() - began))
 
     def _judge(self, found: Ladders) -> None:
         """In a thread: judge all ladders, and show them."""
-        worker = get_current_worker()
         at = time.time() if self._at is None else self._at
-        told = [found.of(name, at) for name in found.names()]
-        if not worker.is_cancelled:
-            self.app.call_from_thread(self._show, found, told)
+        self.later(self._show, found, [found.of(name, at) for name in found.names()])
 
     def _progress(self, told: str) -> None:
-        if self.is_attached:
-            self._reading = told
-            super().update()
+        self._reading = told
+        super().update()
 
     def _done(self, trouble: str, rest: float) -> None:
-        if not self.is_attached:
-            return
         self._reading = ""
         self._rests = time.monotonic() + rest
         self.set_timer(rest + 0.01, self.update)
         if trouble:
             self.say(trouble)
-        if not self.source.indexing:
+        if self._whole:
             wanted, self._wanted = self._wanted, None
             if wanted and all(each.certname != wanted for each in self.query_one("#agents", Rows).items):
                 self.say(f"No certificate requests of {wanted} are in this capture.")
@@ -171,8 +167,6 @@ class Bootstrap(View):
         super().update()
 
     def _show(self, found: Ladders, told: list[Ladder]) -> None:
-        if not self.is_attached:
-            return
         self._ladders = found
         agents: Rows[Ladder] = self.query_one("#agents", Rows)
         first = not agents.items
@@ -206,7 +200,7 @@ class Bootstrap(View):
         stuck = ladder.hangs.state if ladder and ladder.hangs else None
         if first:
             rungs.move_to(max((at for at, each in enumerate(rungs.items) if each.state is stuck), default=0))
-        unknown = ladder is None and (self.source.indexing or bool(self._reading))
+        unknown = ladder is None and (bool(self._reading) or not self._whole)
         self.query_one("#hang", Static).update("reading ..." if unknown else ladders.hang(ladder))
         self.query_one("#dates", Static).update(ladders.dates(ladder))
         self._tell_rung()

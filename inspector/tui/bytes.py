@@ -5,58 +5,21 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from rich.text import Text
 
+from inspector.pages.content import Content, breaks, dump, read
 from inspector.text import clean
 from inspector.tui.rows import Column, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.secrets import Spans
-
 SMALL = 500_000
 """Bytes that are laid out at once; more, in a thread."""
 _NARROW = 20
 _FOUND = "black on #ffcb6b"
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What is shown, and how."""
-
-    title: str
-    data: bytes
-    """What is shown; of a text with its secrets covered already."""
-    hexed: bool = False
-    hidden: Spans | tuple[tuple[int, int], ...] = ()
-    """Pieces of ``data`` that hold secrets: only where it is shown in hexadecimal."""
-    strong: int = 0
-    """Bytes at the beginning that are what it is about."""
-
-
-def breaks(data: bytes, width: int) -> array[int]:
-    """Where lines begin: after line feeds, and in lines of more than ``width`` bytes at a blank or else anywhere but
-    within a character."""
-    starts, at, size = array("Q", [0]), 0, len(data)
-    while True:
-        end = data.find(b"\n", at)
-        stop = size if end < 0 else end
-        while stop - at > width:
-            blank = data.rfind(b" ", at + width // 2, at + width)
-            cut = blank + 1 if blank >= 0 else at + width
-            for _ in range(3):
-                if data[cut] & 0xC0 == 0x80:
-                    cut -= 1
-            starts.append(cut)
-            at = cut
-        if end < 0 or end + 1 >= size:
-            return starts
-        at = end + 1
-        starts.append(at)
 
 
 class Bytes(Rows[int]):
@@ -168,30 +131,11 @@ class Bytes(Rows[int]):
         return text.append(self._decoded(at, end))
 
     def _decoded(self, begin: int, end: int) -> str:
-        found = self.content.data[begin:end].decode("utf-8", "replace")
-        return clean(found.rstrip("\r\n").expandtabs(4))
+        return read(self.content.data[begin:end])
 
     def _hex(self, begin: int, end: int) -> Text:
-        text, per = Text(f"{begin:08x}  ", style=""), self._per
-        shown = self.content.data[begin:end]
-        marks = [first <= at < last for at in range(begin, end) for first, last in [self._hiding(at)]]
         found = {at for first, last in self._matches(begin, end) for at in range(first, last)}
-        chars = Text("  ")
-        for place in range(per):
-            style = _FOUND if begin + place in found else ""
-            if place >= len(shown):
-                text.append("   ")
-            else:
-                byte = shown[place]
-                text.append("•• " if marks[place] else f"{byte:02x} ", style)
-                chars.append("•" if marks[place] else chr(byte) if 32 <= byte < 127 else ".", style)
-            if place == per // 2 - 1:
-                text.append(" " if per == 16 else "")
-        return text.append_text(chars)
-
-    def _hiding(self, offset: int) -> tuple[int, int]:
-        place = bisect_right(self.content.hidden, (offset, len(self.content.data) + 1)) - 1
-        return self.content.hidden[place] if place >= 0 else (0, 0)
+        return dump(self.content, begin, self._per, found, _FOUND)
 
     # -- searching --------------------------------------------------------------------------------------
 
@@ -205,7 +149,7 @@ class Bytes(Rows[int]):
         return [(max(first, begin), min(last, end)) for first, last in spans if last > begin and first < end]
 
     def _secret(self, begin: int, end: int) -> bool:
-        return any(self._hiding(at)[1] > at for at in (begin, end - 1))
+        return any(self.content.hiding(at)[1] > at for at in (begin, end - 1))
 
     def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
         """Go to the next line that contains a text (without case); False if there is none."""
@@ -243,6 +187,10 @@ class Bytes(Rows[int]):
                 return [each]
             matches = [each] if not self._secret(each.start(), each.end()) else matches
         return matches
+
+    def center(self) -> None:
+        """Have the line under the cursor in the middle."""
+        self.scroll_to(y=self.at - self.size.height // 2, animate=False)
 
     def copy_value(self) -> str | None:
         """The line under the cursor, as it is shown."""

@@ -16,7 +16,7 @@ from inspector.tui.part import Details, PartView, middle
 from inspector.tui.rows import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from inspector.analyzer import Step
 
@@ -31,6 +31,7 @@ _STATES = {
     Status.UNREPORTED: "dim",
 }
 _RANK = {status: place for place, status in enumerate(Status)}
+_BAD = (Status.FAILED, Status.RESTART)
 _VALUE = 400
 """Characters of a value in the details."""
 _MANY = 200
@@ -74,7 +75,7 @@ class Catalog(PartView[Applied]):
         self._catalogs: list[int] = []
         self._at: int | None = None
         self._reported: int | None = None
-        self._logs: list[d.LogLine] = []
+        self._logs: Mapping[str, Sequence[d.LogLine]] = {}
 
     def key(self, item: Applied) -> str:
         return item.ref
@@ -110,8 +111,10 @@ class Catalog(PartView[Applied]):
             report = _report(source.step(sent)) if sent is not None else None
             self._catalogs = usable
             self._at, self._reported = begin or None, sent if report else None
-            self._logs = report.logs if report else []
-            return applied.resources(found, report)
+            told = applied.resources(found, report)
+            self._logs = applied.logged(told, report.logs if report else ())
+            # The causes of a failed run are at the top, the rest is in the catalog's order.
+            return sorted(told, key=lambda each: _RANK[each.status] if each.status in _BAD else len(Status))
 
         return read
 
@@ -145,7 +148,7 @@ class Catalog(PartView[Applied]):
             line("evaluated in", _time(item))
         for status, what, message in islice(item.events, _MANY):
             line(f"event {status}", _cut(f"{what}: {message}" if what else message))
-        for level, message in applied.messages(item, self._logs, _MANY):
+        for level, message in applied.messages(item, self._logs.get(item.ref, ()), _MANY):
             line(f"log {level}", _cut(message))
         if item.place:
             line("file", item.place)

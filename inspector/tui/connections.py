@@ -86,7 +86,7 @@ class Connections(PartView[Used]):
             Column("idle", lambda each, _: _seconds(max(each.idle, default=None)), 8, right=True, least=100,
                    sort=lambda each: -max(each.idle, default=0.0)),
             Column("closed by", lambda each, _: _closed(each), 9, sort=_closed),
-            Column("life", lambda each, width: _drawn(used.bar(each, *self._span, width)), 16, 3),
+            Column("life", lambda each, width: _drawn(used.bar(each, *self._span, width)), 16, 3, drawn=True),
         )  # fmt: skip
         super().__init__(number)
 

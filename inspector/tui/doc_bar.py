@@ -47,10 +47,15 @@ class Bar(Widget):
 
     def _cells(self) -> list[str]:
         full = [f" {name} " for name in self.names]
-        if sum(map(len, full)) <= self.size.width:
-            return full
-        room = max(1, self.size.width // max(1, len(full)) - 2)
-        return [f" {name[:room]} " for name in self.names]
+        room = max(map(len, full), default=0)
+        # Before the first layout no width is known, and nothing is to be cut for it.
+        while room > 3 and sum(map(len, full)) > self.size.width > 0:
+            room -= 1
+            full = [each if len(each) <= room else f"{each[: room - 1]} " for each in full]
+        return full
+
+    def on_resize(self) -> None:
+        self.refresh()
 
     def render(self) -> Text:
         """The names, the chosen one marked; in brackets, for where there are no colours."""

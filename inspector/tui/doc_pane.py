@@ -5,29 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from textual.binding import Binding
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
-from inspector.text import clean
-from inspector.tui.bytes import Bytes, Content
+from inspector.pages.content import Content
+from inspector.pages.message import MODES, Body
+from inspector.pages.model import WRONG, Item, Table
+from inspector.pages.tabs import unshown
+from inspector.tui.bytes import Bytes
 from inspector.tui.doc_bar import Bar
-from inspector.tui.doc_message import MODES, Body
-from inspector.tui.doc_model import Item, Table
 from inspector.tui.doc_widgets import Leaves, Sheet
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from textual.app import ComposeResult
     from textual.widget import Widget
 
-    from inspector.tui.documents import Model, Tab
+    from inspector.pages.tabs import Model, Tab
+    from inspector.tui.rows import Rows
 
 NAMES = ("Meaning", "Request", "Response", "TLS", "Timing", "Explain")
-_WRONG = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What a body that nobody thought of may lead to: it is said, and nothing else happens."""
 
 
 class DocPane(Vertical):
@@ -42,10 +42,13 @@ class DocPane(Vertical):
     ]
     DEFAULT_CSS = """
     DocPane { height: 1fr; width: 1fr; }
-    DocPane #finding { height: auto; max-height: 3; padding: 0 1; display: none; }
+    DocPane #finding { height: auto; max-height: 8; padding: 0 1; display: none; }
+    DocPane #finding Static { height: auto; }
     DocPane #parts { background: $surface; }
     DocPane #reading { padding: 0 1; color: $text-muted; display: none; }
     DocPane #content { height: 1fr; }
+    DocPane #full { height: auto; max-height: 9; padding: 0 1; background: $panel; display: none; }
+    DocPane #full Static { height: auto; }
     """
 
     def __init__(self, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
@@ -55,16 +58,21 @@ class DocPane(Vertical):
         """The tab that is shown."""
         self._part: dict[str, int] = {}
         self._made: dict[tuple[str, int], tuple[Model, Widget]] = {}
-        self._wanted: tuple[tuple[str, int], str] | None = None
+        self._wanted: tuple[tuple[str, int], Sequence[str]] | None = None
+        self._hides = False
+        """Whether a secret is under the cursor."""
         self._token = 0
         """Grows with each record: what was begun for another one comes too late."""
 
     def compose(self) -> ComposeResult:
         yield Bar("tabs")
-        yield Static("", id="finding", markup=False)
+        with VerticalScroll(id="finding"):
+            yield Static("", markup=False)
         yield Bar("parts")
         yield Static("reading …", id="reading", markup=False)
         yield Vertical(id="content")
+        with VerticalScroll(id="full", can_focus=False):
+            yield Static("", markup=False)
 
     @property
     def view(self) -> View:
@@ -112,7 +120,9 @@ class DocPane(Vertical):
         if part is not None:
             self._part[name] = part
         tab, at = self._tab(name), self._part.get(name, 0)
-        self.query_one("#tabs", Bar).show([each.name for each in self.tabs], self.tabs.index(tab))
+        self.query_one("#tabs", Bar).show(
+            [f"{NAMES.index(each.name) + 1} {each.name}" for each in self.tabs], self.tabs.index(tab)
+        )
         parts = self.query_one("#parts", Bar)
         parts.show([each.title for each in tab.parts], at)
         parts.styles.display = "block" if len(tab.parts) > 1 else "none"
@@ -123,17 +133,15 @@ class DocPane(Vertical):
             if focused:
                 self.focus()
             self._seek()
+            self._moved()
             self.refresh_bindings()
             return
         self._reading(True)
-        token, make = self._token, tab.parts[at].make
+        token, made = self._token, tab.parts[at].made
 
         def prepare() -> None:
-            try:
-                model = make()
-            except _WRONG as error:
-                model = Content("", f"It can't be shown: {clean(str(error))}".encode("utf-8", "replace"))
-            content = model.content(model.mode) if isinstance(model, Body) else None
+            model = made()
+            content = _content(model) if isinstance(model, Body) else None
             self._later(self._mount, token, (name, at), model, content)
 
         self.run_worker(prepare, thread=True, exclusive=True, group="part")
@@ -150,13 +158,17 @@ class DocPane(Vertical):
         if self.has_focus and key == self._now:
             self.call_after_refresh(self.focus)
         self.call_after_refresh(self._seek)
+        self.call_after_refresh(self._moved)
 
     def _seek(self) -> None:
         """Go to what was asked for, now that it is there."""
         if self._wanted and self._wanted[0] == self._now and self._now in self._made:
-            needle, self._wanted = self._wanted[1], None
-            # What stands in one line of the wire stands in two cells of a table.
-            any(each and self.search(each) for each in (needle, needle.partition(" ")[2]))
+            if self.shown and not self.shown.is_mounted:
+                self.call_after_refresh(self._seek)
+                return
+            needles, self._wanted = self._wanted[1], None
+            if self.shown and any(each and self.search(each) for each in needles):
+                self.call_after_refresh(self.shown.center)
 
     @property
     def shown(self) -> Leaves | Sheet | Bytes | None:
@@ -189,7 +201,9 @@ class DocPane(Vertical):
         if action == "mode":
             return isinstance(model, Body)
         if action == "reveal":
-            return isinstance(model, Body | Item | Table)
+            return (
+                model.masks if isinstance(model, Body) else isinstance(self.shown, Leaves | Sheet) and self.shown.hides
+            )
         if action == "part":
             return bool(self.tabs) and len(self._tab(self.tab).parts) > 1
         return True
@@ -200,6 +214,30 @@ class DocPane(Vertical):
             self._open(self.tabs[event.place].name)
         else:
             self._open(self.tab, event.place)
+
+    def on_tree_node_highlighted(self, event: Leaves.NodeHighlighted[Item]) -> None:
+        event.stop()
+        self._moved()
+
+    def on_rows_moved(self, event: Rows.Moved[int]) -> None:
+        event.stop()
+        self._moved()
+
+    def on_resize(self) -> None:
+        self._moved()
+
+    def _moved(self) -> None:
+        """Offer to show a secret where one is; and of a line of a tree that is cut, show all."""
+        shown = self.shown
+        full = self.query_one("#full")
+        told = shown.cut() if isinstance(shown, Leaves) else ""
+        full.styles.display = "block" if told else "none"
+        if told:
+            self.query_one("#full Static", Static).update(told)
+        hides = isinstance(shown, Leaves | Sheet) and shown.hides
+        if hides != self._hides:
+            self._hides = hides
+            self.refresh_bindings()
 
     def action_tab(self, name: str) -> None:
         if any(tab.name == name for tab in self.tabs):
@@ -229,16 +267,18 @@ class DocPane(Vertical):
         if isinstance(model, Body):
             model.shown = True
             self._again(model)
-        elif isinstance(widget, Leaves | Sheet) and not widget.reveal():
-            self.view.say("Nothing is hidden here.")
+        elif isinstance(widget, Leaves | Sheet):
+            if not widget.reveal():
+                self.view.say("Nothing is hidden here.")
+            self._moved()
 
     def _again(self, body: Body) -> None:
         """Show a body anew, where it was."""
-        token, key, mode = self._token, self._now, body.mode
+        token, key = self._token, self._now
         self._reading(True)
 
         def prepare() -> None:
-            self._later(self._reopen, token, key, body.content(mode))
+            self._later(self._reopen, token, key, _content(body))
 
         self.run_worker(prepare, thread=True, exclusive=True, group="part")
 
@@ -247,6 +287,7 @@ class DocPane(Vertical):
         self._reading(False)
         if token == self._token and found and isinstance(found[1], Bytes):
             found[1].open(content, found[1].part)
+            self.refresh_bindings()
 
     # -- for whoever copies, saves and searches ------------------------------------------------------------
 
@@ -271,6 +312,14 @@ class DocPane(Vertical):
     def search(self, text: str, forward: bool = True, again: bool = False) -> bool:
         """Go to the next place in this tab that contains a text (without case); False if there is none."""
         return self.shown is not None and self.shown.search(text, forward=forward, again=again)
+
+
+def _content(body: Body) -> Content:
+    """A body as it is to be shown; of what can't be shown, that."""
+    try:
+        return body.content(body.mode)
+    except WRONG as error:
+        return unshown(error)
 
 
 def _widget(model: Model, content: Content | None) -> Leaves | Sheet | Bytes:

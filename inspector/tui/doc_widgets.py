@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static, Tree
 
+from inspector.pages.model import Item, Path, Table, find
 from inspector.text import clean
-from inspector.tui.doc_model import Item, Path, Table, find
 from inspector.tui.rows import Column, Rows
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.widgets.tree import TreeNode
 
-FULL = 2000
-"""Characters of a line's cells that are shown under a table."""
+FULL = 20_000
+"""Characters of a line that are shown under a table or a tree."""
 
 
 class Leaves(Tree[Item]):
@@ -90,7 +91,29 @@ class Leaves(Tree[Item]):
         elif node.parent is not None and node.parent is not self.root:
             self.move_cursor(node.parent)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter opens and closes a branch; Space plays the run."""
+        return action != "toggle_node" and super().check_action(action, parameters)
+
     # -- for the pane -----------------------------------------------------------------------------------
+
+    @property
+    def hides(self) -> bool:
+        """Whether the value under the cursor is hidden."""
+        node = self.cursor_node
+        return bool(node and node.data and node.data.secret)
+
+    def cut(self) -> str:
+        """The line under the cursor in full, if there is no room for it; otherwise nothing."""
+        node = self.cursor_node
+        if node is None or node.data is None:
+            return ""
+        depth, above = 0, node.parent
+        while above is not None:
+            depth, above = depth + 1, above.parent
+        full = node.data.full
+        room = self.scrollable_content_region.width - self.guide_depth * depth - 2
+        return full[:FULL] if cell_len(full) > room else ""
 
     def reveal(self) -> bool:
         """Show the value under the cursor, if it is hidden."""
@@ -126,6 +149,10 @@ class Leaves(Tree[Item]):
         self.move_cursor(node)
         return True
 
+    def center(self) -> None:
+        """Have the line under the cursor in the middle."""
+        self.scroll_to(y=self.cursor_line - self.size.height // 2, animate=False)
+
     def _way(self) -> Path:
         way: list[int] = []
         node = self.cursor_node
@@ -140,7 +167,8 @@ class Sheet(Vertical):
 
     DEFAULT_CSS = """
     Sheet { height: 1fr; }
-    Sheet .full { height: auto; max-height: 9; padding: 0 1; background: $panel; display: none; }
+    Sheet .full { height: auto; max-height: 50%; padding: 0 1; background: $panel; display: none; }
+    Sheet .full Static { height: auto; }
     """
 
     def __init__(self, table: Table) -> None:
@@ -151,7 +179,8 @@ class Sheet(Vertical):
     def compose(self) -> ComposeResult:
         columns = [_column(self.table, place) for place in range(len(self.table.fields))]
         yield Rows(columns, lambda row: row)
-        yield Static("", classes="full", markup=False)
+        with VerticalScroll(classes="full", can_focus=False):
+            yield Static("", markup=False)
 
     @property
     def rows(self) -> Rows[int]:
@@ -169,7 +198,6 @@ class Sheet(Vertical):
         return self
 
     def on_rows_moved(self, event: Rows.Moved[int]) -> None:
-        event.stop()
         self._at = event.item
         self._detail()
 
@@ -182,26 +210,30 @@ class Sheet(Vertical):
 
     def _detail(self) -> None:
         long = []
+        width = self.rows.scrollable_content_region.width or self.size.width
+        shown = [each for each in self.table.fields if width >= each.least]
+        spare = max(0, width + 1 - sum(each.width + 1 for each in shown))
+        shares = sum(each.grows for each in shown) or 1
         for place, each in enumerate(self.table.fields):
             text = self.table.plain(self._at, place) if self.table.rows else ""
-            # A column that grows takes at most the list's width.
-            room = self.rows.size.width - sum(f.width + 1 for f in self.table.fields if f is not each)
-            if (
-                "\n" in text
-                or len(text) > max(each.width, room if each.grows else 0)
-                or (text and self.size.width < each.least)
-            ):
+            room = each.width + spare * each.grows // shares if each in shown else 0
+            if "\n" in text or cell_len(clean(text)) > room:
                 lines = [clean(line) for line in text[:FULL].strip("\n").expandtabs(4).split("\n")]
                 long.append(f"{each.title}: " + "\n".join(lines))
         if self.table.rows:
             self._tell("\n".join(long))
 
     def _tell(self, text: str) -> None:
-        full = self.query_one(Static)
-        full.update(text)
-        full.styles.display = "block" if text else "none"
+        self.query_one(Static).update(text)
+        self.query_one(".full").styles.display = "block" if text else "none"
 
     # -- for the pane -----------------------------------------------------------------------------------
+
+    @property
+    def hides(self) -> bool:
+        """Whether something in the line under the cursor is hidden."""
+        row = self.rows.item if self.is_mounted else None
+        return row is not None and bool(self.table.hidden(row))
 
     def reveal(self) -> bool:
         """Show what is hidden in the line under the cursor."""
@@ -220,6 +252,10 @@ class Sheet(Vertical):
     def search(self, text: str, *, forward: bool = True, again: bool = False) -> bool:
         """Go to the next line that contains a text."""
         return self.rows.search(text, forward=forward, again=again)
+
+    def center(self) -> None:
+        """Have the line under the cursor in the middle."""
+        self.rows.scroll_to(y=self.rows.at - self.rows.size.height // 2, animate=False)
 
     @property
     def pattern(self) -> str:

@@ -12,8 +12,11 @@ from textual.widgets import Static
 
 from inspector import present, proof
 from inspector.errors import CaptureError
+from inspector.pages import tabs as pages
+from inspector.pages.model import WRONG
+from inspector.pages.proved import pages as meant
 from inspector.text import clean
-from inspector.tui import documents, palette
+from inspector.tui import palette
 from inspector.tui.doc_pane import DocPane
 from inspector.tui.onrecord import OnRecord
 
@@ -23,12 +26,8 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.model import Finding
-    from inspector.tui.documents import Tab
-
-RELATED = frozenset({"ca", "crl", "certificate", "certificate_request", "renewal"})
-"""Endpoints whose bodies a record's certificates are judged by."""
-MOST_RELATED = 12
-"""Of such records before one, so many are read."""
+    from inspector.pages.tabs import Tab
+    from inspector.proof import Place
 
 
 class ExchangePane(DocPane):
@@ -51,9 +50,9 @@ class ExchangePane(DocPane):
         self.seq: int | None = None
         """The record that is shown, or is being read."""
 
-    def show(self, seq: int | None, finding: Finding | None = None) -> None:
-        """Show a record; with a finding, where its proof stands."""
-        if seq is not None and seq == self.seq and finding is None:
+    def show(self, seq: int | None, finding: Finding | None = None, place: Place | None = None) -> None:
+        """Show a record: at a place, or where the proof of a finding stands."""
+        if seq is not None and seq == self.seq and finding is None and place is None:
             return
         self._token += 1
         self.seq = seq
@@ -64,28 +63,29 @@ class ExchangePane(DocPane):
         self._reading(True)
         owner = self.view.source.owner(seq)
         briefs = self.view.source.briefs(owner.number) if owner else []
-        related = [each.seq for each in briefs if each.endpoint in RELATED and each.seq < seq][-MOST_RELATED:]
-        load = partial(self._load, self._token, seq, finding, related)
+        related = [each.seq for each in briefs if each.endpoint in pages.RELATED and each.seq < seq]
+        load = partial(self._load, self._token, seq, finding, place, related[-pages.MOST_RELATED :])
         self.run_worker(load, thread=True, exclusive=True, group="record")
 
-    def _load(self, token: int, seq: int, finding: Finding | None, related: list[int]) -> None:
+    def _load(self, token: int, seq: int, finding: Finding | None, place: Place | None, related: list[int]) -> None:
         source = self.view.source
         tabs: list[Tab] = []
-        place: proof.Place | None = None
         trouble = ""
         try:
             step = source.step(seq)
             if step is not None:
                 others = [found for each in related if (found := source.step(each))]
-                tabs = documents.tabs(step, documents.known(step, others))
-                place = proof.locate(finding, step) if finding else None
+                tabs = pages.tabs(step, pages.known(step, others))
+                place = proof.locate(finding, step, meant(tabs)) if finding and not place else place
             else:
                 trouble = f"There is no record {seq}."
         except CaptureError as error:
             trouble = str(error)
+        except WRONG as error:
+            trouble = f"It can't be shown: {error}"
         self._later(self._take, token, tabs, place, trouble)
 
-    def _take(self, token: int, tabs: list[Tab], place: proof.Place | None, trouble: str) -> None:
+    def _take(self, token: int, tabs: list[Tab], place: Place | None, trouble: str) -> None:
         if token != self._token or not self.is_attached:
             return
         self._clear()
@@ -100,15 +100,17 @@ class ExchangePane(DocPane):
             titles = [part.title.lower() for part in self._tab(name).parts]
             self._part[name] = titles.index(place.part) if place.part in titles else 0
             if place.needle:
-                self._wanted = (name, self._part[name]), place.needle
+                # What stands in one line of the wire stands in two cells of a table.
+                needles = (place.needle, place.needle.partition(" ")[2], place.less)
+                self._wanted = (name, self._part[name]), needles
         self._open(name)
         if self.seq is not None:
             self.post_message(self.Loaded(self, self.seq))
 
     def _tell(self, finding: Finding | None) -> None:
-        said = self.query_one("#finding", Static)
-        said.styles.display = "block" if finding else "none"
+        self.query_one("#finding").styles.display = "block" if finding else "none"
         if finding:
+            said = self.query_one("#finding Static", Static)
             style = palette.SEVERITIES[finding.severity]
             said.update(Text.assemble((f"{finding.severity} {finding.rule} ", style), clean(finding.message)))
 
@@ -117,14 +119,16 @@ class ExchangeView(OnRecord):
     """One record on the whole screen."""
 
     BINDINGS = [
-        Binding("greater_than_sign,full_stop", "other(1)", "Next record", key_display=">"),
-        Binding("less_than_sign,comma", "other(-1)", "Previous record", key_display="<"),
+        Binding("greater_than_sign", "other(1)", "Next record", key_display=">"),
+        Binding("less_than_sign", "other(-1)", "Previous record", key_display="<"),
+        Binding("full_stop", "other(1)", "Next record", show=False),
+        Binding("comma", "other(-1)", "Previous record", show=False),
     ]
 
-    def __init__(self, seqs: list[int], seq: int, finding: Finding | None = None) -> None:
-        """``seqs`` are the records to go through, ``seq`` the one to begin with."""
+    def __init__(self, seqs: list[int], seq: int, finding: Finding | None = None, place: Place | None = None) -> None:
+        """``seqs`` are the records to go through, ``seq`` the one to begin with, and ``place`` where in it."""
         super().__init__()
-        self.seqs, self.seq, self.finding = seqs, seq, finding
+        self.seqs, self.seq, self.finding, self.place = seqs, seq, finding, place
         self._sought = ""
 
     def body(self) -> Iterable[Widget]:
@@ -135,17 +139,18 @@ class ExchangeView(OnRecord):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.pane().show(self.seq, self.finding)
+        self.pane().show(self.seq, self.finding, self.place)
 
     def heading(self) -> str:
-        place = f"{self.seqs.index(self.seq) + 1} of {len(self.seqs)}" if self.seq in self.seqs else ""
         owner = self.source.owner(self.seq)
-        of = f"run {owner.number} of {clean(owner.name)}" if owner else "no run"
         found = [each for each in self.source.briefs(owner.number) if each.seq == self.seq] if owner else []
-        line = ""
+        what, time = "record", ""
         if found:
-            line = f"   {present.line(found[0], owner)}"
-        return f"record {self.seq}   {place}   {of}{line}"
+            time, _, _, method, path, status, *_ = present.row(found[0], owner)
+            what = {"handshake": "failed TLS handshake", "gap": "gap"}.get(found[0].kind, f"{method} {path} {status}")
+        place = f"{self.seqs.index(self.seq) + 1} of {len(self.seqs)}" if self.seq in self.seqs else ""
+        of = f"run {owner.number} of {clean(owner.name)}" if owner else "no run"
+        return " - ".join(each for each in (f"{self.seq} {what}", place, of, time[:8]) if each)
 
     def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
         event.stop()

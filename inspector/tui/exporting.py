@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from textual.worker import get_current_worker
 
 from inspector import export as files
 from inspector.errors import InspectorError
@@ -11,6 +12,7 @@ from inspector.tui.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from inspector.tui.app import Inspector
 
@@ -28,26 +30,32 @@ def export(app: Inspector, seqs: Sequence[int]) -> None:
         return
 
     def write(name: str) -> None:
-        path = Path(name.strip()).expanduser()
+        path = files.named(name)
         view.say(f"writing {len(seqs)} records ...")
-        view.run_worker(lambda: _write(view, path, seqs), thread=True, group="export", exclusive=True)
+        # The application's, not the view's: it goes on when the view is left.
+        app.run_worker(lambda: _write(app, path, seqs), thread=True, group="export")
+
+    def attempt(name: str) -> None:
+        view.attempt(lambda: write(name))
 
     suggestion = f"{app.source.path.stem}-{seqs[0]}-{seqs[-1]}.jsonl"
-    view.ask(f"{len(seqs)} records to (.jsonl, or .mitm for mitmproxy): ", write, suggestion)
+    label = f"{len(seqs)} records to (.jsonl, or .mitm for mitmproxy): "
+    view.ask(label, attempt, suggestion)
 
 
-def _write(view: View, path: Path, seqs: Sequence[int]) -> None:
+def _write(app: Inspector, path: Path, seqs: Sequence[int]) -> None:
     """In a thread: a selection may be large."""
     try:
-        with view.source.capture() as capture:
+        with app.source.capture() as capture:
             records = (record for seq in seqs if (record := capture.record(seq)))
             if path.suffix in FLOWS:
                 from inspector.transfer import export_flows  # loads mitmproxy
 
                 number = export_flows(records, path)
             else:
-                number = files.write(files.jsonl(records, view.source.owner), path)
+                number = files.write(files.jsonl(records, app.source.owner), path)
         told = f"{number} records are in {path}, with all they hold: secrets are not taken out"
     except InspectorError as error:
         told = f"{error.message} {error.hint or ''}".rstrip()
-    view.app.call_from_thread(view.say, told)
+    if not get_current_worker().is_cancelled:
+        app.call_from_thread(app.tell, told)

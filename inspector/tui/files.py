@@ -30,6 +30,7 @@ _STATES = {
     State.BARE: "dim",
 }
 _RANK = {state: place for place, state in enumerate(State)}
+_BAD = (State.WRONG, State.MISSING, State.REFUSED)
 _ASKING = {
     "metadata": "asked for its metadata",
     "listing": "listed with its directory",
@@ -105,7 +106,10 @@ class Files(PartView[FileUse]):
                     raise Cancelled
                 yield step
 
-        return lambda: synced.files(steps())
+        # The causes of a failed run are at the top, the rest is in the order in which it was asked for.
+        return lambda: sorted(
+            synced.files(steps()), key=lambda use: _RANK[use.state] if use.state in _BAD else len(State)
+        )
 
     def nothing(self) -> str:
         return "The agent asked for no file."

@@ -97,8 +97,8 @@ class Filtering:
     def _every(self) -> _Owned:
         if self._known != self._source.revision:
             self._known = self._source.revision
-            briefs = self._source.all_briefs()
-            self._all = _Owned(briefs, [self._source.owner(each.seq) for each in briefs])
+            briefs, owners = self._source.all_briefs(), self._source.owners()
+            self._all = _Owned(briefs, [owners.get(each.seq) for each in briefs])
         return self._all
 
     # -- records ----------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.console import Group as Lines
+from rich.table import Table
 from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
@@ -158,7 +160,7 @@ class Findings(View):
         return line
 
     def _tell(self) -> None:
-        self.query_one("#told", Static).update(self._detail())
+        self.query_one("#told", Static).update(_hung(self._detail()))
         self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
 
     def _detail(self) -> Text:
@@ -243,6 +245,23 @@ class Findings(View):
         for pane in self.PANES:
             self.query_one(f"#{pane}").set_class(narrow and pane != self._pane, "gone")
         self.query_one(PaneTabs).show(self._pane)
+
+
+def _hung(told: Text) -> Lines:
+    """Lines of which those with a label go on behind it where they don't fit."""
+    lines: list[Text | Table] = []
+    for line in told.split("\n"):
+        label, rest = line.divide([len(_FURTHER)])[:2] if len(line) > len(_FURTHER) else (line, Text())
+        if not label.plain.strip().endswith(":") or not label.plain.startswith("  "):
+            lines.append(line)
+            continue
+        grid = Table.grid(expand=True)
+        grid.add_column(width=len(_FURTHER))
+        grid.add_column(ratio=1)
+        rest.overflow = "fold"
+        grid.add_row(label, rest)
+        lines.append(grid)
+    return Lines(*lines)
 
 
 _COLUMNS: tuple[Column[Line], ...] = (

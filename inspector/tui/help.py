@@ -11,19 +11,36 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from textual.app import ComposeResult
+    from textual.dom import DOMNode
     from textual.screen import Screen
 
 ABOUT = """\
-The mouse does what the keys do: click to choose, click again to open, click a title to sort, drag what divides panes.
+The mouse does what the keys do: click to choose, twice to open, click a title to sort, drag what divides panes;
+everything on this page is also in the palette (ctrl+p).
 
 filter   phase:catalog status:>=400 agent:web* rule:B23 ms:>500 text:"Could not find"   and plain words;
          !term or -term for what must not be; the same as in `puppet-inspector runs --filter`
 search   goes through the lines of the view; `b` on the first screen searches all bodies of the capture
-colours  C certificates  n node  P plugins  K catalog  F files  R report  o other  . nothing on the wire
+phases   C certificates  n node  P plugins  K catalog  F files  R report  o other  . nothing on the wire
+times    ─ connect  ┼ TLS  ▸ request  ░ waiting for the master  ◂ answer  % the proxy's own  . silence  ≈ shortened
+found    E error  W warning  N notice, each with its rules
 """
+
+
+OTHERS = ("Scroll ", "Page Left", "Page Right", "Focus Next", "Focus Previous", "Copy selected", "Maximize", "Minimize")
+"""Textual's own, which nobody looks for here."""
+
+
+def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
+    """What the keys do in a screen and in what has the focus in it, and what node does it."""
+    # The view's own first: those of a list are the same everywhere.
+    for each in sorted(screen.active_bindings.values(), key=lambda each: each.node is not screen):
+        what = each.binding.description
+        if what and not what.startswith(OTHERS):
+            yield each.node, each.binding
 
 
 class Help(ModalScreen[None]):
@@ -41,12 +58,8 @@ class Help(ModalScreen[None]):
         super().__init__()
         self._title = (type(screen).__doc__ or "").partition("\n")[0]
         self._keys: dict[str, list[str]] = {}
-        active = list(screen.active_bindings.values())
-        # The view's own first: those of a list are the same everywhere.
-        for each in sorted(active, key=lambda each: each.node is not screen):
-            what = each.binding.description
-            if what and not what.startswith(("Scroll ", "Page Left", "Page Right")):
-                self._keys.setdefault(what, []).append(display(each.binding))
+        for _, binding in keys(screen):
+            self._keys.setdefault(binding.description, []).append(display(binding))
 
     def compose(self) -> ComposeResult:
         text = Text(f"{self._title}\n\n", style="bold")

@@ -49,9 +49,10 @@ class Histogram(Widget):
 
     def show(self, runs: Sequence[RunBrief]) -> None:
         """Show these runs."""
-        self._runs = runs
-        self._bins = []
-        self.refresh()
+        if list(runs) != list(self._runs):
+            self._runs = runs
+            self._bins = []
+            self.refresh()
 
     def _binned(self) -> list[list[RunBrief]]:
         width = max(1, self.content_size.width)

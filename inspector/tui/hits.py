@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
 from inspector.model import Exchange, Gap, Handshake
+from inspector.proof import Place
 from inspector.protocol import decode
 from inspector.protocol.bodies import content_type
 
@@ -33,6 +34,20 @@ class Hit(NamedTuple):
     before: str
     found: str
     behind: str
+
+    @property
+    def place(self) -> Place:
+        """Where it is to be seen: what stands around it tells it from others, as far as no view writes that anew."""
+        needle = re.split(r'[",]', self.before)[-1].lstrip() + self.found + re.split(r'[",]', self.behind)[0].rstrip()
+        side, _, part = self.where.partition(" ")
+        match side:
+            case "target":
+                return Place("request", "headers", needle, self.found)
+            case "request" | "response":
+                return Place(side, "body" if part == "body" else "headers", needle, self.found)
+            case "TLS":
+                return Place("tls", "", needle, self.found)
+        return Place("meaning", "", needle, self.found)
 
 
 class Needle:

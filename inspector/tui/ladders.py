@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from inspector import ladder_text
@@ -23,6 +25,9 @@ _GOOD = palette.OUTCOMES["complete"]
 _DOUBTFUL = palette.SEVERITIES[Severity.WARNING]
 _LETTERS = ("cyan", _BAD, _DOUBTFUL, "magenta")
 
+DIGITS = 16
+"""Hex digits of a key and of a fingerprint that there is always room for."""
+
 AGENTS: tuple[Column[Ladder], ...] = (
     Column("agent", lambda each, _: clean(each.certname), 16, 1, sort=lambda each: each.certname),
     Column(
@@ -40,10 +45,11 @@ AGENTS: tuple[Column[Ladder], ...] = (
     ),
 )
 RUNGS: tuple[Column[Rung], ...] = (
+    Column("run", lambda each, _: str(each.run or "-"), 5, right=True),
     Column("when (UTC)", lambda each, _: stamp(each.began)[:19], 19),
     Column("step", lambda each, _: ladder_text.asked(each), 11),
     Column("its own word", lambda each, _: each.agent_state or "-", 15, least=100),
-    Column("answers", lambda each, _: clean(ladder_text.answered(each)) or "-", 18, 2),
+    Column("answers", lambda each, _: clean(ladder_text.answered(each)), 12, 2),
     Column("repeated", lambda each, _: ladder_text.repeated(each), 14, 1),
     Column("verified", lambda each, _: _trusted(each), 10),
     Column("facts", lambda each, _: clean("  ".join(_facts(each))), 30, 3, least=130),
@@ -64,12 +70,18 @@ def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[Key], ...]:
     return (
         Column("same", lambda each, _: _letter(each, ladder()), 4),
         Column("seen", lambda each, _: ladder_text.KINDS[each.kind], 27),
-        Column("key (SHA-256)", lambda each, _: each.key, 19, 1),
-        Column("fingerprint", lambda each, _: each.fingerprint, 20, 1),
+        Column("key (SHA-256)", lambda each, _: each.key, DIGITS + 1, 1),
+        Column("fingerprint", lambda each, width: _digits(each.fingerprint, width), DIGITS + DIGITS // 2, 1),
         Column("first (UTC)", lambda each, _: stamp(each.first)[:19], 19, least=110),
         Column("last (UTC)", lambda each, _: stamp(each.last)[:19], 19, least=130),
         Column("from", lambda each, _: clean(", ".join(each.addresses)), 15, least=146),
     )
+
+
+def _digits(fingerprint: str, width: int) -> str:
+    """A fingerprint, cut where a pair of digits ends."""
+    told = clean(fingerprint)
+    return told if len(told) <= width else f"{told[: (width - 1) // 3 * 3 - 1]}…"
 
 
 def _letter(key: Key, ladder: Ladder | None) -> Text:
@@ -92,35 +104,48 @@ def hang(ladder: Ladder | None) -> Text:
     return told
 
 
-def dates(ladder: Ladder | None) -> Text:
+def dates(ladder: Ladder | None) -> Text | Group:
     """The judgement now, and the days to come on which something new goes wrong, one below the other."""
     if ladder is None:
         return Text("")
     if ladder.now is None:
         return Text(ladder_text.NO_BUNDLE, style="dim")
-    told = Text()
-    told.append("● ", style=_BAD if ladder.now.problems else _GOOD)
-    told.append(clean(ladder_text.judged(ladder, ladder.now)), style=_BAD if ladder.now.problems else "bold")
+    told = _grid(1)
+    bad = bool(ladder.now.problems)
+    words = Text(clean(ladder_text.judged(ladder, ladder.now)), style=_BAD if bad else "bold")
+    told.add_row(Text("●", style=_BAD if bad else _GOOD), words)
+    days = _grid(1, 10)
     breaks = ladder_text.outlook(ladder)
     for on, problems in breaks:
-        told.append("\n│\n", style="dim")
-        told.append("✗ ", style=_DOUBTFUL)
-        told.append(f"{on}  ", style="bold")
-        told.append("\n│             ".join(map(clean, problems)))
+        days.add_row(Text("│", style="dim"), "", "")
+        for at, problem in enumerate(problems):
+            first = (Text("✗", style=_DOUBTFUL), Text(on, style="bold")) if not at else (Text("│", style="dim"), "")
+            days.add_row(*first, Text(clean(problem), overflow="fold"))
+    parts: list[Table | Text] = [told, days]
     if not breaks:
-        told.append("\n│\nnothing more is known to end", style="dim")
+        parts.append(Text("│\nnothing more is known to end", style="dim"))
     if how := ladder_text.limits(ladder):
-        told.append(f"\n\n(judged so: {clean(how)})", style="dim")
-    return told
+        parts.append(Text(f"\n(judged so: {clean(how)})", style="dim"))
+    return Group(*parts)
 
 
-def rung(each: Rung | None) -> Text:
+def _grid(*widths: int) -> Table:
+    """Columns of these widths and one that takes the rest: what does not fit goes on below itself."""
+    table = Table.grid(padding=(0, 1), expand=True)
+    for width in widths:
+        table.add_column(width=width)
+    table.add_column(ratio=1)
+    return table
+
+
+def rung(each: Rung | None) -> Text | Group:
     """One rung with all its facts, and what could have happened there."""
     told = Text()
     if each is None:
         return told
     name = f" ({each.agent_state})" if each.agent_state else ""
-    told.append(f"{ladder_text.asked(each)}{name}: {clean(ladder_text.answered(each)) or '-'}", style="bold")
+    answers = f": {clean(ladder_text.answered(each))}" if each.answers else ""
+    told.append(f"{ladder_text.asked(each)}{name}{answers}", style="bold")
     often = ladder_text.repeated(each)
     told.append(f" {often}" if often else "")
     if each.run:
@@ -129,13 +154,13 @@ def rung(each: Rung | None) -> Text:
     if trusted := ladder_text.trusted(each):
         told.append(f"\n{trusted}", style=_BAD if each.verified is False else "")
         told.append(f": {each.risk}" if each.risk else "")
+    facts = _grid(12)
     for label, value in each.facts:
-        told.append(f"\n{label:<12} ", style="dim")
-        told.append(clean(value))
-    return told
+        facts.add_row(Text(label, style="dim"), Text(clean(value), overflow="fold"))
+    return Group(told, facts)
 
 
-def key(each: Key | None, ladder: Ladder | None) -> Text:
+def key(each: Key | None, ladder: Ladder | None) -> Text | Group:
     """What the keys of an agent prove, and one of them in full."""
     told = Text()
     if ladder:
@@ -145,6 +170,8 @@ def key(each: Key | None, ladder: Ladder | None) -> Text:
         told.append("No key was seen." if ladder else "", style="dim")
         return told
     told.append(f"{ladder_text.KINDS[each.kind]}, {ladder_text.seen(each)}  {ladder_text.proof(each.seqs)}")
-    told.append(f"\nkey          {each.key}\nfingerprint  {clean(each.fingerprint)}")
-    told.append(f"\nfrom         {clean(', '.join(each.addresses)) or '-'}")
-    return told
+    full = _grid(12)
+    values = {"key": each.key, "fingerprint": each.fingerprint, "from": ", ".join(each.addresses) or "-"}
+    for label, value in values.items():
+        full.add_row(Text(label, style="dim"), Text(clean(value), overflow="fold"))
+    return Group(told, full)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding
@@ -39,7 +38,7 @@ class OnRecord(View):
     def action_mark(self) -> None:
         seq = self.record()
         if seq is not None and self.attempt(lambda: self.inspector.marks.toggle(seq)):
-            self.tell_mark()
+            self.remarked()
 
     def action_note(self) -> None:
         seq = self.record()
@@ -49,24 +48,36 @@ class OnRecord(View):
 
     def _keep(self, seq: int, text: str) -> None:
         if self.attempt(lambda: self.inspector.marks.note(seq, text)):
-            self.tell_mark()
+            self.remarked()
+
+    def remarked(self) -> None:
+        """A mark or a note has changed."""
+        self.tell_mark()
 
     def tell_mark(self) -> None:
         """Say whether the record is marked, and what was noted."""
         seq = self.record()
         self.say(self.inspector.marks.told(seq) if seq is not None else "")
 
-    def action_copy(self) -> None:
+    def copied(self) -> str | None:
         """The value under the cursor, as it is shown: what is masked stays so."""
-        value = self.pane().copy_value()
+        return self.pane().copy_value()
+
+    def action_copy(self) -> None:
+        """Copy the value under the cursor."""
+        value = self.copied()
         self.inspector.put_aside(value, (value or "").partition("\n")[0][:60])
 
     def action_curl(self) -> None:
         """The request as a command."""
         seq = self.record()
-        found = self.source.record(seq) if seq is not None else None
-        told = curl.command(found, None) if isinstance(found, Exchange) else None
-        self.inspector.put_aside(told, f"record {seq} as curl; fill in what is in <...>")
+        if seq is not None:
+            self.attempt(lambda: self._copy_curl(seq))
+
+    def _copy_curl(self, seq: int) -> None:
+        found = self.source.record(seq)
+        told = curl.command(found) if isinstance(found, Exchange) else None
+        self.inspector.put_aside(told, f"record {seq} as curl; secrets are variables in it")
 
     def action_save(self) -> None:
         """The body of the tab that is shown."""
@@ -75,12 +86,13 @@ class OnRecord(View):
             self.say("there is no body here")
             return
         name, data = found
-        self.ask("save the body to: ", lambda path: self._write(Path(path.strip()).expanduser(), data), name)
+        self.ask("save the body to: ", lambda path: self._write(path, data), name)
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _write(self, name: str, data: bytes) -> None:
         def write() -> None:
+            path = export.named(name)
             with export.created(path) as file:
                 file.write(data)
-
-        if self.attempt(write):
             self.say(f"{len(data)} bytes are in {path}, as they were: secrets are not taken out")
+
+        self.attempt(write)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -50,10 +51,10 @@ def outcome(run: RunBrief) -> Text:
 def counts(run: RunBrief) -> Text:
     """A run's findings by severity: 2E 1W 3N."""
     text = Text()
-    for each in Severity:
-        number = sum(finding.severity is each for finding in run.findings)
-        if number:
-            text.append(f"{number}{each.value[0].upper()} ", style=SEVERITIES[each])
+    counted = Counter(finding.severity for finding in run.findings)
+    for each in Severity if counted else ():
+        if counted[each]:
+            text.append(f"{counted[each]}{each.value[0].upper()} ", style=SEVERITIES[each])
     text.rstrip()
     return text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -19,21 +21,52 @@ if TYPE_CHECKING:
     from inspector.brief import RunBrief
 
 
-LINES = 2
-"""Lines that a verdict may take, and its remedy as many again."""
+NARROW = 100
+"""Columns below which panes are tabs, and a verdict takes twice as many lines."""
 
 
 def told(run: RunBrief, width: int) -> Text:
-    """What a run comes down to and what to do, so that both fit: whole sentences are with the findings."""
+    """What a run comes down to and what to do, so that both fit: the whole is with the findings."""
     if run.verdict is None:
-        return Text("nothing of weight was found" if run.outcome == "complete" else "")
-    room = max(20, (width - 4) * LINES)
-    message, remedy = (_cut(clean(each), room) for each in run.verdict)
-    return Text.assemble((message, "bold"), "\ndo: ", remedy)
+        found = ", ".join(f"{number} {what}" for what, number in _counted(run))
+        return Text(f"it ran to its end{f'; {found}' if found else ', and nothing deviates'}")
+    room = max(20, (width - 4) * lines(width))
+    message, remedy = (clean(each) for each in run.verdict)
+    return Text.assemble((_without_middle(message, room), "bold"), "\ndo: ", _begun(remedy, room))
 
 
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else f"{text[: room * 2 // 3].rstrip()} … {text[-room // 3 + 3 :].lstrip()}"
+def _counted(run: RunBrief) -> list[tuple[str, int]]:
+    counted = Counter(str(each.severity) for each in run.findings)
+    return [
+        (f"{what}{'s' if counted[what] > 1 else ''}", counted[what]) for what in ("warning", "notice") if counted[what]
+    ]
+
+
+def lines(width: int) -> int:
+    """Lines that a verdict may take, and its remedy as many again."""
+    return 4 if width < NARROW else 2
+
+
+def _without_middle(text: str, room: int) -> str:
+    """Puppet's errors begin with what, and end with where; when it was seen is told elsewhere, too."""
+    text = text if len(text) <= room else re.sub(r", (?:since|at) [0-9-]{10} [0-9:]{8} UTC", "", text)
+    if len(text) <= room:
+        return text
+    before = text[: room * 2 // 3].rpartition(" ")[0]
+    after = text[-(room // 3 - 3) :].partition(" ")[2]
+    return f"{before} … {after}"
+
+
+def _begun(remedy: str, room: int) -> str:
+    """As much of a remedy as there is room for: a command is there whole or not at all."""
+    if len(remedy) <= room:
+        return remedy
+    said = ""
+    for piece in re.findall(r"\s*(?:\S*`[^`]*`\S*|\S+)", remedy):
+        if len(said) + len(piece) > room - 2:
+            break
+        said += piece
+    return f"{said} …"
 
 
 class Divider(Widget):

@@ -12,7 +12,6 @@ from rich.text import Text
 from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Static
-from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
 from inspector.text import clean
@@ -58,7 +57,7 @@ class PartView[T](View):
     BINDINGS = [
         Binding("enter", "open", "Open", show=True),
         Binding("d", "differing", "Differing"),
-        Binding("f", "state", "State"),
+        Binding("v", "state", "View state"),
         Binding("tab", "app.focus_next", "Table/details", show=False),
     ]
     DEFAULT_CSS = """
@@ -147,10 +146,6 @@ class PartView[T](View):
         super().on_mount()
         self.rows.focus()
 
-    def on_screen_resume(self) -> None:
-        """Show what came while another view was in front."""
-        self.update()
-
     def update(self) -> None:
         super().update()
         run = self.run
@@ -177,13 +172,10 @@ class PartView[T](View):
             trouble = f"{error.message} {error.hint or ''}".rstrip()
         except Cancelled:
             return
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._take, items, total, trouble)
+        self.later(self._take, items, total, trouble)
 
     def _take(self, items: Sequence[T], total: str, trouble: str) -> None:
         self._reading = False
-        if not self.is_attached:
-            return
         self._all, self._sums, self._trouble = items, total, trouble
         self.sieve()
         self.update()

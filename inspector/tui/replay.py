@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual.binding import Binding
 from textual.worker import get_current_worker
 
+from inspector.errors import InspectorError
 from inspector.knowledge import known
 from inspector.protocol import documents as d
 from inspector.runs import Run
@@ -34,12 +35,12 @@ class Played(View):
 
     BINDINGS = [
         Binding("space", "play", "Play"),
-        Binding("i", "knowledge", "What it knew"),
+        Binding("i", "knowledge", "Knew"),
         Binding("plus,equals_sign", "speed(1)", "Faster", key_display="+", show=False),
         Binding("minus", "speed(-1)", "Slower", key_display="-", show=False),
         Binding("full_stop", "step('next_exchange')", "Next exchange", key_display=".", show=False),
         Binding("comma", "step('previous_exchange')", "Previous exchange", key_display=",", show=False),
-        Binding("right_square_bracket", "step('next_phase')", "Next phase", key_display="]", show=False),
+        Binding("p", "step('next_phase')", "Next phase", show=False),
         Binding("right_curly_bracket", "step('next_finding')", "Next finding", key_display="}", show=False),
         Binding("t", "jump", "Jump to a time", show=False),
     ]
@@ -52,6 +53,9 @@ class Played(View):
         self._timer: Timer | None = None
         self._ticked = 0.0
         self._known: list[tuple[float, list[tuple[str, str]]]] = []
+        self._learning = False
+        self._stale = True
+        """The run has grown since that was learned."""
 
     def timed(self) -> Iterable[Timed]:
         """The lists that show the moment."""
@@ -73,14 +77,29 @@ class Played(View):
             self._player.end()
         else:
             self._player.extend(entries)
-        self._known = []
+        self._stale = True
         self.draw()
 
     def action_knowledge(self) -> None:
-        """What the agent knew, instead of the exchange."""
-        for each in ("#exchange", "#knowledge"):
-            self.query_one(each).toggle_class("gone")
+        """What the agent knew at the moment that is shown, instead of the exchange; and back."""
+        if self.query_one("#knowledge").has_class("gone"):
+            self._show_knowledge()
+            self.revealed()
+        else:
+            self.show_exchange()
+
+    def _show_knowledge(self) -> None:
+        self.query_one("#exchange").set_class(True, "gone")
+        self.query_one("#knowledge").set_class(False, "gone")
         self.draw()
+
+    def show_exchange(self) -> None:
+        """The exchange again, instead of what the agent knew."""
+        self.query_one("#knowledge").set_class(True, "gone")
+        self.query_one("#exchange").set_class(False, "gone")
+
+    def revealed(self) -> None:
+        """What the agent knew was asked for: where one pane is shown at a time it has to be that one."""
 
     # -- playing ----------------------------------------------------------------------------------------
 
@@ -93,8 +112,8 @@ class Played(View):
         self._ticked = time.monotonic()
         if self._timer is None:
             self._timer = self.set_interval(TICK, self._tick)
-        if self._player.playing and self.query_one("#knowledge").has_class("gone"):
-            self.action_knowledge()
+        if self._player.playing:
+            self._show_knowledge()
         self.draw()
 
     def _tick(self) -> None:
@@ -114,6 +133,7 @@ class Played(View):
             getattr(self._player, to)()
             self.draw()
             self.follow_cursor()
+            self.show_exchange()
 
     def action_jump(self) -> None:
         player = self._player
@@ -151,8 +171,10 @@ class Played(View):
             self._show_known(player.at)
 
     def _show_known(self, at: float) -> None:
+        if self._stale and not self._learning:  # one at a time: there are twenty pictures a second
+            self._stale, self._learning = False, True
+            self.run_worker(self._learn, thread=True, group="knowledge")
         if not self._known:
-            self.run_worker(self._learn, thread=True, exclusive=True, group="knowledge")
             return
         place = bisect_right(self._known, at, key=lambda each: each[0])
         self.query_one(Knowledge).show(self._known[place - 1][1])
@@ -163,16 +185,22 @@ class Played(View):
         learned = [(float("-inf"), known(Run(address=None)))]
         asked: d.CatalogRequest | None = None
         got: d.Catalog | None = None
-        for step in self.source.steps(self.number):
-            if worker.is_cancelled:
-                return
-            asked = step.request if isinstance(step.request, d.CatalogRequest) else asked
-            got = step.response if isinstance(step.response, d.Catalog) else got
-            if step.run is not None:
-                learned.append((step.record.ended, known(step.run, asked, got)))
+        trouble = ""
+        try:
+            for step in self.source.steps(self.number):
+                if worker.is_cancelled:
+                    return
+                asked = step.request if isinstance(step.request, d.CatalogRequest) else asked
+                got = step.response if isinstance(step.response, d.Catalog) else got
+                if step.run is not None:
+                    learned.append((step.record.ended, known(step.run, asked, got)))
+        except InspectorError as error:  # what was learned up to there is good
+            trouble = f"{error.message} {error.hint or ''}".rstrip()
         learned.sort(key=lambda each: each[0])
-        self.app.call_from_thread(self._learned, learned)
+        self.later(self._learned, learned, trouble)
 
-    def _learned(self, learned: list[tuple[float, list[tuple[str, str]]]]) -> None:
-        self._known = learned
+    def _learned(self, learned: list[tuple[float, list[tuple[str, str]]]], trouble: str) -> None:
+        self._known, self._learning = learned, False
+        if trouble:
+            self.say(trouble)
         self.draw()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
-from rich.text import Text
 from textual.binding import Binding
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -14,10 +14,11 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from rich.console import Console
     from rich.style import Style
+    from rich.text import Text
     from textual import events
 
 
@@ -38,6 +39,8 @@ class Column[T]:
     """It is left out on a list that is narrower than this."""
     right: bool = False
     """Its text ends at the right."""
+    drawn: bool = False
+    """It is a picture: nothing to be searched in."""
 
 
 class Rows[T](ScrollView, can_focus=True):
@@ -53,7 +56,7 @@ class Rows[T](ScrollView, can_focus=True):
         Binding("pagedown,ctrl+f", "page(1)", "Page down", show=False),
         Binding("home,g", "to(0)", "First", show=False),
         Binding("end,G", "to(-1)", "Last", show=False),
-        Binding("enter", "choose", "Open", show=False),
+        Binding("enter", "choose", "Open", key_display="Enter"),
         Binding("s", "sort", "Sort", show=False),
     ]
     COMPONENT_CLASSES = {"rows--title", "rows--cursor", "rows--match"}
@@ -108,7 +111,11 @@ class Rows[T](ScrollView, can_focus=True):
         """What is shown, in its order."""
         self.at = 0
         """Where the cursor is."""
+        self._clicked: int | None = None
+        """Where it was put by the mouse."""
         self._shown: list[tuple[Column[T], int]] = []
+        self._lines: dict[int, tuple[Strip, Style]] = {}
+        """Drawn lines of items, by place."""
         self.pattern = ""
         """What was searched for, in lower case."""
 
@@ -179,7 +186,7 @@ class Rows[T](ScrollView, can_focus=True):
 
     def plain(self, item: T) -> str:
         """A line's text."""
-        return "  ".join(str(column.cell(item, 400)) for column in self.columns)
+        return "  ".join(str(column.cell(item, 400)) for column in self.columns if not column.drawn)
 
     # -- moving -----------------------------------------------------------------------------------------
 
@@ -188,9 +195,9 @@ class Rows[T](ScrollView, can_focus=True):
         if not self.items:
             return
         before, self.at = self.at, max(0, min(place, len(self.items) - 1))
+        self._redraw(before, self.at)
         self._into_view()
         if self.at != before:
-            self.refresh()
             self.post_message(self.Moved(self, self.items[self.at]))
 
     def action_move(self, by: int) -> None:
@@ -237,11 +244,12 @@ class Rows[T](ScrollView, can_focus=True):
             return
         place = event.y - 1 + self.scroll_offset.y
         if place < len(self.items):
-            # The first click of two moves here, the second one opens.
-            if event.chain > 1:
+            # A click on another line moves there; on the one with the cursor it opens, however long after.
+            if event.chain > 1 or (place == self.at and self._clicked == place):
                 self.action_choose()
             else:
                 self.move_to(place)
+                self._clicked = place
 
     # -- drawing ----------------------------------------------------------------------------------------
 
@@ -273,48 +281,80 @@ class Rows[T](ScrollView, can_focus=True):
         self.virtual_size = Size(max(width, 1), len(self.items) + 1)
         self.refresh()
 
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """Draw again: the whole list with what its items say now, or only these regions of what was drawn."""
+        if not regions:
+            self._lines.clear()
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def notify_style_update(self) -> None:
+        """The theme or the focus has changed, and with it what lines look like."""
+        self._lines.clear()
+        super().notify_style_update()
+
+    def _redraw(self, *places: int) -> None:
+        """Draw only these items again: all that a key changes most often."""
+        for place in places:
+            self._lines.pop(place, None)
+            y = place - self.scroll_offset.y + 1
+            if 0 < y < self.size.height:
+                self.refresh(Region(0, y, self.size.width, 1))
+
     def render_line(self, y: int) -> Strip:
         """The title, or one item's line."""
         width = self.size.width
+        left = self.scroll_offset.x
         if y == 0:
-            style = self.get_component_rich_style("rows--title")
-            cells: list[tuple[Text, int]] = []
-            for column, room in self._shown:
-                mark = ""
-                if self._sort is not None and column is self.columns[self._sort]:
-                    mark = " ▼" if self._descending else " ▲"
-                cells.append((_fitted(Text(column.title + mark), room, right=column.right), room))
-            return self._strip(cells, style, width)
+            strip = self._strip([*self._titles()], self.get_component_rich_style("rows--title"))
+            return strip.crop_extend(left, left + width, self.get_component_rich_style("rows--title"))
         place = y - 1 + self.scroll_offset.y
         if place >= len(self.items):
             return Strip.blank(width, self.rich_style)
+        kept = self._lines.get(place)
+        if kept is None:
+            kept = self._lines[place] = self._line(place)
+        strip, style = kept
+        return strip.crop_extend(left, left + width, style)
+
+    def _titles(self) -> Iterator[tuple[Text | str, int, bool]]:
+        for column, room in self._shown:
+            mark = ""
+            if self._sort is not None and column is self.columns[self._sort]:
+                mark = " ▼" if self._descending else " ▲"
+            yield column.title + mark, room, column.right
+
+    def _line(self, place: int) -> tuple[Strip, Style]:
         item = self.items[place]
         style = self.rich_style
         if place == self.at:
             style += self.get_component_rich_style("rows--cursor")
         elif self.pattern and self.pattern in self.plain(item).casefold():
             style += self.get_component_rich_style("rows--match")
-        drawn = []
-        for column, room in self._shown:
-            cell = column.cell(item, room)
-            text = cell.copy() if isinstance(cell, Text) else Text(cell)
-            drawn.append((_fitted(text, room, right=column.right), room))
-        return self._strip(drawn, style, width)
+        cells = [(column.cell(item, room), room, column.right) for column, room in self._shown]
+        return self._strip(cells, style), style
 
-    def _strip(self, cells: Sequence[tuple[Text, int]], style: Style, width: int) -> Strip:
+    def _strip(self, cells: Sequence[tuple[Text | str, int, bool]], style: Style) -> Strip:
         console: Console = self.app.console
         segments: list[Segment] = []
-        for text, _ in cells:
-            base = console.get_style(text.style)
+        plain = ""
+        for cell, room, right in cells:
+            if isinstance(cell, str):
+                plain += f"{_padded(cell, room, right=right)} "
+                continue
+            if plain:
+                segments.append(Segment(plain, style))
+            text = _fitted(cell.copy(), room, right=right)
+            base = style + console.get_style(text.style)
             segments += [Segment(each.text, base + each.style if each.style else base) for each in text.render(console)]
-            segments.append(Segment(" "))
-        strip = Strip([Segment(each.text, style + each.style if each.style else style) for each in segments])
-        left = self.scroll_offset.x
-        return strip.crop_extend(left, left + width, style)
+            plain = " "
+        return Strip([*segments, Segment(plain, style)])
 
-    def cursor_region(self) -> Region:
-        """Where the cursor's line is, relative to the list."""
-        return Region(0, self.at - self.scroll_offset.y + 1, self.size.width, 1)
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…" if width else ""
+    return " " * (width - length) + text if right else text + " " * (width - length)
 
 
 def _fitted(text: Text, width: int, *, right: bool = False) -> Text:

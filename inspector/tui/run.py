@@ -6,14 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
-from inspector.model import Severity
 from inspector.text import clean, seconds
-from inspector.tui import palette
+from inspector.tui import advice, palette
 from inspector.tui.exchange import ExchangePane
 from inspector.tui.onrecord import OnRecord
+from inspector.tui.paned import Paned
 from inspector.tui.panes import Divider, PaneTabs, told
 from inspector.tui.replay import Played
 from inspector.tui.rows import Column, Rows
@@ -23,17 +23,13 @@ from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.waterfall import Timed, Waterfall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from textual import events
     from textual.widget import Widget
 
     from inspector.brief import Brief, RunBrief
     from inspector.model import Finding
 
-PANES = ("left", "right", "below")
-NARROW = 100
-"""Columns below which the panes are tabs."""
 FINDINGS: tuple[Column[Finding], ...] = (
     Column("", lambda each, _: palette.severity(each.severity), 7, sort=lambda each: -each.severity.rank),
     Column("rule", lambda each, _: each.rule, 4, sort=lambda each: each.rule),
@@ -42,15 +38,12 @@ FINDINGS: tuple[Column[Finding], ...] = (
 )
 
 
-class RunView(Played, OnRecord):
+class RunView(Paned, Played, OnRecord):
     """A run: left its exchanges as waterfall or sequence, right the one under the cursor, below the findings."""
 
     BINDINGS = [
         Binding("enter", "open", "Open", show=False),
-        Binding("w", "other", "Sequence"),
-        Binding("z", "zoom", "Zoom pane", show=False),
-        Binding("tab", "next_pane(1)", "Next pane", show=False, priority=True),
-        Binding("shift+tab", "next_pane(-1)", "Previous pane", show=False, priority=True),
+        Binding("w", "other", "Diagram"),
         Binding("F", "part('files')", "Files"),
         Binding("C", "part('catalog')", "Catalog"),
         Binding("O", "part('connections')", "Connections", show=False),
@@ -59,23 +52,15 @@ class RunView(Played, OnRecord):
         Binding("e", "export", "Export", show=False),
         Binding("ctrl+down", "neighbour(1)", "Next run", show=False),
         Binding("ctrl+up", "neighbour(-1)", "Previous run", show=False),
-        Binding("shift+left", "resize('side', -4)", "Narrower", show=False),
-        Binding("shift+right", "resize('side', 4)", "Wider", show=False),
-        Binding("shift+up", "resize('below', 2)", "Findings taller", show=False),
-        Binding("shift+down", "resize('below', -2)", "Findings shorter", show=False),
     ]
     DEFAULT_CSS = """
-    RunView #verdict { height: auto; max-height: 4; padding: 0 1; background: $panel; }
-    RunView #upper { height: 1fr; }
-    RunView #left { width: 1fr; }
-    RunView #right { width: 45%; }
-    RunView #below { height: 9; }
-    RunView .gone { display: none; }
-    RunView.narrow #right, RunView.narrow #left { width: 1fr; }
-    RunView.narrow #below { height: 1fr; }
-    RunView.narrow Divider { display: none; }
-    RunView PaneTabs { display: none; }
-    RunView.narrow PaneTabs { display: block; }
+    RunView #verdict { height: auto; padding: 0 1; background: $panel; }
+    RunView #findings { width: 2fr; }
+    RunView #told { width: 3fr; padding: 0 1; background: $panel; }
+    RunView #told Static { height: auto; }
+    RunView.narrow #below { layout: vertical; }
+    RunView.narrow #findings { width: 1fr; height: 2fr; }
+    RunView.narrow #told { width: 1fr; height: 3fr; }
     """
 
     def __init__(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None:
@@ -87,8 +72,8 @@ class RunView(Played, OnRecord):
         self._filter = ""
         self._shown: RunBrief | None = None
         self._briefs: list[Brief] = []
-        self._pane = "left"
-        self._zoomed = False
+        self._came: str | None = None
+        """The pane from which a finding led to its proof."""
 
     # -- what is shown ----------------------------------------------------------------------------------
 
@@ -104,8 +89,10 @@ class RunView(Played, OnRecord):
                 yield ExchangePane(id="exchange")
                 yield Knowledge(id="knowledge", classes="gone")
         yield Divider("below")
-        with Vertical(id="below"):
+        with Horizontal(id="below"):
             yield Rows(FINDINGS, lambda each: (each.rule, each.message), id="findings")
+            with VerticalScroll(id="told"):
+                yield Static("", markup=False)
         yield Transport(id="transport")
 
     @property
@@ -134,7 +121,7 @@ class RunView(Played, OnRecord):
         """Show the run as it is known now; where it ended before, the view goes along with what is new."""
         super().update()
         run = self.run
-        if run is None or run is self._shown:
+        if run is None or run is self._shown or self.sifting:
             return
         self._shown = run
         if self._filter:
@@ -145,13 +132,15 @@ class RunView(Played, OnRecord):
 
     def _show(self, run: RunBrief, briefs: list[Brief]) -> None:
         self._briefs = briefs
-        self._list.load(run, briefs)
+        whole = self.source.briefs(self.number)
+        self._list.load(run, briefs, whole)
         self._tell(run)
         findings: Rows[Finding] = self.query_one("#findings", Rows)
-        findings.show(sorted(run.findings, key=lambda each: -each.severity.rank))
-        self.take(entries(run, briefs))
+        findings.show(run.ordered)
+        self._tell_finding()
+        self.take(entries(run, whole))
         if self._wanted is None and self.query_one(ExchangePane).seq is None:
-            self._wanted = _telling(run, briefs)
+            self._wanted, self._finding = self._telling(run)
         if self._wanted is not None:
             self.show_record(self._wanted, self._finding)
             self._wanted = None
@@ -162,24 +151,20 @@ class RunView(Played, OnRecord):
         verdict.set_class(not run.verdict, "gone")
 
     def on_mount(self) -> None:
-        self._lay_out()
+        """Begin at the list."""
+        self.lay_out()
         super().on_mount()
         self._list.focus()
 
-    def on_resize(self, event: events.Resize) -> None:
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        """On a narrow terminal, and where one pane was zoomed, only that pane is there."""
-        narrow = self.app.size.width < NARROW or self._zoomed
-        self.set_class(narrow, "narrow")
-        shown = {self._pane} if narrow else set(PANES)
-        for pane in PANES:
-            self.query_one(f"#{pane}").set_class(pane not in shown, "gone")
-        self.query_one("#upper").set_class(shown == {"below"}, "gone")
-        self.query_one(PaneTabs).show(self._pane)
+    def lay_out(self) -> None:
+        """Panes, and as much of the verdict as there is room for."""
+        super().lay_out()
         if (run := self.run) is not None:
             self._tell(run)
+
+    def target(self, pane: str) -> Widget:
+        """What gets the focus in a pane."""
+        return {"left": self._list, "right": self.query_one(ExchangePane), "below": self.query_one("#findings")}[pane]
 
     # -- the cursor -------------------------------------------------------------------------------------
 
@@ -189,18 +174,26 @@ class RunView(Played, OnRecord):
             place = next((entry for entry in each.items if entry.seq == seq), None)
             if place is not None:
                 each.go(each.key(place))
+        self.show_exchange()
         self.query_one(ExchangePane).show(seq, finding)
+        owner = self.source.owner(seq)
+        if owner is not None and owner.number != self.number:
+            self.say(f"record {seq} is of run {owner.number}: what was seen there proves it")
 
     def follow_cursor(self) -> None:
         """Show the exchange under the cursor."""
         entry = self._list.item
-        if entry is not None and entry.seq is not None:
+        if entry is not None:
             self.query_one(ExchangePane).show(entry.seq)
             self.tell_mark()
 
-    def on_rows_moved(self, event: Rows.Moved[Entry]) -> None:
+    def on_rows_moved(self, event: Rows.Moved[Entry | Finding]) -> None:
         if event.rows is self._list and not self.playing:
+            if event.rows.has_focus:
+                self.show_exchange()
             self.follow_cursor()
+        elif event.rows.id == "findings":
+            self._tell_finding()
 
     def on_rows_chosen(self, event: Rows.Chosen[Entry | Finding]) -> None:
         item = event.item
@@ -208,36 +201,42 @@ class RunView(Played, OnRecord):
             if item.seq is not None:
                 self.inspector.open_exchange(self.number, item.seq)
         elif item.seqs:
-            self.show_record(item.seqs[0], item)
-            if self.has_class("narrow"):
-                self._enter("right")
-            self.query_one(ExchangePane).focus()
+            self.show_record(self._proof(item), item)
+            self.enter("right")
+            self._came = "below"
 
-    # -- panes ------------------------------------------------------------------------------------------
+    def revealed(self) -> None:
+        """Go to the pane where it is, if it is not on the screen."""
+        if self.has_class("narrow"):
+            self.current = "right"
+            self.lay_out()
 
-    def _enter(self, pane: str) -> None:
-        """Go to a pane; on a narrow terminal it is the one that is shown."""
-        self._pane = pane
-        self._lay_out()
-        target = {"left": self._list, "right": self.query_one(ExchangePane), "below": self.query_one("#findings")}[pane]
-        target.focus()
+    def _tell_finding(self) -> None:
+        """The finding under the cursor in full."""
+        rows: Rows[Finding] = self.query_one("#findings", Rows)
+        found = advice.text(rows.item, self.run, self.source) if rows.item and self.run else ""
+        self.query_one("#told Static", Static).update(found)
 
-    def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
-        self._enter(event.pane)
+    def _proof(self, finding: Finding) -> int:
+        """The record that proves a finding best: one of this run, that went wrong if any did."""
+        own = {each.seq: each for each in self.source.briefs(self.number)}
+        mine = [own[seq] for seq in finding.seqs if seq in own]
+        wrong = [each for each in mine if each.kind == "handshake" or each.status is None or each.status >= 400]
+        return next((each.seq for each in (*wrong, *mine)), finding.seqs[0])
 
-    def action_zoom(self) -> None:
-        """Let the pane with the focus have the whole screen, or give the others their room back."""
-        self._zoomed = not self._zoomed
-        self._pane = self._focused_pane()
-        self._lay_out()
+    def _telling(self, run: RunBrief) -> tuple[int | None, Finding | None]:
+        """Where to begin: at the cause of a run that is not well, or else at its first record."""
+        causes = [each for each in run.findings if each.rule == run.cause and each.seqs]
+        if causes:
+            return self._proof(causes[0]), causes[0]
+        return next((entry.seq for entry in self._list.items if entry.seq is not None), None), None
 
-    def _focused_pane(self) -> str:
-        focused = self.focused
-        holds = [pane for pane in PANES if focused and self.query_one(f"#{pane}") in focused.ancestors_with_self]
-        return next(iter(holds), self._pane)
-
-    def action_next_pane(self, by: int) -> None:
-        self._enter(PANES[(PANES.index(self._focused_pane()) + by) % len(PANES)])
+    def copied(self) -> str | None:
+        """The value under the cursor; of a finding, what to do."""
+        if self.current == "below":
+            rows: Rows[Finding] = self.query_one("#findings", Rows)
+            return advice.remedy(rows.item, self.run, self.source) if rows.item and self.run else None
+        return super().copied()
 
     def action_other(self) -> None:
         """Waterfall or sequence."""
@@ -246,7 +245,7 @@ class RunView(Played, OnRecord):
             each.toggle_class("gone")
         now = self._list
         if self._shown is not None:
-            now.load(self._shown, self._briefs)
+            now.load(self._shown, self._briefs, self.source.briefs(self.number))
             self.draw()
         if before.item is not None and before.item.seq is not None:
             seq = before.item.seq
@@ -254,17 +253,6 @@ class RunView(Played, OnRecord):
             if place is not None:
                 now.go(now.key(place))
         now.focus()
-
-    def on_divider_moved(self, event: Divider.Moved) -> None:
-        self.action_resize(event.which, event.by)
-
-    def action_resize(self, which: str, by: int) -> None:
-        if which == "side":
-            right = self.query_one("#right")
-            right.styles.width = max(20, min(self.size.width - 20, right.size.width - by))
-        else:
-            below = self.query_one("#below")
-            below.styles.height = max(3, min(self.size.height - 12, below.size.height + by))
 
     # -- what else can be done with a run ---------------------------------------------------------------
 
@@ -276,8 +264,11 @@ class RunView(Played, OnRecord):
         self.inspector.open_bootstrap(run.certname if run else None)
 
     def action_back(self) -> None:
-        """Give up a filter that takes long, take the filter away, or go back to the runs."""
-        if self.given_up() or self._filter:
+        """Back to the findings, if one of them led here; else give up or take away a filter, or go back to the runs."""
+        if self._came is not None:
+            self.enter(self._came)
+            self._came = None
+        elif self.given_up() or self._filter:
             self._set_filter("")
         else:
             super().action_back()
@@ -298,11 +289,17 @@ class RunView(Played, OnRecord):
         self.ask_filter(self._set_filter, self._filter)
 
     def _set_filter(self, text: str) -> None:
+        self.given_up()
         before, self._filter = self._filter, text.strip()
         self._shown = None
         if not self.attempt(self.update):
             self._filter = before
             self.update()
+
+    def remarked(self) -> None:
+        """Marked records have a star in the list, too."""
+        super().remarked()
+        self._list.refresh()
 
     def record(self) -> int | None:
         """The record under the cursor."""
@@ -311,11 +308,3 @@ class RunView(Played, OnRecord):
     def action_export(self) -> None:
         shown = {entry.seq for entry in self._list.items if entry.seq is not None}
         self.inspector.export(sorted(shown))
-
-
-def _telling(run: RunBrief, briefs: Sequence[Brief]) -> int | None:
-    """The record to begin with: what proves the worst finding of a run that is not well, or else the first."""
-    shown = [each.seq for each in briefs]
-    bad = [each for each in run.findings if each.severity is Severity.ERROR] if run.verdict else []
-    proofs = [each.seqs[0] for each in bad if each.seqs and each.seqs[0] in shown]
-    return next(iter(proofs or shown), None)

@@ -11,7 +11,7 @@ from textual.widgets import Static
 from inspector.text import clean, clock, day, seconds
 from inspector.tui import palette
 from inspector.tui.histogram import Histogram
-from inspector.tui.panes import told
+from inspector.tui.panes import NARROW, told
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.brief import RunBrief
-
-DETAIL = 5
-"""Lines for what the run under the cursor comes down to."""
 
 
 class Line(NamedTuple):
@@ -70,6 +67,7 @@ class Runs(View):
     """One row a run, with its phases to scale; Enter opens it."""
 
     BINDINGS = [
+        Binding("escape", "back", "Without filter", show=False),
         Binding("f", "filter", "Filter"),
         Binding("a", "group", "By agent"),
         Binding("F", "findings", "Findings"),
@@ -81,16 +79,21 @@ class Runs(View):
         Binding("e", "export", "Export", show=False),
         Binding("b", "bodies", "Search bodies", show=False),
     ]
-    DEFAULT_CSS = f"""
-    Runs #detail {{ height: auto; max-height: {DETAIL}; padding: 0 1; background: $panel; }}
-    Runs Histogram.hidden {{ display: none; }}
+    DEFAULT_CSS = """
+    Runs #detail { height: 5; padding: 0 1; background: $panel; }
+    Runs.narrow #detail { height: 9; }
+    Runs Histogram.hidden { display: none; }
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._filter = ""
         self._grouped = False
+        self._plain = False
+        """Without a histogram."""
         self._open: set[str] = set()
+        self._sifted_of: tuple[str, int] | None = None
+        """The filter that takes long, and the source's revision that it was asked of."""
 
     def body(self) -> Iterable[Widget]:
         columns: tuple[Column[Line], ...] = (
@@ -103,7 +106,7 @@ class Runs(View):
             Column("master", _cell(lambda run, _: clean(run.master_version or "-")), 7, least=120),
             Column("environment", _cell(lambda run, _: clean(run.environment or "-")), 11,
                    sort=_by(lambda run: run.environment or ""), least=110),
-            Column("phases", _cell(palette.bar), 10, 2),
+            Column("phases", _cell(palette.bar), 10, 2, drawn=True),
             Column("took", _cell(lambda run, _: seconds(run.duration)), 9, right=True,
                    sort=_by(lambda run: run.duration)),
             Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.outcome)),
@@ -113,6 +116,11 @@ class Runs(View):
         yield Histogram()
         yield Rows(columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs")
         yield Static("", id="detail", markup=False)
+
+    def on_resize(self) -> None:
+        """On a narrow terminal what a run comes down to takes more lines."""
+        self.set_class(self.app.size.width < NARROW, "narrow")
+        self._tell()
 
     def heading(self) -> str:
         source = self.source
@@ -141,14 +149,19 @@ class Runs(View):
         if not self._filter:
             self._show(self.source.runs)
         elif self.inspector.filtering.slow(self._filter):
-            self.sift(lambda: self.inspector.filtering.read_runs(self._filter), self._show)
+            now = self._filter, self.source.revision
+            if not self.sifting and now != self._sifted_of:
+                self._sifted_of = now
+                self.sift(lambda: self.inspector.filtering.read_runs(now[0]), self._show)
         else:
             self._show(self.inspector.filtering.runs(self._filter))
         super().update()
 
     def _show(self, runs: list[RunBrief]) -> None:
         self._rows.show(self._lines(runs), tail=True)
-        self.query_one(Histogram).show(runs)
+        histogram = self.query_one(Histogram)
+        histogram.show(runs)
+        histogram.set_class(self._plain or len(runs) < 2, "hidden")  # one run has no course
         self._tell()
         self.retitle()
 
@@ -168,16 +181,23 @@ class Runs(View):
     def _tell(self) -> None:
         line = self._rows.item
         if line is None:
-            source = self.source
-            nothing = f"No run is such: {clean(self._filter)}" if self._filter else "There are no runs in this capture."
-            self.query_one("#detail", Static).update("" if source.indexing else nothing)
+            self.query_one("#detail", Static).update(self._nothing(), layout=False)
             return
         run = line.run
         text = Text.assemble(f"run {run.number}: ", told(run, self.size.width - 10))
         note = self.inspector.marks.note_of_run(run.number)
         if note:
             text.append(f"\nnote: {clean(note)}")
-        self.query_one("#detail", Static).update(text)
+        self.query_one("#detail", Static).update(text, layout=False)
+
+    def _nothing(self) -> str:
+        """Why there is no run to be seen."""
+        source = self.source
+        if trouble := source.trouble:
+            return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
+        if source.indexing or not source.state.complete:
+            return f"Reading record {source.state.last:,} of {source.total:,}: runs appear as they are understood."
+        return f"No run is such: {clean(self._filter)}" if self._filter else "There are no runs in this capture."
 
     # -- what is pressed --------------------------------------------------------------------------------
 
@@ -193,6 +213,10 @@ class Runs(View):
             self.inspector.open_run(line.run.number)
 
     def on_histogram_picked(self, event: Histogram.Picked) -> None:
+        run = self.source.run(event.number)
+        if self._grouped and run:
+            self._open.add(run.name)
+            self.update()
         self._rows.go((False, event.number))
 
     def action_back(self) -> None:
@@ -207,13 +231,15 @@ class Runs(View):
         self.update()
 
     def action_histogram(self) -> None:
-        self.query_one(Histogram).toggle_class("hidden")
+        self._plain = not self._plain
+        self.update()
 
     def action_filter(self) -> None:
         self.ask_filter(self._set_filter, self._filter)
 
     def _set_filter(self, text: str) -> None:
-        before, self._filter = self._filter, text.strip()
+        self.given_up()
+        before, self._filter, self._sifted_of = self._filter, text.strip(), None
         if not self.attempt(self.update):
             self._filter = before
             self.update()

@@ -206,7 +206,7 @@ class SearchView(View):
         rows: Rows[Hit] = self.query_one("#hits", Rows)
         if rows.item is not None:
             run = self._owners.get(rows.item.seq)
-            self.inspector.open_exchange(run.number if run else None, rows.item.seq)
+            self.inspector.open_exchange(run.number if run else None, rows.item.seq, rows.item.place)
 
     def on_rows_chosen(self, event: Rows.Chosen[Hit]) -> None:
         """A click on the line of the cursor."""

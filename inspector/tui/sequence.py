@@ -46,8 +46,7 @@ class Sequence(Timed):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
-            Column("seq", lambda each, _: str(each.seq) if type(each) is Entry and each.seq is not None else "", 5,
-                   right=True),
+            Column("seq", lambda each, _: self.number(each) if type(each) is Entry else "", 6, right=True),
             Column("at", lambda each, _: self._at(each), 9, right=True, least=64),
             Column("", self._lanes, 40, 5),
             Column("found", lambda each, _: self._found(each), 8, 1),
@@ -73,7 +72,7 @@ class Sequence(Timed):
 
     def _at(self, entry: Entry) -> str:
         start = self.run_brief.started if self.run_brief else 0.0
-        return f"{entry.began - start:.3f}"
+        return f"{round(entry.began - start, 3) + 0.0:.3f}"  # no negative zero
 
     def _found(self, entry: Entry) -> Text | str:
         if entry.kind != "record" or entry.brief is None:

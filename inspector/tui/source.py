@@ -10,8 +10,10 @@ import contextlib
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Self
 
 from inspector import index
@@ -20,7 +22,7 @@ from inspector.errors import CaptureError
 from inspector.store import Capture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from inspector.analyzer import Step
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from inspector.model import Connection, Record
 
 
+SOON = 0.5
+"""Seconds in which the process that indexes ends by itself if it only follows."""
 AGAIN = 2.0
 """Seconds between two tries to have the index made, where another one makes it or it fails."""
 
@@ -56,25 +60,30 @@ class Source:
         """The revision that these are of."""
         self._reading = threading.Lock()
         self._owner: dict[int, RunBrief] = {}
-        self._owned = -1
+        self._unowned: deque[index.Run] = deque()
+        """Whose records are not in there yet."""
         self._begun = -AGAIN
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - what the process says, as long as we live
+        self._failure = ""
         self._inode = 0
+        self._spoiled = False
+        """What the index holds can't be read."""
         self.poll()
 
     def close(self) -> None:
         """Stop the process that indexes."""
-        if self._index:
-            self._index.close()
-            self._index = None
+        self._take(None)
         if self._indexer:
             if self._indexer.stdin:
                 self._indexer.stdin.close()
             try:
-                self._indexer.wait(2)
+                self._indexer.wait(SOON)
             except subprocess.TimeoutExpired:
-                self._indexer.kill()
+                self._indexer.kill()  # amid a large capture; what it wrote stays good
                 self._indexer.wait()
+                self._place.with_name(f"{self._place.name}.lock").unlink(missing_ok=True)
             self._indexer = None
+        self._said.close()
 
     def __enter__(self) -> Self:
         return self
@@ -86,8 +95,8 @@ class Source:
 
     def poll(self) -> bool:
         """Look for what was added since the last time. True if anything was. Raises CaptureError."""
-        if self._index is not None and _inode(self._place) != self._inode:
-            self._take(None)  # somebody made it anew
+        if self._index is not None and (self._spoiled or _inode(self._place) != self._inode):
+            self._take(None)  # somebody made it anew, or has to
         with self.capture() as capture:
             self.total = capture.last
             self.open = capture.live
@@ -100,16 +109,23 @@ class Source:
         if self._index is None:
             self._begin()
             return False
-        before, self.state = self.state, self._index.state()
-        if self.state.last < self.total or not self.state.complete:
-            self._begin()
-        if self.state.change == before.change:
+        try:
+            state = self._index.state()
+            changed = self._index.runs(self.state.change) if state.change != self.state.change else None
+        except CaptureError as error:
+            self._doubt(error)
             return False
-        for place, run in self._index.runs(before.change).items():
-            if run is None:
-                self._runs.pop(place, None)
-            else:
+        if state.last != self.total or not state.complete:
+            self._begin()
+        if changed is None:
+            return False
+        self.state = state
+        for place, run in changed.items():
+            if run is not None:
                 self._runs[place] = run
+                self._unowned.append(run)
+            elif self._runs.pop(place, None):
+                self._owner, self._unowned = {}, deque(self._runs.values())
         self._by_number = {
             run.brief.number: run for run in sorted(self._runs.values(), key=lambda run: run.brief.number)
         }
@@ -118,23 +134,41 @@ class Source:
 
     def _take(self, found: index.Index | None) -> None:
         """Read another index from its beginning."""
-        if self._index:
-            self._index.close()
-        self._index = found
-        self._inode = _inode(self._place)
-        self.state = index.State(0, 0, complete=False, trouble="")
-        self._runs, self._by_number, self._all, self._read = {}, {}, [], -1
+        with self._reading:
+            if self._index:
+                self._index.close()
+            self._index = found
+            self._inode, self._spoiled = _inode(self._place), False
+            self.state = index.State(0, 0, complete=False, trouble="")
+            self._runs, self._by_number, self._all, self._read = {}, {}, [], -1
+            self._owner, self._unowned = {}, deque()
+
+    def _doubt(self, error: CaptureError) -> None:
+        """The index could not be read: it is made anew, unless it was only busy."""
+        if not isinstance(error, index.Busy):
+            self._place.unlink(missing_ok=True)
+            self._spoiled = True
 
     def _begin(self) -> None:
         """Have the index made. Whoever comes second finds that somebody is at it, and ends at once."""
         now = time.monotonic()
-        if (self._indexer is not None and self._indexer.poll() is None) or now - self._begun < AGAIN:
+        if not self._ended() or now - self._begun < AGAIN:
             return
         self._begun = now
+        self._said.truncate(0)
         command = [sys.executable, "-m", "inspector.indexer", str(self.path), str(self._place)]
-        self._indexer = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self._indexer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._said)
+
+    def _ended(self) -> bool:
+        """Whether no index is being made; and why the last one was not, which stays until one is."""
+        status = self._indexer.poll() if self._indexer else 0
+        if status:
+            self._said.seek(0)
+            words = self._said.read().decode(errors="replace").strip().splitlines()
+            self._failure = f"its index could not be made: {words[-1] if words else f'exit status {status}'}"
+        elif status == 0 and self._indexer:
+            self._failure = ""
+        return status is not None
 
     @property
     def indexing(self) -> bool:
@@ -144,8 +178,8 @@ class Source:
     @property
     def trouble(self) -> str:
         """What keeps the capture from being known whole; empty if nothing does."""
-        failed = self._indexer is not None and self._indexer.poll() not in (None, 0)
-        return self.state.trouble or ("its index could not be made" if failed else "")
+        self._ended()
+        return self.state.trouble or self._failure
 
     # -- runs -----------------------------------------------------------------------------------------
 
@@ -166,17 +200,28 @@ class Source:
 
     def owner(self, seq: int) -> RunBrief | None:
         """The run that a record is part of."""
-        if self._owned != self.revision:
-            self._owner = {seq: run.brief for run in self._runs.values() for seq in run.seqs}
-            self._owned = self.revision
-        return self._owner.get(seq)
+        return self.owners().get(seq)
+
+    def owners(self) -> Mapping[int, RunBrief]:
+        """By its number the run of each record. Safe in a thread."""
+        with contextlib.suppress(IndexError):
+            while True:
+                run = self._unowned.popleft()
+                self._owner.update(dict.fromkeys(run.seqs, run.brief))
+        return self._owner
 
     # -- records --------------------------------------------------------------------------------------
 
     def briefs(self, number: int) -> list[Brief]:
         """A run's records in brief, with what they prove."""
         run = self.run(number)
-        return _signed(self._index.briefs(self.seqs(number)), [run]) if run and self._index else []
+        if not run or not self._index:
+            return []
+        try:
+            return _signed(self._index.briefs(self.seqs(number)), [run])
+        except CaptureError as error:
+            self._doubt(error)
+            return []
 
     def all_briefs(self) -> list[Brief]:
         """All records in brief, with what they prove. For a hundred thousand it takes half a second the first time;
@@ -184,7 +229,11 @@ class Source:
         with self._reading:
             revision = self.revision
             if self._index and self._read != revision:
-                self._all = [*self._all, *self._index.all_briefs(self._all[-1].seq if self._all else 0)]
+                try:
+                    self._all = [*self._all, *self._index.all_briefs(self._all[-1].seq if self._all else 0)]
+                except CaptureError as error:
+                    self._doubt(error)
+                    return self._all
                 _signed(self._all, self.runs)
                 self._read = revision
             return self._all

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 type Kind = Literal["record", "silence", "phase"]
 type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]
 """What the time of a record goes by with; ``proxy`` is the proxy's own share."""
+type Silence = Wait | Literal["request"]
+"""Of the time that counts as waiting for a certificate, what comes before the request for it is told apart."""
 
-SILENCES: dict[Wait, str] = {
+SILENCES: dict[Silence, str] = {
+    "request": "makes its key and its request",
     "certificate": "waits for its certificate",
     "facts": "gathers facts",
     "applying": "applies the catalog",
@@ -68,20 +71,24 @@ class Piece:
 
 def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
     """A run's records in the order in which they began, with the agent's silent times (as ``runs.Run.waits`` counts
-    them, but that an agent whose handshake failed waits for a certificate) and a note where a phase begins."""
+    them, but that nobody waits for a certificate whose handshake failed or who has not asked for one) and a note where
+    a phase begins."""
     told: list[Entry] = []
     last: Brief | None = None
     phase: Phase | None = None
     noted: Phase | None = None
     ended = -math.inf
     usable: bool | None = None  # whether the latest catalog was one
+    requested = False  # whether there is a request for its certificate
     for each in sorted(briefs, key=lambda each: (_finite(each.time, run.started), each.seq)):
         time = _finite(each.time, run.started)
         upto = max(time, _finite(each.ended, time))
         pause = time - ended
         if math.isfinite(pause) and pause >= PAUSE:
             refused = "handshake" in (each.kind, last.kind if last else None)
-            what: Wait = "other" if refused else _silence(phase, each.phase, usable=usable)
+            what: Silence = "other" if refused else _silence(phase, each.phase, usable=usable)
+            if what == "certificate" and not requested and not _polls(last, each):
+                what = "request" if each.endpoint == "certificate_request" else "other"
             told.append(Entry("silence", None, None, ended, time, SILENCES[what]))
         begins = each.phase is not Phase.OTHER and each.phase is not noted
         # A handshake that fails in the midst of a run is no way back to the certificates.
@@ -91,6 +98,8 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
         told.append(Entry("record", each.seq, each, time, upto, _words(each, run.certname)))
         ended = max(ended, upto)
         last, phase = each, each.phase if each.phase is not Phase.OTHER else phase
+        # A lookup that finds one: it was sent before this run.
+        requested |= each.endpoint == "certificate_request" and (each.method == "PUT" or each.status == 200)
         if each.endpoint == "catalog":
             usable = each.status is not None and 200 <= each.status < 300
     return told
@@ -98,6 +107,11 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
 
 def _finite(time: float, instead: float) -> float:
     return time if math.isfinite(time) else instead
+
+
+def _polls(last: Brief | None, each: Brief) -> bool:
+    """Whether it asked for its certificate and asks again: the request was sent before the run was seen."""
+    return last is not None and last.endpoint == each.endpoint == "certificate"
 
 
 def _silence(before: Phase | None, after: Phase, *, usable: bool | None) -> Wait:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from inspector.model import Phase
     from inspector.tui.player import Player
 
+SHORT = 10.0
+"""Seconds of a run below which its moments are told to the millisecond."""
 PLAYING, PAUSED = "▶ playing", "■ paused "
 
 
@@ -75,7 +77,8 @@ class Transport(Widget):
         text.append(f" x{self._speed:<4g}")
         text.append(" + ", style="reverse")
         self._faster = range(text.cell_len - 3, text.cell_len)
-        text.append(f"  {self._at - self._start:.1f} s of {length:.1f} s  ")
+        digits = 3 if length < SHORT else 1
+        text.append(f"  {self._at - self._start:.{digits}f} s of {length:.{digits}f} s  ")
         after = Text("  ")
         if self._phase is not None:
             after.append_text(palette.phase(self._phase))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
 from inspector.text import clean
+from inspector.tui.keys import Keys
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
 
@@ -33,20 +34,22 @@ class View(Screen[None]):
     """A full screen of the inspector."""
 
     BINDINGS = [
-        Binding("escape", "back", "Back"),
+        Binding("question_mark", "help", "Keys", key_display="?"),
+        Binding("escape", "back", "Back", key_display="Esc"),
         Binding("slash", "search", "Search", key_display="/"),
         Binding("n", "again(1)", "Next match", show=False),
         Binding("N", "again(-1)", "Previous match", show=False),
     ]
     DEFAULT_CSS = """
     View #title { height: 1; background: $primary-darken-2; color: $text; padding: 0 1; text-style: bold; }
-    View #said { height: 1; padding: 0 1; background: $panel; display: none; }
+    View #said { height: auto; max-height: 3; padding: 0 1; background: $panel; display: none; }
     View #said.shown { display: block; }
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._sifting: Worker[None] | None = None
+        self._said = ""
 
     @property
     def inspector(self) -> Inspector:
@@ -67,7 +70,7 @@ class View(Screen[None]):
         yield from self.body()
         yield Static("", id="said", markup=False)
         yield Prompt()
-        yield Footer()
+        yield Keys()
 
     def on_mount(self) -> None:
         self.update()
@@ -82,19 +85,25 @@ class View(Screen[None]):
         """The title line."""
         return ""
 
+    def on_screen_resume(self) -> None:
+        """Show what came while another view was in front."""
+        self.update()
+
     def update(self) -> None:
-        """Show what the source knows now; called when the view opens and whenever something is new."""
+        """Show what the source knows now; called when the view comes to the front and whenever something is new."""
         self.retitle()
 
     def retitle(self) -> None:
         """Write the title line anew."""
-        self.query_one("#title", Static).update(self.heading())
+        self.query_one("#title", Static).update(self.heading(), layout=False)
 
     def say(self, text: str) -> None:
         """One line above the keys; empty: none."""
-        said = self.query_one("#said", Static)
-        said.update(clean(text))
-        said.set_class(bool(text), "shown")
+        if text != self._said:  # a line more or less costs a layout, and a cursor that moves says nothing most often
+            self._said = text
+            said = self.query_one("#said", Static)
+            said.update(clean(text))
+            said.set_class(bool(text), "shown")
 
     def ask(
         self,
@@ -115,20 +124,30 @@ class View(Screen[None]):
         """Let the user type a filter."""
         self.inspector.ask_filter(self, then, value)
 
+    def later(self, act: Callable[..., object], *arguments: object) -> None:
+        """From a worker's thread: have the event loop do something, unless the view has gone."""
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(self._if_here, act, *arguments)
+
+    def _if_here(self, act: Callable[..., object], *arguments: object) -> None:
+        if self.is_attached and self.app.is_running:
+            act(*arguments)
+
     def attempt(self, act: Callable[[], object]) -> bool:
         """Do something that a user's mistake can make impossible: then it is said, and the answer is False."""
+        self.say("")
         try:
             act()
         except InspectorError as error:
             self.say(f"{error.message} {error.hint or ''}".rstrip())
             return False
-        self.say("")
         return True
 
     def sift[T](self, look: Callable[[], Iterator[Progress[T]]], then: Callable[[list[T]], None]) -> None:
         """Go through what a filter lets through, in a thread, saying how far it is; Escape gives it up.
 
-        ``look`` is called at once, ``then`` with all that was found. Raises InspectorError for what is no filter.
+        ``look`` is called at once, ``then`` with all that was found. While the capture grows a view does not begin
+        again before that (``sifting``): ``update`` is called after it. Raises InspectorError for what is no filter.
         """
         found: list[T] = []
         progress = look()
@@ -141,18 +160,27 @@ class View(Screen[None]):
                         return
                     found.extend(some)
                     if done < total:
-                        self.app.call_from_thread(self.say, f"reading {done:,} of {total:,} (Escape gives up)")
+                        self.later(self.say, f"reading {done:,} of {total:,} (Escape gives up)")
             except InspectorError as error:
-                self.app.call_from_thread(self.say, f"{error.message} {error.hint or ''}".rstrip())
+                self.later(self.say, f"{error.message} {error.hint or ''}".rstrip())
                 return
-            self.app.call_from_thread(self._sifted, found, then)
+            self.later(self._sifted, worker, found, then)
 
-        self._sifting = self.run_worker(read, thread=True, exclusive=True, group="sift")
+        if self._sifting is not None:
+            self._sifting.cancel()
+        self._sifting = self.run_worker(read, thread=True, group="sift")
 
-    def _sifted[T](self, found: list[T], then: Callable[[list[T]], None]) -> None:
-        self._sifting = None
-        self.say("")
-        then(found)
+    def _sifted[T](self, worker: Worker[None], found: list[T], then: Callable[[list[T]], None]) -> None:
+        if worker is self._sifting:  # it may have been given up in the last moment
+            self._sifting = None
+            self.say("")
+            then(found)
+            self.update()
+
+    @property
+    def sifting(self) -> bool:
+        """Whether something is being sifted."""
+        return self._sifting is not None and not self._sifting.is_finished
 
     def given_up(self) -> bool:
         """Give up what is being sifted; False if nothing is."""
@@ -172,7 +200,7 @@ class View(Screen[None]):
     # -- keys -------------------------------------------------------------------------------------------
 
     def action_search(self) -> None:
-        self.ask("/", self._search)
+        self.ask("/", self._search, history="search")
 
     def _search(self, text: str) -> None:
         rows = self.searched()
@@ -185,6 +213,12 @@ class View(Screen[None]):
         rows = self.searched()
         if rows is not None:
             rows.search(rows.pattern, forward=direction > 0, again=True)
+
+    def action_help(self) -> None:
+        """All keys that do something here."""
+        from inspector.tui.help import Help
+
+        self.app.push_screen(Help(self, self.app.get_key_display))
 
     def action_back(self) -> None:
         if not self.given_up() and len(self.app.screen_stack) > 2:

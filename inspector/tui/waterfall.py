@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from textual.strip import Strip
 
     from inspector.brief import Brief, RunBrief
+    from inspector.tui.marks import Marks
 
 UNVERIFIED = frozenset({"B01", "B03"})
 """Rules that say: the agent did not verify whom it asked."""
 GLYPHS: dict[Work, str] = {"connect": "─", "tls": "┼", "sending": "▸", "waiting": "░", "receiving": "◂", "proxy": "%"}
 SILENT, SHORTENED, MOMENT = ".", "≈", "●"
 LEGEND = "─ connect ┼ TLS ▸ request ░ waiting ◂ answer % proxy . silence ≈ shortened"
+_ZERO = "0.00 s"
 BACK = "#303030"
 ROOMY = 20
 """Cells from which on nothing is said in short."""
@@ -62,16 +64,29 @@ class Timed(Rows[Entry]):
         """Whose run it is."""
         return self.run_brief.certname if self.run_brief else None
 
-    def load(self, run: RunBrief, briefs: Iterable[Brief]) -> None:
-        """Show this run's records."""
+    def load(self, run: RunBrief, briefs: Iterable[Brief], whole: Iterable[Brief] | None = None) -> None:
+        """Show these records of a run, on the axis of the ``whole`` run (by default they are all of it)."""
         self.run_brief = run
-        self._whole = self.arranged(entries(run, briefs))
+        shown = list(briefs)
+        told = entries(run, shown if whole is None else whole)
+        self.measure(told)
+        self._whole = self.arranged(told if whole is None else _only(told, {each.seq for each in shown}))
         self._begins = [each.began for each in self._whole]
         self._show()
+
+    def measure(self, told: list[Entry]) -> None:
+        """Take in the whole run, of which maybe not everything is shown."""
 
     def arranged(self, told: list[Entry]) -> list[Entry]:
         """The lines for these entries, in the order in which they began."""
         return told
+
+    def number(self, entry: Entry) -> str:
+        """The number of an entry's record, with a star before it if that is marked."""
+        if entry.seq is None:
+            return ""
+        kept: Marks | None = getattr(self.app, "marks", None)
+        return f"{'*' if kept is not None and kept.marked(entry.seq) else ''}{entry.seq}"
 
     @property
     def until(self) -> float | None:
@@ -118,6 +133,22 @@ class Timed(Rows[Entry]):
         return f"{item.seq}  {item.text}  {status}  {marks(brief)}"
 
 
+def _only(told: Iterable[Entry], seqs: set[int]) -> list[Entry]:
+    """Of a run's entries these records, with the notes of the phases that they are in; everything if they are all."""
+    everything = list(told)
+    if all(each.seq in seqs for each in everything if each.kind == "record"):
+        return everything
+    kept: list[Entry] = []
+    note: Entry | None = None
+    for each in everything:
+        if each.kind == "phase":
+            note = each
+        elif each.kind == "record" and each.seq in seqs:
+            kept += [each] if note is None else [note, each]
+            note = None
+    return kept
+
+
 def marks(brief: Brief, width: int = 400, *, words: bool = True) -> Text:
     """What a record proves, the worst first, and what was missing with it: letter, rules, words."""
     text = Text()
@@ -162,8 +193,8 @@ class Waterfall(Timed):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
-            Column("seq", lambda each, _: "" if each.seq is None else str(each.seq), 5, right=True),
-            Column("request", self._request, 18, 2),
+            Column("seq", lambda each, _: self.number(each), 6, right=True),
+            Column("request", self._request, 19, 2),
             Column("got", lambda each, _: self._if_over(each, status), 4, right=True),
             Column("size", lambda each, _: self._if_over(each, _size), 8, right=True, least=90),
             Column("took", lambda each, _: self._took(each), 7, right=True),
@@ -176,11 +207,10 @@ class Waterfall(Timed):
         self._zoom = 1.0
         self._left = 0.0
 
-    def arranged(self, told: list[Entry]) -> list[Entry]:
-        """Also makes the axis."""
+    def measure(self, told: list[Entry]) -> None:
+        """Make the axis."""
         self._opens = opening(told)
         self._axis = Axis.of(self._span(each) for each in told if each.kind == "record")
-        return told
 
     def _span(self, entry: Entry) -> tuple[float, float]:
         brief = entry.brief
@@ -210,22 +240,43 @@ class Waterfall(Timed):
             event.prevent_default().stop()
             self.action_scale(0.5)
 
-    def _window(self) -> tuple[float, float]:
-        """Which part of the axis is drawn, from where and how much; the cursor's entry is always in it."""
-        wide = 1 / self._zoom
+    def _window(self, width: int) -> tuple[float, float]:
+        """Which part of the axis is drawn in so many cells, from where and how much; the cursor's entry is always in
+        it. What was before the run's first request is left out where its title would not stand above its place."""
+        zero = self._axis.place(self._start)
+        begins = zero if int(zero * width) + len(_ZERO) + 1 + len(self._told(1.0)) > width else 0.0
+        wide = (1 - begins) / self._zoom
         if self.item is not None and self._zoom > 1:
             place = self._axis.place(self.item.began)
             if not self._left <= place < self._left + wide:
                 self._left = place - wide / 5
-        self._left = min(max(self._left, 0.0), 1 - wide)
+        self._left = min(max(self._left, begins), 1 - wide)
         return self._left, wide
+
+    @property
+    def _start(self) -> float:
+        return self.run_brief.started if self.run_brief else 0.0
+
+    def _told(self, place: float) -> str:
+        """The moment at a place, in seconds from the run's start; never a negative zero."""
+        return f"{round(self._axis.moment(place) - self._start, 2) + 0.0:.2f} s"
 
     def title(self, width: int) -> str:
         """The moments at both ends of what is drawn, in seconds from the run's start."""
-        left, wide = self._window()
-        start = self.run_brief.started if self.run_brief else 0.0
-        ends = [f"{self._axis.moment(place) - start:.2f} s" for place in (left, left + wide)]
-        return f"{ends[0]}{ends[1]:>{max(0, width - len(ends[0]))}}"
+        if not self._whole:
+            return ""
+        left, wide = self._window(width)
+        first, last = self._told(left), self._told(left + wide)
+        zero = int((self._axis.place(self._start) - left) / wide * width)
+        if 0 < zero < width - len(_ZERO) - len(last):
+            first = " " * zero + _ZERO
+        return f"{first}{last:>{max(0, width - len(first))}}"
+
+    def render_line(self, y: int) -> Strip:
+        """As ``Rows`` does, with what the glyphs mean in the last line if nothing else needs it."""
+        if y > len(self.items) and y == self.size.height - 1:
+            return self._strip([(Text(LEGEND, style="dim"), self.size.width, False)], self.rich_style)
+        return super().render_line(y)
 
     # -- cells ------------------------------------------------------------------------------------------
 
@@ -250,14 +301,14 @@ class Waterfall(Timed):
         return Text(entry.text, style=_BAD)
 
     def _bar(self, entry: Entry, width: int) -> Text:
-        left, wide = self._window()
+        left, wide = self._window(width)
         until = self._until if self._until is not None else math.inf
         drawn: list[tuple[str, str] | None] = [None] * width
 
         def draw(began: float, ended: float, glyph: str, style: str) -> None:
             first = (self._axis.place(began) - left) / wide * width
             last = (self._axis.place(min(ended, until)) - left) / wide * width
-            if last < 0 or first > width or began > until:
+            if last < 0 or last == 0 > first or first > width or began > until:
                 return
             low = min(max(0, int(first)), width - 1)
             for at in range(low, min(width, max(low + 1, math.ceil(last - 1e-9)))):

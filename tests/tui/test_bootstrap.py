@@ -115,6 +115,91 @@ def test_a_rung_and_a_key_open_their_record(
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_what_is_to_come_is_told_of_its_day_and_keeps_its_indent(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app)
+        await pilot.press("4")
+        text = screen_text(app)
+        assert "2031-11-20 the certificate 'CN=proxy.example' ends" in text
+        assert "has expired" not in text
+        line = next(line for line in text.splitlines() if "2041-11-17 the CRL" in line)
+        after = text.splitlines()[text.splitlines().index(line) + 1]
+        assert line.index("the CRL") == after.index("the certificate")
+
+    play(sample("bootstrap-waiting", tmp_path), act, size)
+
+
+def test_a_narrow_screen_has_sixteen_digits_of_keys_and_the_whole_below(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        await pilot.press("3")
+        assert view.ladder
+        key, lines = view.ladder.keys[0], screen_text(app).splitlines()
+        assert key.key[:16] in lines[3]
+        assert key.fingerprint[:23] in lines[3]
+        below = "".join(" ".join(lines[6:]).split())
+        assert key.key in below
+        assert key.fingerprint in below
+
+    play(sample("bootstrap-waiting", tmp_path), act, NARROW)
+
+
+def test_facts_keep_their_indent_and_a_run_without_an_answer_has_none(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app)
+        lines = screen_text(app).splitlines()
+        at = next(at for at, line in enumerate(lines) if line.startswith(" certificates "))
+        assert lines[at + 1].startswith(" " * 14)
+        await pilot.press("end")
+        await pilot.pause()
+        assert " run (Done)  run 1" in screen_text(app)
+
+    play(sample("bootstrap-waiting", tmp_path), act, NARROW)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_each_rung_says_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
+    agent = Agent("node1.example").bootstrap().run().wait(60).ca().crl().csr().poll()
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        await pilot.press("2")
+        assert view.ladder
+        runs = [each.run for each in view.ladder.rungs]
+        assert set(runs) == {1, 2}
+        lines = [line[-size[0] :].rpartition("│")[2].split() for line in screen_text(app).splitlines()]
+        assert [int(line[0]) for line in lines if len(line) > 2 and line[1][:2] == "20" and line[0].isdigit()] == runs
+
+    play(written(agent.records, tmp_path / "again.sqlite"), act, size)
+
+
+def test_an_index_that_grew_while_ladders_were_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        original = climbs.read
+
+        def read(source: Source, progress: Any, only: str | None = None) -> Ladders:
+            monkeypatch.setattr(climbs, "read", original)
+            source.revision += 1  # it came to know more in the meantime
+            return original(source, progress, "nobody.example")
+
+        monkeypatch.setattr(climbs, "read", read)
+        monkeypatch.setattr(Bootstrap, "set_timer", lambda *_: None)
+        view = await opened(pilot, app)
+        assert "reading ..." in screen_text(app)
+        assert "No agent" not in screen_text(app)
+        monkeypatch.undo()
+        view._rests = 0.0
+        view.update()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert view.ladder
+
+    play(sample("first-run", tmp_path), act)
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_another_date_is_judged(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import proof
+from inspector import cli, proof
 from inspector.model import Connection, Exchange, Finding, Handshake, Severity
+from inspector.pages.content import Content
+from inspector.pages.model import Field, Table, of
+from inspector.pages.proved import pages
+from inspector.pages.tabs import Part, Tab
 from inspector.secrets import MASK
 from inspector.store import Capture
-from inspector.tui.bytes import Bytes, Content
+from inspector.tui.bytes import Bytes
 from inspector.tui.doc_bar import Bar
 from inspector.tui.doc_widgets import Leaves, Sheet
 from inspector.tui.exchange import ExchangePane, ExchangeView
 from tests.bench.analysis import catalog as big_catalog
 from tests.conversations import Agent, together
+from tests.test_pages import WORD, hiding, same_words
 from tests.test_present import harmless, hostile_records
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
-from tests.tui.test_documents import WORD, hiding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,6 +102,23 @@ def test_what_a_record_means_is_seen_first(tmp_path: Path, name: str, size: tupl
                 app.pop_screen()
 
     play(sample(name, tmp_path), act, size)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in MEANS}))
+def test_show_prints_what_the_pane_has(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    path = sample(name, tmp_path)
+    shown = {}
+    for seq in [seq for each, seq, _ in MEANS if each == name]:
+        assert cli.main(["show", str(path), str(seq)]) == 0
+        shown[seq] = capsys.readouterr().out.splitlines()
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        for seq, lines in shown.items():
+            pane = await opened(pilot, app, seq)
+            assert same_words(lines, pane.tabs) > 5
+            app.pop_screen()
+
+    play(path, act, NARROW)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
@@ -301,9 +322,9 @@ def test_a_finding_opens_where_its_proof_stands(tmp_path: Path, name: str) -> No
                 for seq in finding.seqs[:2]:
                     step = app.source.step(seq)
                     assert step
-                    place = proof.locate(finding, step)
                     pane.show(seq, finding)
                     await settled(pilot, app)
+                    place = proof.locate(finding, step, pages(pane.tabs))
                     assert pane.tab.lower() == place.tab
                     assert finding.rule in screen_text(app)
                     if place.part and place.needle:
@@ -317,11 +338,45 @@ def _line(pane: ExchangePane) -> str | None:
     if isinstance(shown, Sheet):
         row = shown.rows.item
         return None if row is None else shown.rows.plain(row)
+    if isinstance(shown, Leaves):
+        node = shown.cursor_node
+        return node.data.text if node and node.data else None
     if isinstance(shown, Bytes):
         # A phrase may go on in the next lines.
         lines = [shown.plain(line) for line in range(shown.at, min(shown.at + 6, len(shown.items)))]
         return " ".join(" ".join(lines).split())
     return None
+
+
+def test_a_proof_far_down_stands_in_the_middle(tmp_path: Path) -> None:
+    facts = {f"fact{number:04}": number for number in range(400)}
+    tree, table = of("", facts), Table((Field("name", 20),), [(name,) for name in facts])
+    text = Content("", "\n".join(facts).encode())
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 4)
+        for each in (tree, table, text):
+            pane._clear()
+            pane.tabs = [Tab("Meaning", (Part("Facts", lambda each=each: each),))]  # type: ignore[misc]
+            pane._wanted = ("Meaning", 0), ("fact0200",)
+            pane._open("Meaning")
+            await settled(pilot, app)
+            lines = screen_text(app).split("\n")
+            (at,) = [at for at, line in enumerate(lines) if "fact0200" in line]
+            assert 8 <= at <= 16
+            assert "fact0195" in "\n".join(lines)
+            assert "fact0204" in "\n".join(lines)
+
+    play(sample("compile-error", tmp_path), act, NARROW)
+
+
+def test_a_compile_error_is_proved_by_its_text(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        (finding,) = [each for run in app.source.runs for each in run.findings if each.rule == "S01"]
+        pane = await opened(pilot, app, finding.seqs[0], finding)
+        assert (pane.tab, pane._tab(pane.tab).parts[pane._part[pane.tab]].title) == ("Meaning", "Error")
+
+    play(sample("compile-error", tmp_path), act, NARROW)
 
 
 def test_a_header_of_two_cells_is_found(tmp_path: Path) -> None:
@@ -404,11 +459,11 @@ def test_a_bar_is_shortened_and_says_without_colour_what_is_chosen(tmp_path: Pat
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app, 4)
         bar = app.screen.query_one("#tabs", Bar)
-        assert "[Meaning]" in screen_text(app)
+        assert "[1 Meaning] 2 Request  3 Response  4 TLS  5 Timing  6 Explain" in screen_text(app)
         await pilot.resize_terminal(30, 24)
         await settled(pilot, app)
         assert len(bar.render().plain) <= 30
-        assert bar.render().plain.startswith("[Mea")
+        assert bar.render().plain.startswith("[1 M]")
 
     play(sample("compile-error", tmp_path), act, NARROW)
 
@@ -425,5 +480,84 @@ def test_hexadecimal_hides_what_it_is_to_hide_and_finds_the_rest(tmp_path: Path)
         assert not shown.search("secret")
         assert shown.search("-0123")
         assert shown.search("0123", again=True)
+
+    play(sample("compile-error", tmp_path), act, NARROW)
+
+
+def test_a_long_finding_is_shown_and_scrolls(tmp_path: Path) -> None:
+    finding = Finding("S01", Severity.ERROR, " ".join(f"word{number:03}" for number in range(45)), (4,))
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app, 4, finding)
+        assert "word044" in screen_text(app)
+        app.pop_screen()
+        longer = dataclasses.replace(finding, message=finding.message * 3)
+        await opened(pilot, app, 4, longer)
+        assert app.screen.query_one("#finding").size.height == 8
+        assert app.screen.query_one("#finding").max_scroll_y > 0
+
+    play(sample("compile-error", tmp_path), act, NARROW)
+
+
+def test_x_is_offered_only_where_something_is_hidden(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 1)
+        await press(pilot, app, "]")
+        assert not pane.check_action("reveal", ())
+        assert pane.search("password")
+        await settled(pilot, app)
+        assert pane.check_action("reveal", ())
+        assert "Show secret" in screen_text(app)
+        await press(pilot, app, "x")
+        assert not pane.check_action("reveal", ())
+        await press(pilot, app, "2")
+        assert not pane.check_action("reveal", ())
+        await press(pilot, app, "3", "]")
+        assert pane.check_action("reveal", ())
+        await press(pilot, app, "x")
+        assert not pane.check_action("reveal", ())
+
+    play(capture(hiding(), tmp_path), act, (140, 40))
+
+
+def test_space_does_not_fold_and_enter_does(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 1)
+        tree = pane.shown
+        assert isinstance(tree, Leaves)
+        node = tree.cursor_node
+        assert node
+        assert node.is_expanded
+        await press(pilot, app, "space")
+        assert node.is_expanded
+        await press(pilot, app, "enter")
+        assert not node.is_expanded
+
+    play(sample("first-run", tmp_path), act, NARROW)
+
+
+def test_a_line_of_a_tree_that_is_too_long_is_shown_in_full_below(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 1)
+        assert pane.search("fingerprint")
+        await settled(pilot, app)
+        value = pane.copy_value() or ""
+        lower = app.screen.query_one("#full")
+        assert lower.display
+        said = "".join(screen_text(app).split("\n")[lower.region.y : lower.region.bottom])
+        assert value in "".join(said.split())
+        assert pane.search("serial")
+        await settled(pilot, app)
+        assert not lower.display
+
+    play(sample("first-run", tmp_path), act, NARROW)
+
+
+def test_the_title_says_first_what_it_is(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await opened(pilot, app, 4)
+        title = screen_text(app).split("\n")[0].strip()
+        assert title.startswith("4 POST ")
+        assert " 500 - 4 of 5 - run 1 of " in title
 
     play(sample("compile-error", tmp_path), act, NARROW)

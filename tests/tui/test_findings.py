@@ -209,6 +209,22 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen(tmp_path: Path) -> 
         play(path, act, size)
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_what_to_do_is_whole_and_wrapped_behind_its_labels(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        view = await opened(pilot, app)
+        await pilot.press("tab")
+        await pilot.pause()
+        text = screen_text(app)
+        assert detail(view) in " ".join(text.split())
+        lines = text.splitlines()
+        why = next(at for at, line in enumerate(lines) if line.startswith("   why:    "))
+        assert lines[why + 1].startswith(" " * 11)
+        assert lines[why + 1].strip()
+
+    play(sample("bootstrap-waiting", tmp_path), act, size)
+
+
 def test_a_waiting_agent_that_was_signed_needs_nothing(tmp_path: Path) -> None:
     waiting = Agent().ca().crl().csr()
     for _ in range(5):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import stat
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from inspector.tui.catalog import Catalog
 from inspector.tui.connections import Connections
 from inspector.tui.exchange import ExchangePane, ExchangeView
 from inspector.tui.files import Files
+from inspector.tui.help import keys
 from inspector.tui.panes import Divider, PaneTabs
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
@@ -24,10 +26,12 @@ from inspector.tui.waterfall import Waterfall
 from tests.tui.screens import SIZES, play, sample, screen_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from textual.pilot import Pilot
 
+    from inspector.analyzer import Step
     from inspector.tui.app import Inspector
     from tests.tui.screens import Play
 
@@ -204,6 +208,28 @@ def test_a_run_is_played_with_what_the_agent_knew_beside_it(tmp_path: Path) -> N
     in_run("first-run", tmp_path, act)
 
 
+def test_what_it_knew_is_read_once_and_nobody_waits_for_it_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, asked = threading.Event(), []
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        def steps(number: int) -> Iterator[Step]:
+            asked.append(number)
+            gate.wait(60)
+            yield from ()
+
+        monkeypatch.setattr(app.source, "steps", steps)
+        await pilot.press("i")
+        for _ in range(5):
+            view(app).draw()
+            await pilot.pause()
+        assert asked == [1]
+        threading.Timer(0.5, gate.set).start()
+
+    in_run("first-run", tmp_path, act)
+
+
 def test_stepping_and_jumping(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         def shown() -> int:
@@ -216,7 +242,7 @@ def test_stepping_and_jumping(tmp_path: Path) -> None:
         assert first in (3, 4)
         await pilot.press(",")
         assert shown() == first - 1
-        await pilot.press("]")
+        await pilot.press("p")
         phase = shown()
         assert phase > first
         await pilot.press("}")
@@ -261,6 +287,35 @@ def test_a_filter_shows_what_it_lets_through(tmp_path: Path) -> None:
         assert len([entry for entry in view(app).query_one(Waterfall).items if entry.seq]) == 22
         await type_in(pilot, "f", "nokey:1")
         assert "nokey" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_a_filter_that_lets_nothing_through_leaves_an_empty_picture(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "f", "status:418")
+        assert not view(app).query_one(Waterfall).items
+        assert view(app).query_one(Waterfall).title(40) == ""
+        await pilot.press("escape")
+        await settled(pilot)
+        assert "2.00 s" in view(app).query_one(Waterfall).title(40)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_the_palette_does_what_the_keys_do(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        offered = {command.title: command for command in app.get_system_commands(app.screen)}
+        wanted = {binding.description for _, binding in keys(app.screen)}
+        assert {"Zoom pane", "Next finding", "Jump to a time", "Copy as curl", "Next run", "Sort"} <= wanted
+        assert wanted <= set(offered)
+        assert not view(app).query_one("#right").has_class("gone")
+        await pilot.press("ctrl+p")
+        await pilot.press(*"zoom pane")
+        await pilot.pause(0.5)
+        await pilot.press("enter")
+        await settled(pilot)
+        assert view(app).query_one("#right").has_class("gone")
 
     in_run("first-run", tmp_path, act)
 
@@ -321,6 +376,16 @@ def test_a_body_is_saved_once(tmp_path: Path) -> None:
         assert stat.S_IMODE(target.stat().st_mode) == 0o600
         await type_in(pilot, "S", str(target))
         assert "already" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+@pytest.mark.parametrize("typed", ["", "~nobody-of-this-name/x", "no/such/directory/x", "a\0b"])
+@pytest.mark.parametrize("key", ["S", "e"])
+def test_what_can_be_no_file_is_said(tmp_path: Path, key: str, typed: str) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, key, typed)
+        assert "Choose another" in screen_text(app)
 
     in_run("first-run", tmp_path, act)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from textual.widgets import Input
 
+from inspector.store import Capture
+from inspector.tui.filtering import Progress
 from inspector.tui.help import Help
 from inspector.tui.histogram import Histogram
 from inspector.tui.rows import Rows
@@ -18,6 +21,7 @@ from tests.test_cli import keep, save
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from textual.pilot import Pilot
@@ -165,6 +169,17 @@ def test_the_histogram_shows_when_and_leads_there(tmp_path: Path) -> None:
     play(several(tmp_path), act)
 
 
+def test_the_histogram_leads_to_runs_that_are_folded(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("a", "home")
+        app.screen.query_one(Histogram).post_message(Histogram.Picked(4))
+        await pilot.pause()
+        assert under(app).number == 4
+        assert not rows(app).items[rows(app).at].of
+
+    play(several(tmp_path), act)
+
+
 def test_marks_and_notes_are_kept_beside_the_capture(tmp_path: Path) -> None:
     capture = several(tmp_path)
     before = capture.read_bytes()
@@ -194,8 +209,6 @@ def test_what_comes_in_is_shown(tmp_path: Path) -> None:
     capture = several(tmp_path)
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        from inspector.store import Capture
-
         with Capture.create(capture) as writer:
             keep(writer, *together(Agent("d.example", "192.0.2.4", time=START + 4000).run("u-d")))
         indexed(capture)
@@ -205,6 +218,59 @@ def test_what_comes_in_is_shown(tmp_path: Path) -> None:
         assert under(app).name == "d.example"  # the cursor was at the end
 
     play(capture, act)
+
+
+def test_what_came_while_a_run_was_looked_at_is_there_afterwards(tmp_path: Path) -> None:
+    capture = several(tmp_path)
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("enter")
+        with Capture.create(capture) as writer:
+            keep(writer, *together(Agent("d.example", "192.0.2.4", time=START + 4000).run("u-d")))
+        indexed(capture)
+        app.look()
+        await pilot.pause()
+        await pilot.press("escape")
+        await pilot.pause()
+        assert names(app)[-1] == "d.example"
+
+    play(capture, act)
+
+
+def test_a_filter_that_takes_long_is_not_begun_again_while_the_capture_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, asked = threading.Event(), []
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        def read_runs(text: str) -> Iterator[Progress[RunBrief]]:
+            asked.append(text)
+
+            def read() -> Iterator[Progress[RunBrief]]:
+                gate.wait(60)
+                yield Progress(1, 1, app.source.runs[:1])
+
+            return read()
+
+        monkeypatch.setattr(app.filtering, "read_runs", read_runs)
+        view = app.screen
+        assert isinstance(view, Runs)
+        await type_in(pilot, "f", 'text:"class x"')
+        for _ in range(3):
+            app.source.revision += 1
+            view.update()
+        assert len(asked) == 1
+        gate.set()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert len(asked) == 2
+        assert names(app) == ["a.example"]
+        await pilot.press("escape")
+        assert len(names(app)) == 4
+
+    play(several(tmp_path), act)
 
 
 @pytest.mark.parametrize("size", SIZES)

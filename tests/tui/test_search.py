@@ -13,6 +13,7 @@ from inspector import filters
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.store import Capture
 from inspector.tui import hits as searched
+from inspector.tui.exchange import ExchangePane
 from inspector.tui.filtering import Filtering
 from inspector.tui.hits import Needle, hits, said
 from inspector.tui.rows import Rows
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from inspector.model import Record
+    from inspector.proof import Place
     from inspector.tui.app import Inspector
     from inspector.tui.hits import Hit
 
@@ -130,8 +132,8 @@ def test_the_search_finds_what_the_filter_lets_through(tmp_path: Path, size: tup
 
 
 def test_enter_opens_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[tuple[int | None, int]] = []
-    monkeypatch.setattr("inspector.tui.app.Inspector.open_exchange", lambda _, run, seq: opened.append((run, seq)))
+    opened: list[tuple[int | None, int, Place]] = []
+    monkeypatch.setattr("inspector.tui.app.Inspector.open_exchange", lambda _, *told: opened.append(told))
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = SearchView("catalog")
@@ -142,9 +144,38 @@ def test_enter_opens_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         await pilot.press("end", "enter")
         run = app.source.owner(rows.items[-1].seq)
         assert run
-        assert opened == [(run.number, rows.items[-1].seq)]
+        assert opened == [(run.number, rows.items[-1].seq, rows.items[-1].place)]
         await pilot.double_click(Rows, offset=(5, 1))
-        assert opened[1:] == [(run_of(app, rows.items[0].seq), rows.items[0].seq)]
+        assert opened[1:] == [(run_of(app, rows.items[0].seq), rows.items[0].seq, rows.items[0].place)]
+
+    play(sample("first-run", tmp_path), act)
+
+
+def test_enter_goes_to_where_it_was_found(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        for text, where, told in (
+            ("gzip;q=1.0", "request header", "gzip;q=1.0"),
+            ("debian", "request body", '"family": "Debian"'),
+            ("/catalog/", "target", "/puppet/v3/catalog/"),
+        ):
+            view = SearchView(text)
+            app.push_screen(view)
+            await pilot.pause()
+            await until_over(pilot, view)
+            await pilot.pause()
+            rows: Rows[Hit] = view.query_one(Rows)
+            found = [at for at, hit in enumerate(rows.items) if hit.where == where]
+            rows.move_to(found[0])
+            await pilot.press("enter")
+            for _ in range(3):
+                await pilot.pause()
+                await app.workers.wait_for_complete()
+            await pilot.pause()
+            pane = app.screen.query_one(ExchangePane)
+            assert pane.seq == rows.items[found[0]].seq
+            assert pane.tab == "Request"
+            assert told.partition(": ")[2].lower() in (pane.copy_value() or "").lower()
+            assert text in (pane.copy_value() or "").lower()
 
     play(sample("first-run", tmp_path), act)
 

@@ -73,7 +73,7 @@ def test_ascii_is_all_that_is_written(tmp_path: Path) -> None:
 
 
 def test_each_character_that_is_drawn_takes_as_many_cells_in_ascii() -> None:
-    assert "│─┼▶●█…漢ü".translate(TABLE) == "|-+>*#.???"
+    assert "│─┼▶●█…漢ü".translate(TABLE) == "|-+>*#~???"
     assert "plain text".translate(TABLE) == "plain text"
 
 

@@ -79,7 +79,8 @@ def test_all_records_are_there_in_the_order_in_which_they_began(name: str, tmp_p
 def test_silences_are_what_the_run_counts_as_waits(name: str, tmp_path: Path) -> None:
     run, briefs = of(name, tmp_path)
     found: dict[str, float] = {}
-    words = {text: what for what, text in SILENCES.items()}
+    words: dict[str, str] = {text: what for what, text in SILENCES.items()}
+    words[SILENCES["request"]] = "certificate"
     for each in entries(run, briefs):
         if each.kind == "silence":
             found[words[each.text]] = found.get(words[each.text], 0.0) + each.ended - each.began
@@ -89,6 +90,35 @@ def test_silences_are_what_the_run_counts_as_waits(name: str, tmp_path: Path) ->
 def test_an_agent_whose_handshake_failed_does_not_wait_for_its_certificate(tmp_path: Path) -> None:
     told = entries(*of("revoked", tmp_path))
     assert [each.text for each in told if each.kind == "silence"] == [SILENCES["other"]]
+
+
+def certificates(endpoint: str, seq: int, **fields: Any) -> Brief:
+    """An exchange before an agent has its certificate; one begins every two seconds."""
+    return exchange(seq, seq * 2.0, phase=Phase.CERTIFICATES, endpoint=endpoint, **fields)
+
+
+def silences(*briefs: Brief) -> list[str]:
+    """The words for the silent times between records."""
+    return [each.text for each in entries(run_of([*briefs]), briefs) if each.kind == "silence"]
+
+
+def test_nobody_waits_for_a_certificate_that_it_has_not_asked_for() -> None:
+    ca, crl = certificates("certificate_revocation_list", 1), certificates("certificate_revocation_list", 2)
+    asks, polls = certificates("certificate_request", 3, method="PUT"), certificates("certificate", 4, status=404)
+    assert silences(ca, crl) == [SILENCES["other"]]
+    assert silences(crl, asks) == [SILENCES["request"]]
+    assert silences(asks, polls) == [SILENCES["certificate"]]
+    looks = certificates("certificate_request", 3, status=404)
+    assert silences(crl, looks, polls) == [SILENCES["request"], SILENCES["other"]]
+    looks.status = 200  # sent before this run
+    assert silences(crl, looks, polls) == [SILENCES["request"], SILENCES["certificate"]]
+    assert silences(polls, certificates("certificate", 5)) == [SILENCES["certificate"]]
+
+
+def test_a_first_run_makes_its_key(tmp_path: Path) -> None:
+    told = entries(*of("first-run", tmp_path))
+    at = next(at for at, each in enumerate(told) if each.brief and each.brief.endpoint == "certificate_request")
+    assert told[at - 1].text == "makes its key and its request"
 
 
 def test_each_phase_is_noted_where_it_begins(tmp_path: Path) -> None:
@@ -265,7 +295,8 @@ def test_every_sample_is_drawn(name: str, kind: Kind, size: tuple[int, int], tmp
 
 def test_the_waterfall_says_what_came_of_each_and_draws_it_in_time(tmp_path: Path) -> None:
     lines = drawn(Waterfall, *of("compile-error", tmp_path)).splitlines()
-    assert "-0.09 s" in lines[0]
+    assert "-0" not in lines[0]
+    assert lines[0].index("0.00 s") > lines[0].index("took  ") + 6  # what was before has its place to the left
     assert "0.61 s" in lines[0]
     catalog = next(line for line in lines if "catalog/~" in line)
     assert "500" in catalog
@@ -275,6 +306,67 @@ def test_the_waterfall_says_what_came_of_each_and_draws_it_in_time(tmp_path: Pat
     assert "┼" in first
     assert first.index("┼") < catalog.index("░")
     assert any("gathers facts" in line and ".." in line for line in lines)
+
+
+def test_what_was_before_the_first_request_is_left_out_where_it_would_take_the_room() -> None:
+    times = Times(agent_connected=0.0, agent_secured=8.0, request_began=10.0, response_ended=10.2)
+    briefs = [exchange(1, 10.0, 0.2, times=times)]
+    lines = drawn(Waterfall, run_of(briefs), briefs).splitlines()
+    assert lines[0].index("0.00 s") == lines[0].index("took") + 5
+    assert "┼" not in lines[2]
+    slight = Times(agent_connected=9.999, agent_secured=9.9995, request_began=10.0, response_ended=10.2)
+    briefs = [exchange(1, 10.0, 0.2, times=slight)]
+    lines = drawn(Waterfall, run_of(briefs), briefs).splitlines()
+    assert "0.00 s" in lines[0]
+    assert "-0.00" not in lines[0]
+
+
+def test_the_last_line_says_what_the_glyphs_mean_if_there_is_room() -> None:
+    briefs = [exchange(seq, float(seq)) for seq in range(1, 23)]
+    whole = run_of(briefs)
+    assert drawn(Waterfall, whole, briefs[:3]).splitlines()[-1] == LEGEND
+    assert "connect" not in drawn(Waterfall, whole, briefs)
+    assert "connect" not in drawn(Sequence, whole, briefs[:3])
+
+
+@pytest.mark.parametrize("kind", [Waterfall, Sequence])
+def test_marked_records_have_a_star(kind: Kind) -> None:
+    class Marks:
+        def marked(self, seq: int) -> bool:
+            return seq == 2
+
+    briefs = [exchange(1, 0.0), exchange(2, 0.5)]
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        assert "*" not in app.text()
+        app.marks = Marks()  # type: ignore[attr-defined]
+        app.rows.refresh()
+        await pilot.pause()
+        starred = [line.split()[0] for line in app.text().splitlines() if "*" in line]
+        assert starred == ["*2"]
+
+    show(kind, run_of(briefs), briefs, act)
+
+
+def test_of_a_filtered_run_only_the_lines_are_fewer(tmp_path: Path) -> None:
+    run, briefs = of("first-run", tmp_path)
+    few = [each for each in briefs if each.endpoint == "file_content"]
+
+    async def act(pilot: Pilot[None], app: Shown) -> None:
+        whole = app.text().splitlines()
+        app.rows.load(run, few, briefs)
+        await pilot.pause()
+        lines = app.text().splitlines()
+        assert [each.text for each in app.rows.items if each.kind != "record"] == ["files"]
+        assert [each.seq for each in app.rows.items if each.kind == "record"] == [each.seq for each in few]
+        assert lines[0] == whole[0]
+        assert all(line in whole for line in lines[2 : 2 + len(few)])
+        assert not any("┼" in line for line in lines[1 : 2 + len(few)])  # they opened no connection
+        app.rows.load(run, briefs, briefs)
+        await pilot.pause()
+        assert app.text().splitlines() == whole
+
+    show(Waterfall, run, briefs, act, (160, 60))
 
 
 def test_shortened_silences_are_marked(tmp_path: Path) -> None:
@@ -391,7 +483,7 @@ def test_bars_grow_with_the_moment() -> None:
         long = []
         for app.rows.until in (2.0, 5.0, None):
             await pilot.pause()
-            long.append(app.text().count("░"))
+            long.append(app.text().removesuffix(LEGEND).count("░"))
         assert long[0] < long[1] < long[2]
         assert long[0] == pytest.approx(long[2] / 5, abs=1)
 

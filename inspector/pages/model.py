@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from rich.text import Text
 
+from inspector.protocol import bodies
 from inspector.protocol.rich import Rich
 from inspector.secrets import MASK, Secret
 from inspector.text import clean
@@ -24,6 +26,9 @@ BATCH = 500
 LONGEST = 500
 """Characters of a value that a line shows."""
 ASK = f"{MASK} (press x to see this one)"
+
+WRONG = (*bodies.WRONG, LookupError, ArithmeticError, AttributeError, InvalidSignature, UnsupportedAlgorithm)
+"""What a body that nobody thought of may lead to: it is said, and nothing else happens."""
 
 _LINES = re.compile(r"\s*\n\s*")
 
@@ -64,7 +69,10 @@ class Item:
     def items(self) -> list[Item]:
         """What is under it."""
         if self._made is None:
-            self._made = list(self._inner()) if self._inner else []
+            try:
+                self._made = list(self._inner()) if self._inner else []
+            except WRONG as error:
+                self._made = [Item("can't be shown", str(error))]
         return self._made
 
     @property
@@ -82,13 +90,20 @@ class Item:
     @property
     def text(self) -> str:
         """Its line, fit for a terminal."""
+        return self._line(LONGEST)
+
+    @property
+    def full(self) -> str:
+        """Its line with all of its value."""
+        return self._line(None)
+
+    def _line(self, longest: int | None) -> str:
         name = clean(self.name)
         if self.branch:
             return f"{name}  {clean(self.note)}" if self.note else name
-        told = word(self.value)
-        told = told if len(told) <= LONGEST else f"{told[:LONGEST]}… ({len(told):,} characters)"
-        if self.secret:
-            told = ASK
+        told = ASK if self.secret else word(self.value)
+        if longest and len(told) > longest:
+            told = f"{told[:longest]}… ({len(told):,} characters)"
         return f"{name}: {clean(told)}" if name else clean(told)
 
     @property
@@ -239,9 +254,13 @@ class Table:
             return f"{value:,.3f}".rstrip("0").rstrip(".")
         return "" if value is None else value.plain if isinstance(value, Text) else str(value)
 
+    def hidden(self, row: int) -> set[tuple[int, int]]:
+        """What is hidden in a line."""
+        return {(row, at) for at, value in enumerate(self.rows[row]) if isinstance(value, Secret)} - self.shown
+
     def reveal(self, row: int) -> bool:
         """Show what is hidden in a line; False if nothing is."""
-        hidden = {(row, at) for at, value in enumerate(self.rows[row]) if isinstance(value, Secret)} - self.shown
+        hidden = self.hidden(row)
         self.shown |= hidden
         return bool(hidden)
 

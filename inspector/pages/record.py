@@ -8,9 +8,9 @@ from rich.text import Text
 
 from inspector import reference
 from inspector.errors import InspectorError
+from inspector.pages.content import Content
+from inspector.pages.model import Cell, Field, Table
 from inspector.text import clean, clock, size
-from inspector.tui.bytes import Content
-from inspector.tui.doc_model import Cell, Field, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,10 +48,13 @@ SETTINGS = {
 }
 """Which of the agent's settings govern a request (protocol 1.1.5, 2.2 to 2.8)."""
 
+_FIRST = ("purpose", "asked by", "phase", "settings", "allowed", "endpoint", "requests", "dialect")
+"""What an administrator asks first; what Puppet's own code calls it comes last."""
+
 
 def timing(exchange: Exchange) -> Table:
     """Each part with its milliseconds, sizes and rates."""
-    spans = list(_spans(exchange))
+    spans = sorted(_spans(exchange), key=lambda each: each[1:])
     near = [each for each in spans if each[1] >= exchange.time - NEAR]
     first = min((began for _, began, _ in near), default=exchange.time)
     whole = max([ended for _, _, ended in near] + [exchange.ended]) - first
@@ -114,5 +117,6 @@ def explained(step: Step) -> Content:
         told = {"endpoint": f"{name}: {error}"}
     told["settings"] = SETTINGS.get(name, "none of the agent's")
     told["dialect"] = {"v3": "v3 (4 and later)", "legacy": "legacy (2.7 and 3)"}[step.match.dialect]
+    told = {key: told[key] for key in (*_FIRST, *told) if key in told}
     lines = [f"{key:<11}{clean(value)}" for key, value in told.items()]
     return Content("explain", "\n\n".join(lines).encode("utf-8", "replace"), strong=len(lines[0].encode()))

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import pki, secrets
+from inspector import brief, cli, pki, present, secrets
 from inspector.analyzer import Analyzer, retrace
-from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
-from inspector.protocol.documents import Catalog, Edge, Resource
+from inspector.model import Exchange, Finding, Gap, Handshake, Leg, Request, Response, Severity
+from inspector.pages import catalog, plain, tabs
+from inspector.pages.content import Content, breaks, dump, read
+from inspector.pages.message import COVERED, MODES, Body
+from inspector.pages.model import ASK, BATCH, Item, Table, find, of
+from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
 from inspector.rules import all_rules
 from inspector.secrets import MASK, Secret
-from inspector.tui import doc_catalog, documents
-from inspector.tui.bytes import Content, breaks
-from inspector.tui.doc_message import COVERED, MODES, Body
-from inspector.tui.doc_model import ASK, BATCH, Item, Table, find, of
 from tests.bench.analysis import catalog as big_catalog
 from tests.conversations import CA, START, Agent, certificate, steps, together
 from tests.recorded import SAMPLES, records_of
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
     from inspector.analyzer import Step
     from inspector.model import Record
-    from inspector.tui.documents import Model
+    from inspector.pages.tabs import Model, Tab
 
 
 def models(records: Sequence[Record]) -> Iterator[tuple[Step, str, str, Model]]:
     """Every part of every tab of some records."""
     taken = list(steps(Analyzer(), records))
     for place, step in enumerate(taken):
-        for tab in documents.tabs(step, documents.known(step, taken[:place])):
+        for tab in tabs.tabs(step, tabs.known(step, taken[:place])):
             for part in tab.parts:
                 yield step, tab.name, part.title, part.make()
 
@@ -100,7 +100,7 @@ def test_hostile_records_are_shown_harmlessly() -> None:
 def test_failed_handshakes_and_gaps_have_fewer_tabs() -> None:
     failed = Handshake(Leg("a", "agent"), START, "it is revoked", "certificate_revoked", "agent", ("CN=x",))
     records: list[Record] = [failed, Gap(START, "the disk is full", 3)]
-    first, second = (documents.tabs(step, documents.known(step)) for step in steps(Analyzer(), records))
+    first, second = (tabs.tabs(step, tabs.known(step)) for step in steps(Analyzer(), records))
     assert [tab.name for tab in first] == ["Meaning", "TLS"]
     assert [tab.name for tab in second] == ["Meaning"]
     assert "wrong: CN=x" in text_of(records[:1], "Meaning", "Handshake")
@@ -297,7 +297,7 @@ def test_a_catalog_is_a_tree_by_its_edges_whatever_they_are() -> None:
              ("Loop[2]", "Loop[1]"), ("Self[s]", "Self[s]")]  # fmt: skip
     refs = ["Stage[main]", "Class[A]", "File[/x]", "Loop[1]", "Loop[2]", "Self[s]", "Alone[z]"]
     resources = [Resource(ref.partition("[")[0], ref.partition("[")[2][:-1], {"p": ref}, "/m/x.pp", 7) for ref in refs]
-    root = doc_catalog.contained(Catalog(edges=[Edge(*each) for each in edges], resources=resources))
+    root = catalog.contained(Catalog(edges=[Edge(*each) for each in edges], resources=resources))
     lines = list(texts(root))
     assert [item.name for item in root.items] == ["Stage[main]", "Alone[z]", "in a cycle"]
     assert "Gone[y]: not in this catalog" in lines
@@ -311,7 +311,7 @@ def test_a_large_catalog_is_a_tree_at_once() -> None:
     assert isinstance(record, Exchange)
     (step,) = retrace([dataclasses.replace(record, response=big_catalog(10_000_000))])
     began = time.process_time()
-    made = [part.make() for tab in documents.tabs(step, documents.known(step))[:1] for part in tab.parts[:2]]
+    made = [part.make() for tab in tabs.tabs(step, tabs.known(step))[:1] for part in tab.parts[:2]]
     for each in made:
         assert isinstance(each, Item)
         assert all(len(item.items) <= BATCH for item in each.items)
@@ -364,3 +364,208 @@ def test_timing_and_explain_say_what_is_known() -> None:
     assert "send the facts, get the catalog" in told
     assert "own certname (by default)" in told
     assert "usecacheonfailure" in told
+
+
+def test_timing_is_in_the_order_of_time() -> None:
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    at = record.time
+    master = Leg("m", "master", "192.0.2.9", 8140, connecting=at - 2, connected=at - 1.5, secured=at - 1)
+    (model,) = [each for _, _, part, each in models([dataclasses.replace(record, master=master)]) if part == "Timing"]
+    assert isinstance(model, Table)
+    parts = [model.cell(row, 0).plain for row in range(len(model.rows))]
+    assert parts.index("connecting to the master") < parts.index("receiving the request")
+    assert parts.index("TLS with the master") < parts.index("waiting for the master")
+
+
+def test_an_administrator_reads_first_what_it_is_for_and_who_governs_it() -> None:
+    (record, *_) = together(Agent(leg="1").catalog())
+    told = [line.split()[0] for line in text_of([record], "Explain", "Explain").split("\n\n")]
+    assert told[:2] == ["purpose", "asked"]
+    assert told.index("settings") < told.index("allowed") < told.index("endpoint")
+    assert told[-2:] == ["indirector", "source"]
+
+
+def report_of(sent: dict[str, Any]) -> list[Record]:
+    (record, *_) = together(Agent(leg="1").report("failed"))
+    assert isinstance(record, Exchange)
+    headers = (("Content-Type", "application/json"),)
+    body = json.dumps({"host": "a.example", "status": "failed", "report_format": 12, **sent}).encode()
+    return [dataclasses.replace(record, request=dataclasses.replace(record.request, headers=headers, body=body))]
+
+
+def test_a_failed_resource_says_why() -> None:
+    one, other = ({"title": title, "resource_type": "Exec", "failed": True} for title in "ab")
+    event = {"status": "failure", "property": "returns", "message": "returned 1"}
+    log = {"level": "err", "source": "/Stage[main]/Main/Exec[b]/returns", "message": "no such command", "tags": []}
+    sent = {
+        "resource_statuses": {"Exec[a]": {**one, "events": [event]}, "Exec[b]": {**other, "events": []}},
+        "logs": [log, {**log, "level": "notice", "message": "harmless"}],
+    }
+    lines = text_of(report_of(sent), "Meaning", "Resources").split("\n")
+    assert lines[lines.index("Exec[a]") + 1] == "returned 1"
+    assert lines[lines.index("Exec[b]") + 1] == "no such command"
+
+
+def test_a_branch_that_can_not_be_made_says_so() -> None:
+    def broken() -> list[Item]:
+        raise RecursionError("too deep")
+
+    assert [each.text for each in Item("a", inner=broken).items] == ["can't be shown: too deep"]
+
+
+# -- in plain text, for `show` ---------------------------------------------------------------------------
+
+
+def words(model: Model) -> Iterator[tuple[str, ...]]:
+    """What the first lines of a part say, each as the pieces that stand on it in this order."""
+    match model:
+        case Item():
+            yield from itertools.islice(((each.text,) for each in opened(model.items)), plain.LINES)
+        case Table():
+            yield tuple(each.title for each in model.fields) if model.rows else (model.empty,)
+            for row in range(min(plain.LINES, len(model.rows))):
+                yield tuple(model.cell(row, column).plain.rstrip() for column in range(len(model.fields)))
+        case Content(hexed=False):
+            yield from ((read(line),) for line in model.data.split(b"\n")[: plain.LINES])
+        case Content():
+            places = range(0, min(len(model.data), plain.LINES * plain.PER), plain.PER)
+            yield from ((dump(model, begin, plain.PER).plain,) for begin in places)
+        case Body():
+            content = model.content(model.mode)
+            yield (content.title,)
+            yield from words(content)
+
+
+def opened(items: Sequence[Item]) -> Iterator[Item]:
+    for item in items:
+        if not item.group:
+            yield item
+        if item.branch:
+            yield from opened(item.items)
+
+
+def same_words(shown: Sequence[str], found: Sequence[Tab]) -> int:
+    """How many of the tabs' words were looked for; they stand in these lines, in the same order."""
+    waiting, number = iter(shown), 0
+    for tab in found:
+        for part in tab.parts if tab.name != "Explain" else ():
+            head = tab.name if part.title == tab.name else f"{tab.name}: {part.title}"
+            for pieces in [(head,), *words(part.make())]:
+                assert any(stands(pieces, line) for line in waiting), (tab.name, part.title, pieces)
+                number += len(pieces)
+    return number
+
+
+def stands(pieces: Sequence[str], line: str) -> bool:
+    at = 0
+    for piece in pieces:
+        told = piece.replace("press x to see", "x in `puppet-inspector open` shows").rstrip()[: plain.LONGEST]
+        found = line.find(told, at)
+        if found < 0:
+            return False
+        at = found + len(told)
+    return True
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=[path.stem for path in SAMPLES])
+def test_show_prints_the_words_of_the_tabs(path: Any) -> None:
+    taken = list(steps(Analyzer(), records_of(path)))
+    for place, step in enumerate(taken):
+        related = [each for each in taken[:place] if each.run is step.run]
+        shown = plain.lines(step, step.findings, related)
+        found = tabs.tabs(step, tabs.known(step, related))
+        assert same_words(shown, found) > (20 if isinstance(step.record, Exchange) else 2)
+        assert shown[0] == f"{step.record.seq}  {present.line(brief.of(step), step.run)}"
+        number = step.run.number if step.run and step.run.number else "-"
+        assert shown[1] == f"run {number}, phase {step.phase}"
+        for finding in step.findings:
+            assert any(line.startswith(f"{finding.severity} {finding.rule}: ") for line in shown[2:6])
+        assert all(harmless(line) for line in shown)
+        assert "Explain" not in shown
+
+
+def test_show_on_the_command_line_judges_by_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = [path for path in SAMPLES if path.stem == "first-run"]
+    taken = list(steps(Analyzer(), records_of(path)))
+    place = max(place for place, step in enumerate(taken) if isinstance(step.response, Certificates))
+    step = taken[place]
+    assert cli.main(["show", str(path), str(step.record.seq)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    before = [each for each in taken[:place] if each.run is step.run]
+    assert same_words(shown, tabs.tabs(step, tabs.known(step, before))) > 20
+    assert any("its key: that of the signing request in this run" in line for line in shown)
+    assert any("revoked: no, by the CRL of" in line for line in shown)
+    assert step.match
+    assert f"{step.match.endpoint.name}: {step.match.endpoint.purpose}" in shown[:4]
+
+
+def test_show_is_harmless_whatever_was_captured() -> None:
+    finding = Finding("B01", Severity.ERROR, "\x1b[2J\u202e", (1,))
+    shown = [line for step in steps(Analyzer(), hostile_records()) for line in plain.lines(step, [finding])]
+    assert [line for line in shown if not harmless(line)] == []
+    assert sum("\\x1b[2J" in line for line in shown) > 20
+    for rule in all_rules():
+        for talk in rule.bad():
+            assert all(harmless(line) for step in steps(Analyzer(), talk) for line in plain.lines(step, []))
+
+
+def test_what_can_not_be_shown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RecursionError("too \x1b deep")
+
+    monkeypatch.setattr(tabs, "timing", broken)
+    (record, *_) = together(Agent(leg="1").catalog())
+    (step,) = retrace([record])
+    shown = plain.lines(step, [])
+    assert shown[shown.index("Timing") + 1] == "  It can't be shown: too \\x1b deep"
+
+
+def test_show_hides_secrets_and_says_how_to_see_them() -> None:
+    (step,) = retrace(hiding())
+    shown = plain.lines(step, [])
+    assert [line for line in shown if WORD in line or "other-secret" in line or "press x" in line] == []
+    assert f"password: {MASK} (x in `puppet-inspector open` shows this one)" in [line.strip() for line in shown]
+    (title,) = [line for line in shown if line.startswith("  pretty  application/json")]
+    assert title.endswith(f"; {MASK}: x in `puppet-inspector open` shows it")
+    assert any(f'"password": "{MASK}"' in line for line in shown)
+
+
+def test_show_ends_where_it_becomes_too_much() -> None:
+    statuses = {f"File[/x/{n}]": {"title": f"/x/{n}", "resource_type": "File", "changed": True} for n in range(100_000)}
+    (record, *_) = together(Agent(leg="1").report("changed"))
+    assert isinstance(record, Exchange)
+    sent = {"host": "a.example", "status": "changed", "report_format": 12, "resource_statuses": statuses}
+    headers = (("Content-Type", "application/json"),)
+    request = dataclasses.replace(record.request, headers=headers, body=json.dumps(sent).encode())
+    (step,) = retrace([dataclasses.replace(record, request=request)])
+    began = time.process_time()
+    shown = plain.lines(step, [])
+    assert time.process_time() - began < 3
+    assert len(shown) < 500
+    assert "  ... 99,800 lines more: --json has them all" in shown
+    assert sum("File[/x/" in line for line in shown) == plain.LINES
+    assert any("it is large: `puppet-inspector open` shows it" in line for line in shown)
+
+
+def test_show_goes_through_branches_that_only_keep_others_short() -> None:
+    body = json.dumps({f"fact{n:04}": n for n in range(2 * BATCH)}).encode()
+    agent = Agent(leg="1").ask("GET", "/puppet/v3/tasks", body=body, media="application/json", own=True)
+    (step,) = retrace(together(agent))
+    shown = plain.lines(step, [])
+    at = shown.index("Meaning: Response")
+    assert shown[at + 1 : at + plain.LINES + 2] == [
+        *(f"  fact{n:04}: {n}" for n in range(plain.LINES)),
+        "  ... more lines: --json has them all",
+    ]
+    assert "  ... 802 lines more: --json has them all" in shown[at + plain.LINES + 2 :]
+
+
+def test_show_prints_bytes_in_hexadecimal_and_cuts_long_lines() -> None:
+    agent = Agent(leg="1")
+    agent.ask("GET", "/puppet/v3/file_content/modules/m/f", body=b"\x89PNG\x00\x01", own=True)
+    agent.ask("GET", "/puppet/v3/file_content/modules/m/g", body=b"x" * 100_000 + b"\nend", own=True)
+    first, second = ([*plain.lines(step, [])] for step in retrace(together(agent)))
+    assert any(line.startswith("  00000000  89 50 4e 47 00 01 ") and line.endswith(" .PNG..") for line in first)
+    assert f"  {'x' * plain.LONGEST}… (100.0 kB)" in second
+    assert "  end" in second

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from inspector import present
 from inspector import secrets as hide
 from inspector.model import Exchange, Gap, Handshake
+from inspector.pages import catalog, certificates, report
+from inspector.pages.certificates import Known
+from inspector.pages.content import Content
+from inspector.pages.message import Body, file_name, head
+from inspector.pages.model import WRONG, Item, Table, of
+from inspector.pages.record import explained, timing
 from inspector.protocol import documents as d
 from inspector.protocol import rich
-from inspector.tui import doc_catalog, doc_certificates, doc_message, doc_record, doc_report
-from inspector.tui.bytes import Content
-from inspector.tui.doc_certificates import Known
-from inspector.tui.doc_message import Body
-from inspector.tui.doc_model import Item, Table, of
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
 
 type Model = Item | Table | Content | Body
 
+RELATED = frozenset({"ca", "crl", "certificate", "certificate_request", "renewal"})
+"""Endpoints whose bodies a record's certificates are judged by."""
+MOST_RELATED = 12
+"""Of such records of its run before it, so many are read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -32,6 +39,13 @@ class Part:
     title: str
     make: Callable[[], Model]
 
+    def made(self) -> Model:
+        """What stands in it; of what can't be shown, that."""
+        try:
+            return self.make()
+        except WRONG as error:
+            return unshown(error)
+
 
 @dataclass(frozen=True, slots=True)
 class Tab:
@@ -39,6 +53,11 @@ class Tab:
 
     name: str
     parts: tuple[Part, ...]
+
+
+def unshown(error: Exception) -> Content:
+    """What stands instead of something that can't be shown."""
+    return Content("", f"It can't be shown: {clean(str(error))}".encode("utf-8", "replace"))
 
 
 def known(step: Step, related: Iterable[Step] = ()) -> Known:
@@ -56,7 +75,7 @@ def known(step: Step, related: Iterable[Step] = ()) -> Known:
     record = step.record
     legs = [record.agent, record.master] if isinstance(record, Exchange) else []
     legs = [record.leg] if isinstance(record, Handshake) else legs
-    return found.also(doc_certificates.shown(legs))
+    return found.also(certificates.shown(legs))
 
 
 def tabs(step: Step, by: Known) -> list[Tab]:
@@ -68,15 +87,15 @@ def tabs(step: Step, by: Known) -> list[Tab]:
         case Handshake():
             return [
                 Tab("Meaning", (Part("Handshake", lambda: _handshake(record)),)),
-                Tab("TLS", (Part("TLS", lambda: doc_certificates.handshakes(record, by)),)),
+                Tab("TLS", (Part("TLS", lambda: certificates.handshakes(record, by)),)),
             ]
     found = [Tab("Meaning", tuple(meaning(step, record, by)))]
     found.append(Tab("Request", tuple(_message(step, record, "request"))))
     if record.response:
         found.append(Tab("Response", tuple(_message(step, record, "response"))))
-    found.append(Tab("TLS", (Part("TLS", lambda: doc_certificates.handshakes(record, by)),)))
-    found.append(Tab("Timing", (Part("Timing", lambda: doc_record.timing(record)),)))
-    found.append(Tab("Explain", (Part("Explain", lambda: doc_record.explained(step)),)))
+    found.append(Tab("TLS", (Part("TLS", lambda: certificates.handshakes(record, by)),)))
+    found.append(Tab("Timing", (Part("Timing", lambda: timing(record)),)))
+    found.append(Tab("Explain", (Part("Explain", lambda: explained(step)),)))
     return found
 
 
@@ -85,9 +104,9 @@ def _message(step: Step, exchange: Exchange, side: str) -> Iterator[Part]:
     document = step.request if side == "request" else step.response
     if message is None:
         return
-    yield Part("Headers", lambda: doc_message.head(message, exchange.stripped))
+    yield Part("Headers", lambda: head(message, exchange.stripped))
     if message.body or message.lost:
-        yield Part("Body", lambda: Body(message, document, doc_message.file_name(step, side)))
+        yield Part("Body", lambda: Body(message, document, file_name(step, side)))
 
 
 def meaning(step: Step, exchange: Exchange, by: Known) -> Iterator[Part]:
@@ -126,35 +145,31 @@ def _of(document: Document | None, by: Known, side: str) -> Iterator[Part]:
         case d.Facts():
             yield Part("Facts", lambda: _facts(document))
         case d.Catalog():
-            yield Part("Catalog", lambda: doc_catalog.contained(document))
-            yield Part("By type", lambda: doc_catalog.by_type(document))
-            yield Part("About", lambda: doc_catalog.about(document))
+            yield Part("Catalog", lambda: catalog.contained(document))
+            yield Part("By type", lambda: catalog.by_type(document))
+            yield Part("About", lambda: catalog.about(document))
         case d.Report():
             parts = [
-                Part("Resources", lambda: doc_report.resources(document)),
-                Part("Events", lambda: doc_report.events(document)),
-                Part("Log", lambda: doc_report.logs(document)),
-                Part("Metrics", lambda: doc_report.metrics(document)),
-                Part("About", lambda: doc_report.about(document)),
+                Part("Resources", lambda: report.resources(document)),
+                Part("Events", lambda: report.events(document)),
+                Part("Log", lambda: report.logs(document)),
+                Part("Metrics", lambda: report.metrics(document)),
+                Part("About", lambda: report.about(document)),
             ]
             # Of a run that came to no resources its log tells why.
             yield from parts if document.resource_statuses else sorted(parts, key=lambda part: part.title != "Log")
         case d.FileMetadata():
-            yield Part("File", lambda: doc_report.files([document]))
+            yield Part("File", lambda: report.files([document]))
             yield Part("Fields", lambda: _tree(document))
         case d.FileMetadatas():
-            yield Part("Files", lambda: doc_report.files(document.files))
+            yield Part("Files", lambda: report.files(document.files))
         case d.CertificateRequest():
-            yield Part("Signing request", lambda: Item("", inner=lambda: [doc_certificates.request(document, by)]))
+            yield Part("Signing request", lambda: Item("", inner=lambda: [certificates.request(document, by)]))
         case d.Certificates():
             chain = document.certificates
-            yield Part(
-                "Certificates", lambda: Item("", inner=lambda: [doc_certificates.certificate(e, by) for e in chain])
-            )
+            yield Part("Certificates", lambda: Item("", inner=lambda: [certificates.certificate(e, by) for e in chain]))
         case d.RevocationLists():
-            yield Part(
-                "CRLs", lambda: Item("", inner=lambda: [doc_certificates.crl(each, by) for each in document.crls])
-            )
+            yield Part("CRLs", lambda: Item("", inner=lambda: [certificates.crl(each, by) for each in document.crls]))
         case d.Opaque():
             yield Part("Content", lambda: _tree(document))
         case d.Data():

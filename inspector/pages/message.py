@@ -9,11 +9,11 @@ import msgspec
 
 from inspector import secrets
 from inspector.model import Request, Response
+from inspector.pages.content import Content
+from inspector.pages.model import Cell, Field, Table
 from inspector.protocol import bodies, decode
 from inspector.secrets import MASK
 from inspector.text import as_json, size
-from inspector.tui.bytes import Content
-from inspector.tui.doc_model import Cell, Field, Table
 
 if TYPE_CHECKING:
     from inspector.analyzer import Step
@@ -52,6 +52,9 @@ class Body:
         self.plain = decode.content(message)
         self.shown = False
         """Whether its secrets are shown."""
+        self.masks = False
+        """Whether something was hidden when its content was made last."""
+        self._may_hide = secrets.possible(self.plain, self.media, document)
         self.name = f"{name}.{self._kind()}"
         self.mode: Mode = "pretty" if self._textual() else "hex"
 
@@ -84,8 +87,9 @@ class Body:
     def content(self, mode: Mode) -> Content:
         """What is shown in a mode. May take long: seconds for tens of megabytes."""
         data = self._pretty() if mode == "pretty" else self.message.body
-        hidden = [] if self.shown else secrets.spans(data, self.document)
-        title = f"{mode}  {self.media or 'no Content-Type'}, {self._size()}"
+        hidden = [] if self.shown or not self._may_hide else secrets.spans(data, self.document)
+        self.masks = bool(hidden)
+        title = f"{mode}  {self.about}"
         if mode == "hex":
             return Content(title, data, hexed=True, hidden=hidden)
         if hidden == [(0, len(data))] and data:
@@ -96,6 +100,11 @@ class Body:
     def decoded(self) -> bytes:
         """Without its Content-Encoding, if that can be taken off; its secrets are in it."""
         return self.message.body if self.plain is None else self.plain
+
+    @property
+    def about(self) -> str:
+        """Its media type and its size."""
+        return f"{self.media or 'no Content-Type'}, {self._size()}"
 
     def _size(self) -> str:
         told = size(len(self.message.body))

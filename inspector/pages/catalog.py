@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector import secrets
-from inspector.tui.doc_model import Item, fields, many, of
+from inspector.pages.model import Item, fields, many, of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

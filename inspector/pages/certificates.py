@@ -11,10 +11,10 @@ from OpenSSL import crypto
 
 from inspector import present, secrets
 from inspector.model import Exchange, Handshake
+from inspector.pages.model import Item, of
 from inspector.protocol import x509
 from inspector.rules.told import some
 from inspector.text import utc
-from inspector.tui.doc_model import Item, of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

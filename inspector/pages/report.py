@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from inspector import secrets
+from inspector.pages.model import Cell, Field, Item, Table, fields, of, word
 from inspector.protocol import rich
 from inspector.text import clean
-from inspector.tui.doc_model import Cell, Field, Item, Table, fields, of, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,6 +20,8 @@ _BAD, _CHANGED, _DIM = "bold #ff5370", "#e6a700", "dim"
 _STATES = {"failed": _BAD, "restart failed": _BAD, "changed": _CHANGED, "out of sync": _CHANGED, "skipped": _DIM,
            "failure": _BAD, "success": _CHANGED, "noop": _CHANGED, "audit": _DIM, "err": _BAD, "alert": _BAD,
            "emerg": _BAD, "crit": _BAD, "warning": _CHANGED, "debug": _DIM, "info": _DIM}  # fmt: skip
+_FAILED = ("failed", "restart failed")
+_LOUD = ("err", "alert", "emerg", "crit")
 _ORDER = ("failed", "restart failed", "changed", "out of sync", "skipped", "unchanged")
 
 
@@ -45,15 +47,26 @@ def value(sent: Any) -> Cell:
 
 def resources(report: Report) -> Table:
     """What became of each resource, the worst first."""
-    found = sorted(report.resource_statuses.items(), key=lambda item: _ORDER.index(_status(item[1])))
+    found: dict[str, list[tuple[str, ResourceStatus]]] = {status: [] for status in _ORDER}
+    for ref, each in report.resource_statuses.items():
+        found[_status(each)].append((ref, each))
     rows: list[tuple[Cell, ...]] = [
-        (_state(_status(each)), ref, each.evaluation_time, each.time, _where(each.file, each.line))
-        for ref, each in found
+        (
+            _state(status),
+            ref,
+            secrets.text(_message(report, ref, each)) if status in _FAILED else "",
+            each.evaluation_time,
+            each.time,
+            _where(each.file, each.line),
+        )
+        for status, those in found.items()
+        for ref, each in those
     ]
     return Table(
         (
             Field("status", 14),
             Field("resource", 24, 2),
+            Field("message", 16, 3),
             Field("seconds", 9, right=True),
             Field("time", 29, least=120),
             Field("file:line", 20, 2, least=100),
@@ -62,6 +75,20 @@ def resources(report: Report) -> Table:
         1,
         "The report has no resources.",
     )
+
+
+def _message(report: Report, ref: str, each: ResourceStatus) -> str:
+    """Why a resource failed: by its events, or else by what the log says of it."""
+    said = [event.message for event in each.events or () if event.message and event.status == "failure"]
+    if not said:
+        loud = [line for line in report.logs if line.level.lstrip(":") in _LOUD]
+        said = [line.message for line in loud if _source(line.source or "", ref)]
+    return "\n".join(dict.fromkeys(said))
+
+
+def _source(path: str, ref: str) -> bool:
+    """Whether a log line's source is a resource, or one of its properties: /Stage[main]/Main/Exec[a]/returns."""
+    return path == ref or path.endswith(f"/{ref}") or f"/{ref}/" in path
 
 
 def events(report: Report) -> Table:

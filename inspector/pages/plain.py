@@ -1,0 +1,152 @@
+"""A record in full as lines of plain text: the tabs of the terminal inspector, one after the other, for `show`."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from inspector import brief, present
+from inspector.pages.content import Content, dump, read
+from inspector.pages.message import COVERED, Body
+from inspector.pages.model import ASK, WRONG, Item, Table
+from inspector.pages.tabs import known, tabs, unshown
+from inspector.protocol.documents import Undecodable
+from inspector.secrets import MASK
+from inspector.text import clean, size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from inspector.analyzer import Step
+    from inspector.model import Finding
+    from inspector.pages.tabs import Model, Part
+
+LINES = 200
+"""Lines that are printed of a part of a tab."""
+LONGEST = 2000
+"""Characters that are printed of a cell, or of a line of a text."""
+ALIGNED = 72
+"""Characters of a column at most: a longer cell pushes the rest of its line to the right."""
+LARGE = 2_000_000
+"""Bytes of a body that is not printed if it was understood: to find its secrets all of it has to be gone through."""
+PER = 16
+"""Bytes on a line of hexadecimal."""
+_HOW = "x in `puppet-inspector open` shows"
+_HIDDEN = {
+    ASK: f"{MASK} ({_HOW} this one)",
+    COVERED: f"{MASK} what is in here holds a secret; {_HOW} it",
+}
+"""What the terminal inspector says of something hidden, and what is said where no key can be pressed."""
+
+
+def lines(step: Step, findings: Sequence[Finding], related: Iterable[Step] = ()) -> list[str]:
+    """What happened, what is wrong with it, and all tabs but the explanation of the endpoint.
+
+    Certificates are judged by the record's own and those in ``related``, earlier steps of its run.
+    """
+    number = step.run.number if step.run and step.run.number else "-"
+    found = [f"{step.record.seq}  {present.line(brief.of(step), step.run)}", f"run {number}, phase {step.phase}"]
+    if step.match:
+        found.append(f"{step.match.endpoint.name}: {step.match.endpoint.purpose}")
+    found += [f"{each.severity} {each.rule}: {each.message}" for each in findings]
+    for tab in tabs(step, known(step, related)):
+        if tab.name == "Explain":
+            continue
+        for part in tab.parts:
+            found += ["", tab.name if part.title == tab.name else f"{tab.name}: {part.title}"]
+            found += [f"  {line}" for line in _part(part)]
+    return [clean(line).rstrip() for line in found]
+
+
+def _part(part: Part) -> list[str]:
+    try:
+        return list(_drawn(part.make()))
+    except WRONG as error:
+        return list(_drawn(unshown(error)))
+
+
+def _drawn(model: Model) -> Iterator[str]:
+    match model:
+        case Item():
+            branches = _tree(model)
+            yield from islice(branches, LINES)
+            if next(branches, None) is not None:
+                yield "... more lines: --json has them all"
+        case Table():
+            yield from _table(model)
+            yield from _more(len(model.rows))
+        case Content():
+            yield from _text(model)
+        case Body():
+            yield from _body(model)
+
+
+def _body(body: Body) -> Iterator[str]:
+    if len(body.decoded) > LARGE and body.document is not None and not isinstance(body.document, Undecodable):
+        yield f"{body.about}; it is large: `puppet-inspector open` shows it, --json what it means"
+        return
+    content = body.content(body.mode)
+    shown = list(_text(content))
+    hidden = bool(content.hidden) or any(MASK in line for line in shown)
+    yield content.title if not hidden or shown == [_HIDDEN[COVERED]] else f"{content.title}; {MASK}: {_HOW} it"
+    yield from shown
+
+
+def _tree(root: Item) -> Iterator[str]:
+    """Every line of a tree; branches that are there only to be short are left out."""
+    levels = [(0, iter(root.items))]
+    while levels:
+        depth, items = levels[-1]
+        item = next(items, None)
+        if item is None:
+            levels.pop()
+            continue
+        if not item.group:
+            yield f"{'  ' * depth}{_hidden(item.text)}"
+        if item.branch:
+            levels.append((depth if item.group else depth + 1, iter(item.items)))
+
+
+def _table(table: Table) -> Iterator[str]:
+    if not table.rows:
+        yield table.empty
+        return
+    places = range(len(table.fields))
+    rows = [[_hidden(table.cell(row, at).plain) for at in places] for row in range(min(LINES, len(table.rows)))]
+    rows = [[each.title for each in table.fields], *([_short(cell) for cell in row] for row in rows)]
+    widths = [min(ALIGNED, max(len(row[at]) for row in rows)) for at in places]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if each.right else cell.ljust(width)
+            for cell, width, each in zip(row, widths, table.fields, strict=True)
+        )
+        yield "  ".join(cells)
+
+
+def _text(content: Content) -> Iterator[str]:
+    data = content.data
+    if content.hexed:
+        for begin in range(0, min(len(data), LINES * PER), PER):
+            yield dump(content, begin, PER).plain
+        yield from _more(-(-len(data) // PER))
+    elif data:
+        pieces = data.removesuffix(b"\n").split(b"\n", LINES)
+        for piece in pieces[:LINES]:
+            told = read(piece[: 4 * LONGEST])  # a character has four bytes at most
+            yield _hidden(told) if len(told) <= LONGEST else f"{told[:LONGEST]}… ({size(len(piece))})"
+        yield from _more(LINES + sum(rest.count(b"\n") + 1 for rest in pieces[LINES:]))
+
+
+def _more(number: int) -> Iterator[str]:
+    if number > LINES:
+        yield f"... {number - LINES:,} lines more: --json has them all"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+
+
+def _hidden(text: str) -> str:
+    for asked, told in _HIDDEN.items():
+        text = text.replace(asked, told)
+    return text

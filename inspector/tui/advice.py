@@ -1,0 +1,65 @@
+"""A finding in full: what, why, what to do and its source, in the words of ``present``."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from inspector import present, verdicts
+from inspector.analyzer import retrace
+from inspector.errors import InspectorError
+from inspector.rules import rule_of
+from inspector.runs import Run
+from inspector.text import clean
+from inspector.tui import palette
+
+if TYPE_CHECKING:
+    from inspector.brief import RunBrief
+    from inspector.model import Finding
+    from inspector.tui.source import Source
+
+ANSWERS = 3
+"""Certificates that a CA gave at last, of which one may be the agent's."""
+_FURTHER = " " * 10
+"""Before what goes on with a paragraph of ``present.finding``."""
+
+
+def text(finding: Finding, run: RunBrief, source: Source) -> Text:
+    """All that is known of a finding; the pane breaks its lines."""
+    told = Text()
+    lines = present.finding(finding, rule_of(finding.rule), _run(finding, run, source))
+    for at, each in enumerate(lines):
+        if each.startswith(_FURTHER):
+            told.append(f" {each.strip()}")
+            continue
+        told.append("\n" if at else "")
+        told.append(
+            each.strip() if at else each, style=f"bold {palette.SEVERITIES[finding.severity]}" if at == 0 else ""
+        )
+    return told
+
+
+def remedy(finding: Finding, run: RunBrief, source: Source) -> str:
+    """What to do about it, with the commands of the run's generation."""
+    return clean(rule_of(finding.rule).remedy_for(_run(finding, run, source)))
+
+
+def _run(finding: Finding, brief: RunBrief, source: Source) -> Run:
+    """As much of a run as the words and remedies of a finding ask for."""
+    run = Run(address=brief.address)
+    if finding.rule in verdicts.WAITING:
+        # Whether there is anything left to do: it may have been signed since.
+        briefs = source.briefs(brief.number)
+        asked = [each.seq for each in briefs if each.endpoint == "certificate_request"]
+        given = [each.seq for each in briefs if each.endpoint == "certificate" and each.status == 200]
+        with contextlib.suppress(InspectorError):
+            records = [source.record(seq) for seq in sorted({*asked[-1:], *given[-ANSWERS:]})]
+            for step in retrace(each for each in records if each):
+                run = step.run or run
+    run.number, run.certname, run.tool = brief.number, brief.certname, brief.tool
+    run.agent_version = brief.agent_version
+    run.dialect = "legacy" if brief.generation in ("2.7", "3") else None
+    run.master_versions = {brief.master_version: 0} if brief.master_version else {}
+    return run

@@ -1,0 +1,60 @@
+"""The hues of ``palette`` where they would not be read: on a light theme, and without colour.
+
+A filter over what is drawn, in one place: no view has to know the theme.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rich.color import Color
+from rich.segment import Segment
+from rich.style import Style
+from textual.filter import LineFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from textual.color import Color as Background
+
+LIGHT = {"#ff5370": "#b00020", "#e6a700": "#7a5200", "#3fb950": "#116329", "#4c9be8": "#0b4f9e"}
+"""What the bright hues become on a light background."""
+BARE = dict.fromkeys(LIGHT, "#ffffff")
+BARE_LIGHT = dict.fromkeys(LIGHT, "#000000")
+"""Without colour they would all be middle greys: as much contrast as there is, for letters and words say it too."""
+
+
+class Hues(LineFilter):
+    """Draws some colours of text as others."""
+
+    def __init__(self, hues: Mapping[str, str]) -> None:
+        super().__init__()
+        self._hues = dict(hues)
+        self._turned = lru_cache(1024)(self._turn)
+
+    def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
+        """A line in the other colours."""
+        return [
+            Segment(text, self._turned(style), control) if style is not None else Segment(text, style, control)
+            for text, style, control in segments
+        ]
+
+    def _turn(self, style: Style) -> Style:
+        colour = style.color
+        if colour is None or colour.triplet is None or style.bgcolor is None:
+            return style
+        other = self._hues.get(colour.triplet.hex)
+        return style + Style.from_color(Color.parse(other)) if other else style
+
+
+_KEPT = {
+    (True, False): Hues(BARE),
+    (False, False): Hues(BARE_LIGHT),
+    (False, True): Hues(LIGHT),
+}
+
+
+def of(*, dark: bool, colour: bool) -> Hues | None:
+    """The filter for a theme; None where the hues are right as they are."""
+    return _KEPT.get((dark, colour))

@@ -1,0 +1,63 @@
+"""The keys of a view, on one line at the bottom: what fits, to be clicked as well.
+
+Textual's own footer makes a widget of every key whenever the focus moves; this is one line of text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from textual import events
+
+
+class Keys(Widget):
+    """The keys that do something here, the view's own first; all are under ``?``."""
+
+    COMPONENT_CLASSES = {"keys--key"}
+    DEFAULT_CSS = """
+    Keys { height: 1; background: $panel; color: $foreground; dock: bottom; }
+    Keys > .keys--key { color: $accent; text-style: bold; }
+    """
+
+    def on_mount(self) -> None:
+        """Follow the focus."""
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
+
+    def _shown(self) -> list[tuple[str, str, str]]:
+        """Of each key that fits: how it is written, what it does, and its name."""
+        found = []
+        room = self.size.width - 1
+        active = [each for each in self.screen.active_bindings.values() if each.binding.show and each.enabled]
+        # What the view can do matters more than what the widget with the focus can.
+        for each in sorted(active, key=lambda each: each.node is not self.screen):
+            binding = each.binding
+            key = self.app.get_key_display(binding)
+            room -= len(key) + len(binding.description) + 3
+            if room >= 0:
+                found.append((key, binding.description, binding.key))
+        return found
+
+    def render_line(self, y: int) -> Strip:
+        """The line."""
+        base = self.rich_style
+        style = base + self.get_component_rich_style("keys--key", partial=True)
+        segments = [Segment(" ", base)]
+        for key, what, _ in self._shown():
+            segments += [Segment(key, style), Segment(f" {what}  ", base + Style(bold=False))]
+        return Strip(segments).adjust_cell_length(self.size.width, base)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click is the key."""
+        x = event.x - 1
+        for key, what, name in self._shown():
+            if x < len(key) + len(what) + 3:
+                if x >= 0:
+                    self.app.simulate_key(name)
+                return
+            x -= len(key) + len(what) + 3

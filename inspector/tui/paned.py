@@ -1,0 +1,109 @@
+"""A view of three panes: side by side and below, or, on a narrow terminal and when one is zoomed, one at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.binding import Binding
+
+from inspector.tui.panes import NARROW, Divider, PaneTabs
+from inspector.tui.view import View
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.widget import Widget
+
+PANES = ("left", "right", "below")
+"""The ids of the panes. ``left`` and ``right`` are in the container ``upper``."""
+
+
+class Paned(View):
+    """Tab goes from pane to pane, ``z`` lets one have the whole screen; what divides them is moved with Shift and
+    arrows, or with the mouse."""
+
+    BINDINGS = [
+        Binding("tab", "next_pane(1)", "Pane", key_display="Tab", priority=True),
+        Binding("shift+tab", "next_pane(-1)", "Previous pane", show=False, priority=True),
+        Binding("z", "zoom", "Zoom pane", show=False),
+        Binding("shift+left", "resize('side', -4)", "Narrower", show=False),
+        Binding("shift+right", "resize('side', 4)", "Wider", show=False),
+        Binding("shift+up", "resize('below', 2)", "Lower pane taller", show=False),
+        Binding("shift+down", "resize('below', -2)", "Lower pane shorter", show=False),
+    ]
+    DEFAULT_CSS = """
+    Paned #upper { height: 1fr; }
+    Paned #left { width: 1fr; }
+    Paned #right { width: 45%; }
+    Paned #below { height: 10; }
+    Paned .gone { display: none; }
+    Paned.narrow #right, Paned.narrow #left { width: 1fr; }
+    Paned.narrow #below { height: 1fr; }
+    Paned.narrow Divider { display: none; }
+    Paned PaneTabs { display: none; }
+    Paned.narrow PaneTabs { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.current = "left"
+        """The one that has the focus, or is shown alone."""
+        self._zoomed = False
+
+    def target(self, pane: str) -> Widget:
+        """What gets the focus in a pane."""
+        raise NotImplementedError
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Side by side where there is room."""
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Show the panes that there is room for."""
+        narrow = self.app.size.width < NARROW or self._zoomed
+        self.set_class(narrow, "narrow")
+        shown = {self.current} if narrow else set(PANES)
+        for pane in PANES:
+            self.query_one(f"#{pane}").set_class(pane not in shown, "gone")
+        self.query_one("#upper").set_class(shown == {"below"}, "gone")
+        self.query_one(PaneTabs).show(self.current)
+
+    def enter(self, pane: str) -> None:
+        """Go to a pane; where only one is shown it is that one."""
+        self.current = pane
+        self.lay_out()
+        self.target(pane).focus()
+
+    def focused_pane(self) -> str:
+        """The pane that has the focus."""
+        focused = self.focused
+        holds = [pane for pane in PANES if focused and self.query_one(f"#{pane}") in focused.ancestors_with_self]
+        return next(iter(holds), self.current)
+
+    def action_next_pane(self, by: int) -> None:
+        self.enter(PANES[(PANES.index(self.current) + by) % len(PANES)])
+
+    def on_descendant_focus(self) -> None:
+        """The mouse goes from pane to pane as well; the focus itself follows a key only later."""
+        self.current = self.focused_pane()
+
+    def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
+        self.enter(event.pane)
+
+    def action_zoom(self) -> None:
+        """Let the pane with the focus have the whole screen, or give the others their room back."""
+        if self.app.size.width < NARROW:
+            self.say("The terminal is narrow: there is one pane at a time, Tab goes to the next.")
+            return
+        self._zoomed = not self._zoomed
+        self.lay_out()
+
+    def on_divider_moved(self, event: Divider.Moved) -> None:
+        self.action_resize(event.which, event.by)
+
+    def action_resize(self, which: str, by: int) -> None:
+        if which == "side":
+            right = self.query_one("#right")
+            right.styles.width = max(20, min(self.size.width - 20, right.size.width - by))
+        else:
+            below = self.query_one("#below")
+            below.styles.height = max(3, min(self.size.height - 12, below.size.height + by))
