@@ -504,7 +504,7 @@ def _known(key: str) -> Iterable[str]:
 
 
 def _quoted(value: str) -> str:
-    if not re.search(r"\s", value) and value[0] not in "\"'":
+    if not re.search(r"\s", value) and value[0] not in "\"':":
         return value
     return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
 

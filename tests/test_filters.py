@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector import filters, present
@@ -364,6 +364,7 @@ def test_every_value_that_completion_knows_is_one() -> None:
 
 
 @given(st.text(max_size=12).filter(lambda text: text.strip() == text != ""))
+@example(":")
 def test_a_completed_value_means_itself(name: str) -> None:
     for told in filters.complete("agent:", {"agent": [name]}):  # none if it can't be printed
         chosen = filters.parse(told)

@@ -22,7 +22,7 @@ class Keys(Widget):
     COMPONENT_CLASSES = {"keys--key"}
     DEFAULT_CSS = """
     Keys { height: 1; background: $panel; color: $foreground; dock: bottom; }
-    Keys > .keys--key { color: $accent; text-style: bold; }
+    Keys > .keys--key { color: $text-accent; text-style: bold; }
     """
 
     def on_mount(self) -> None:

@@ -331,9 +331,10 @@ class Rows[T](ScrollView, can_focus=True):
         elif self.pattern and self.pattern in self.plain(item).casefold():
             style += self.get_component_rich_style("rows--match")
         cells = [(column.cell(item, room), room, column.right) for column, room in self._shown]
-        return self._strip(cells, style), style
+        return self._strip(cells, style, bare=place == self.at), style
 
-    def _strip(self, cells: Sequence[tuple[Text | str, int, bool]], style: Style) -> Strip:
+    def _strip(self, cells: Sequence[tuple[Text | str, int, bool]], style: Style, *, bare: bool = False) -> Strip:
+        """The cells of a line; ``bare``: without the hues of words, which can't be read on the cursor's own."""
         console: Console = self.app.console
         segments: list[Segment] = []
         plain = ""
@@ -344,10 +345,17 @@ class Rows[T](ScrollView, can_focus=True):
             if plain:
                 segments.append(Segment(plain, style))
             text = _fitted(cell.copy(), room, right=right)
-            base = style + console.get_style(text.style)
-            segments += [Segment(each.text, base + each.style if each.style else base) for each in text.render(console)]
+            base = style + _hue(console.get_style(text.style), bare=bare)
+            segments += [
+                Segment(each.text, base + _hue(each.style, bare=bare) if each.style else base)
+                for each in text.render(console)
+            ]
             plain = " "
         return Strip([*segments, Segment(plain, style)])
+
+
+def _hue(style: Style, *, bare: bool) -> Style:
+    return style.without_color if bare and style.bgcolor is None else style
 
 
 def _padded(text: str, width: int, *, right: bool) -> str:

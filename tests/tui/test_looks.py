@@ -14,6 +14,7 @@ from inspector.model import Finding, Phase, Severity
 from inspector.tui import hues, palette, panes
 from inspector.tui.help import Help
 from inspector.tui.keys import Keys
+from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
 from tests.tui.screens import SIZES, play, sample, screen_text
 
@@ -131,3 +132,15 @@ def test_the_finding_under_the_cursor_is_told_in_full(tmp_path: Path, size: tupl
         assert "puppetserver" in app.clipboard or "puppet" in app.clipboard
 
     play(sample("compile-error", tmp_path), act, size)
+
+
+def test_on_the_cursors_line_words_have_its_own_colour_and_phases_keep_theirs(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        rows = app.screen.query_one("#runs", Rows)
+        line = rows.render_line(rows.at + 1)
+        cursor = {segment.text.strip(): segment.style for segment in line if segment.style}
+        title = rows.get_component_rich_style("rows--cursor")
+        assert cursor["failed"].color == title.color
+        assert any(style.bgcolor != title.bgcolor for text, style in cursor.items() if text.startswith("P"))
+
+    play(sample("compile-error", tmp_path), act)
