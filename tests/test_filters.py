@@ -262,9 +262,9 @@ def test_a_mistake_is_answered_with_an_example(text: str, words: list[str]) -> N
 def test_every_example_in_the_help_is_a_filter() -> None:
     for name, key in filters.KEYS.items():
         examples = key.example.replace(" or ", ", ").split(", ")
-        for example in examples:
-            assert example.startswith(f"{name}:")
-            assert len(filters.parse(example).terms) == 1
+        for each in examples:
+            assert each.startswith(f"{name}:")
+            assert len(filters.parse(each).terms) == 1
     assert set(filters.OTHER_NAMES.values()) <= set(filters.KEYS)
     assert not set(filters.OTHER_NAMES) & set(filters.KEYS)
     for endpoint in ENDPOINTS:
