@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from inspector import present, verdicts
@@ -35,9 +37,7 @@ def text(finding: Finding, run: RunBrief, source: Source) -> Text:
             told.append(f" {each.strip()}")
             continue
         told.append("\n" if at else "")
-        told.append(
-            each.strip() if at else each, style=f"bold {palette.SEVERITIES[finding.severity]}" if at == 0 else ""
-        )
+        told.append(each, style="" if at else f"bold {palette.SEVERITIES[finding.severity]}")
     return told
 
 
@@ -63,3 +63,20 @@ def _run(finding: Finding, brief: RunBrief, source: Source) -> Run:
     run.dialect = "legacy" if brief.generation in ("2.7", "3") else None
     run.master_versions = {brief.master_version: 0} if brief.master_version else {}
     return run
+
+
+def hung(told: Text) -> Group:
+    """Lines of which those with a label go on behind it where they don't fit."""
+    lines: list[Text | Table] = []
+    for line in told.split("\n"):
+        label, rest = line.divide([len(_FURTHER)])[:2] if len(line) > len(_FURTHER) else (line, Text())
+        if not label.plain.strip().endswith(":") or not label.plain.startswith("  "):
+            lines.append(line)
+            continue
+        grid = Table.grid(expand=True)
+        grid.add_column(width=len(_FURTHER))
+        grid.add_column(ratio=1)
+        rest.overflow = "fold"
+        grid.add_row(label, rest)
+        lines.append(grid)
+    return Group(*lines)

@@ -16,7 +16,7 @@ from inspector.errors import InspectorError
 from inspector.ladder import stamp
 from inspector.text import clean
 from inspector.tui import climbs, ladders
-from inspector.tui.panes import PaneTabs
+from inspector.tui.panes import NARROW, PaneTabs
 from inspector.tui.rows import Rows
 from inspector.tui.view import View
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from inspector.ladder import Key, Ladder, Ladders, Rung
 
-NARROW = 100
-"""Columns below which the panes are tabs."""
 RARE = 10
 """While a capture grows, ladders are read again after so many times as long as that takes."""
 _FOCUS = {"agents": "#agents", "ladder": "#rungs", "keys": "#seen", "forecast": "#forecast"}

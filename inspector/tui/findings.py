@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import Group as Lines
-from rich.table import Table
 from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
@@ -14,9 +12,9 @@ from textual.widgets import Static
 from inspector import present
 from inspector.model import Severity
 from inspector.text import clean
-from inspector.tui import palette
-from inspector.tui.found import ORDERS, Group, Line, Member, grouped, run_of, shown
-from inspector.tui.panes import PaneTabs
+from inspector.tui import advice
+from inspector.tui.found import ORDERS, Group, Line, Member, grouped, shown
+from inspector.tui.panes import NARROW, PaneTabs
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
@@ -26,10 +24,6 @@ if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-NARROW = 100
-"""Columns below which list and detail are tabs."""
-_FURTHER = " " * 10
-"""Before what goes on with a paragraph of ``present.finding``."""
 LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
 
 
@@ -160,7 +154,7 @@ class Findings(View):
         return line
 
     def _tell(self) -> None:
-        self.query_one("#told", Static).update(_hung(self._detail()))
+        self.query_one("#told", Static).update(advice.hung(self._detail()))
         self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
 
     def _detail(self) -> Text:
@@ -169,14 +163,7 @@ class Findings(View):
             return Text("Nothing deviates from the protocol." if not self.source.indexing else "", style="dim")
         if chosen is None:
             return self._of_group(line.group)
-        run = run_of(chosen, self.source)
-        text = Text()
-        for at, each in enumerate(present.finding(chosen.finding, chosen.rule, run)):
-            if each.startswith(_FURTHER):  # the pane itself breaks lines
-                text.append(f" {each.strip()}")
-                continue
-            text.append("\n" if at else "")
-            text.append(each, style=f"bold {palette.SEVERITIES[chosen.finding.severity]}" if at == 0 else "")
+        text = advice.text(chosen.finding, chosen.run, self.source)
         if chosen.follows:
             text.append(f"  {chosen.follows}", style="dim")
         return text
@@ -191,7 +178,7 @@ class Findings(View):
     def copy_value(self) -> str | None:
         """The remedy of the finding under the cursor, with its commands."""
         chosen = self.chosen
-        return clean(chosen.rule.remedy_for(run_of(chosen, self.source))) if chosen else None
+        return advice.remedy(chosen.finding, chosen.run, self.source) if chosen else None
 
     # -- keys -------------------------------------------------------------------------------------------
 
@@ -245,23 +232,6 @@ class Findings(View):
         for pane in self.PANES:
             self.query_one(f"#{pane}").set_class(narrow and pane != self._pane, "gone")
         self.query_one(PaneTabs).show(self._pane)
-
-
-def _hung(told: Text) -> Lines:
-    """Lines of which those with a label go on behind it where they don't fit."""
-    lines: list[Text | Table] = []
-    for line in told.split("\n"):
-        label, rest = line.divide([len(_FURTHER)])[:2] if len(line) > len(_FURTHER) else (line, Text())
-        if not label.plain.strip().endswith(":") or not label.plain.startswith("  "):
-            lines.append(line)
-            continue
-        grid = Table.grid(expand=True)
-        grid.add_column(width=len(_FURTHER))
-        grid.add_column(ratio=1)
-        rest.overflow = "fold"
-        grid.add_row(label, rest)
-        lines.append(grid)
-    return Lines(*lines)
 
 
 _COLUMNS: tuple[Column[Line], ...] = (

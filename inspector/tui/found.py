@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -10,10 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from rich.text import Text
 
 from inspector import present, verdicts
-from inspector.analyzer import retrace
-from inspector.errors import InspectorError
 from inspector.rules import rule_of
-from inspector.runs import Run
 from inspector.text import clean, clock, day
 from inspector.tui import palette
 
@@ -23,13 +19,10 @@ if TYPE_CHECKING:
     from inspector.brief import RunBrief
     from inspector.model import Finding, Severity
     from inspector.rules import Rule
-    from inspector.tui.source import Source
 
 type Order = Literal["rule", "agent", "severity"]
 type Line = Group | Member
 ORDERS: tuple[Order, ...] = ("rule", "agent", "severity")
-ANSWERS = 3
-"""Answers of the CA that are read to tell whether an agent that waited was signed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -220,23 +213,3 @@ def shown(groups: Iterable[Group], unfolded: set[str]) -> list[Line]:
         if group.unfolded:
             lines += group.members
     return lines
-
-
-def run_of(member: Member, source: Source) -> Run:
-    """As much of a run as its findings' words and remedies ask for."""
-    brief = member.run
-    run = Run(address=brief.address)
-    if member.finding.rule in verdicts.WAITING:
-        # Whether there is anything left to do: it may have been signed since.
-        briefs = source.briefs(brief.number)
-        asked = [each.seq for each in briefs if each.endpoint == "certificate_request"]
-        given = [each.seq for each in briefs if each.endpoint == "certificate" and each.status == 200]
-        with contextlib.suppress(InspectorError):
-            records = [source.record(seq) for seq in sorted({*asked[-1:], *given[-ANSWERS:]})]
-            for step in retrace(each for each in records if each):
-                run = step.run or run
-    run.number, run.certname, run.tool = brief.number, brief.certname, brief.tool
-    run.agent_version = brief.agent_version
-    run.dialect = "legacy" if brief.generation in ("2.7", "3") else None
-    run.master_versions = {brief.master_version: 0} if brief.master_version else {}
-    return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
@@ -214,8 +215,8 @@ class RunView(Paned, Played, OnRecord):
     def _tell_finding(self) -> None:
         """The finding under the cursor in full."""
         rows: Rows[Finding] = self.query_one("#findings", Rows)
-        found = advice.text(rows.item, self.run, self.source) if rows.item and self.run else ""
-        self.query_one("#told Static", Static).update(found)
+        found = advice.text(rows.item, self.run, self.source) if rows.item and self.run else Text()
+        self.query_one("#told Static", Static).update(advice.hung(found))
 
     def _proof(self, finding: Finding) -> int:
         """The record that proves a finding best: one of this run, that went wrong if any did."""
