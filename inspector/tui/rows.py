@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.cells import cell_len, set_cell_size
-from rich.segment import Segment
 from textual.binding import Binding
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from inspector.tui import cells
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from rich.console import Console
     from rich.style import Style
     from rich.text import Text
     from textual import events
@@ -305,7 +304,7 @@ class Rows[T](ScrollView, can_focus=True):
         width = self.size.width
         left = self.scroll_offset.x
         if y == 0:
-            strip = self._strip([*self._titles()], self.get_component_rich_style("rows--title"))
+            strip = cells.drawn(self._titles(), self.get_component_rich_style("rows--title"), self.app.console)
             return strip.crop_extend(left, left + width, self.get_component_rich_style("rows--title"))
         place = y - 1 + self.scroll_offset.y
         if place >= len(self.items):
@@ -330,46 +329,5 @@ class Rows[T](ScrollView, can_focus=True):
             style += self.get_component_rich_style("rows--cursor")
         elif self.pattern and self.pattern in self.plain(item).casefold():
             style += self.get_component_rich_style("rows--match")
-        cells = [(column.cell(item, room), room, column.right) for column, room in self._shown]
-        return self._strip(cells, style, bare=place == self.at), style
-
-    def _strip(self, cells: Sequence[tuple[Text | str, int, bool]], style: Style, *, bare: bool = False) -> Strip:
-        """The cells of a line; ``bare``: without the hues of words, which can't be read on the cursor's own."""
-        console: Console = self.app.console
-        segments: list[Segment] = []
-        plain = ""
-        for cell, room, right in cells:
-            if isinstance(cell, str):
-                plain += f"{_padded(cell, room, right=right)} "
-                continue
-            if plain:
-                segments.append(Segment(plain, style))
-            text = _fitted(cell.copy(), room, right=right)
-            base = style + _hue(console.get_style(text.style), bare=bare)
-            segments += [
-                Segment(each.text, base + _hue(each.style, bare=bare) if each.style else base)
-                for each in text.render(console)
-            ]
-            plain = " "
-        return Strip([*segments, Segment(plain, style)])
-
-
-def _hue(style: Style, *, bare: bool) -> Style:
-    return style.without_color if bare and style.bgcolor is None else style
-
-
-def _padded(text: str, width: int, *, right: bool) -> str:
-    length = cell_len(text)
-    if length > width:
-        return set_cell_size(text, width - 1) + "…" if width else ""
-    return " " * (width - length) + text if right else text + " " * (width - length)
-
-
-def _fitted(text: Text, width: int, *, right: bool = False) -> Text:
-    text.end = ""
-    text.truncate(width, overflow="ellipsis")
-    if right:
-        text.pad_left(max(0, width - text.cell_len))
-    else:
-        text.pad_right(max(0, width - text.cell_len))
-    return text
+        texts = ((column.cell(item, room), room, column.right) for column, room in self._shown)
+        return cells.drawn(texts, style, self.app.console, bare=place == self.at), style

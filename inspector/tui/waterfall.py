@@ -14,7 +14,7 @@ from textual.binding import Binding
 from inspector import present
 from inspector.model import Severity
 from inspector.text import clean, seconds, short, size
-from inspector.tui import palette
+from inspector.tui import cells, palette
 from inspector.tui.rows import Column, Rows
 from inspector.tui.timeline import Axis, Entry, Piece, Work, entries, opening, pieces
 
@@ -275,7 +275,7 @@ class Waterfall(Timed):
     def render_line(self, y: int) -> Strip:
         """As ``Rows`` does, with what the glyphs mean in the last line if nothing else needs it."""
         if y > len(self.items) and y == self.size.height - 1:
-            return self._strip([(Text(LEGEND, style="dim"), self.size.width, False)], self.rich_style)
+            return cells.drawn([(Text(LEGEND, style="dim"), self.size.width, False)], self.rich_style, self.app.console)
         return super().render_line(y)
 
     # -- cells ------------------------------------------------------------------------------------------
