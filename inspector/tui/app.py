@@ -82,7 +82,7 @@ class Inspector(App[None]):
         new |= self.marks.refresh()
         now = self.source.total, self.source.trouble, self.source.state.last
         if (new or now != before) and isinstance(self.screen, View):
-            self.screen.update()
+            self.screen.renew()
 
     # -- what the views share ---------------------------------------------------------------------------
 

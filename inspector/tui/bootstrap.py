@@ -235,7 +235,8 @@ class Bootstrap(View):
 
     def on_resize(self) -> None:
         """Side by side, or tabs."""
-        self._lay_out()
+        if self.ready:
+            self._lay_out()
 
     def _lay_out(self) -> None:
         narrow = self.app.size.width < NARROW

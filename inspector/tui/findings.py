@@ -224,7 +224,8 @@ class Findings(View):
 
     def on_resize(self) -> None:
         """One above the other, or tabs."""
-        self._lay_out()
+        if self.ready:
+            self._lay_out()
 
     def _lay_out(self) -> None:
         narrow = self.app.size.width < NARROW

@@ -55,7 +55,8 @@ class Paned(View):
 
     def on_resize(self, event: events.Resize) -> None:
         """Side by side where there is room."""
-        self.lay_out()
+        if self.ready:
+            self.lay_out()
 
     def lay_out(self) -> None:
         """Show the panes that there is room for."""

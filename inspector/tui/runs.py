@@ -120,7 +120,8 @@ class Runs(View):
     def on_resize(self) -> None:
         """On a narrow terminal what a run comes down to takes more lines."""
         self.set_class(self.app.size.width < NARROW, "narrow")
-        self._tell()
+        if self.ready:
+            self._tell()
 
     def heading(self) -> str:
         source = self.source

@@ -50,6 +50,8 @@ class View(Screen[None]):
         super().__init__()
         self._sifting: Worker[None] | None = None
         self._said = ""
+        self.ready = False
+        """Whether its widgets are there."""
 
     @property
     def inspector(self) -> Inspector:
@@ -73,6 +75,8 @@ class View(Screen[None]):
         yield Keys()
 
     def on_mount(self) -> None:
+        """From now on there is something to show it on."""
+        self.ready = True
         self.update()
 
     # -- for the views ----------------------------------------------------------------------------------
@@ -87,7 +91,12 @@ class View(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """Show what came while another view was in front."""
-        self.update()
+        self.renew()
+
+    def renew(self) -> None:
+        """Show what is new; a view is in front a moment before its widgets are there."""
+        if self.ready and self.is_attached:
+            self.update()
 
     def update(self) -> None:
         """Show what the source knows now; called when the view comes to the front and whenever something is new."""
@@ -99,7 +108,9 @@ class View(Screen[None]):
 
     def say(self, text: str) -> None:
         """One line above the keys; empty: none."""
-        if text != self._said:  # a line more or less costs a layout, and a cursor that moves says nothing most often
+        if (
+            self.ready and text != self._said
+        ):  # a line more or less costs a layout, and a cursor that moves says nothing most often
             self._said = text
             said = self.query_one("#said", Static)
             said.update(clean(text))

@@ -318,3 +318,16 @@ def test_an_empty_capture_says_so(tmp_path: Path) -> None:
         await pilot.press("enter", "a", "m", "e", "h", "s")
 
     play(indexed(save(tmp_path / "empty.sqlite")), act)
+
+
+def test_a_look_at_the_capture_in_the_moment_when_a_view_is_opened(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        app.open_run(1)
+        assert isinstance(app.screen, RunView)
+        assert not app.screen.ready
+        app.screen.renew()  # as the timer does; its widgets are not there yet
+        app.tell("said to nobody")
+        await pilot.pause()
+        assert "run 1 of" in screen_text(app)
+
+    play(several(tmp_path), act)

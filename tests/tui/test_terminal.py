@@ -24,7 +24,7 @@ ENTER, ESCAPE, LAST = "\r", "\x1b", "\x1b[F"
 
 
 def opened(capture: Path, *options: str, environment: dict[str, str] | None = None) -> Terminal:
-    return Terminal("-m", "inspector.cli", "open", str(capture), *options, size=(120, 40), environment=environment)
+    return Terminal("-m", "inspector.cli", "open", str(capture), *options, size=(160, 60), environment=environment)
 
 
 def test_a_run_is_played(tmp_path: Path) -> None:
