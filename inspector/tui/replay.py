@@ -54,6 +54,8 @@ class Played(View):
         self._ticked = 0.0
         self._known: list[tuple[float, list[tuple[str, str]]]] = []
         self._learning = False
+        self.driven: Entry | None = None
+        """Where the cursor was put by playing, not by the user."""
         self._stale = True
         """The run has grown since that was learned."""
 
@@ -166,6 +168,8 @@ class Played(View):
             each.until = until
             if until is not None:
                 each.move_to(len(each.items) - 1)
+            if each.has_focus:
+                self.driven = each.item
         self.query_one(Transport).show(player)
         if not self.query_one("#knowledge").has_class("gone"):
             self._show_known(player.at)

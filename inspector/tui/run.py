@@ -190,7 +190,7 @@ class RunView(Paned, Played, OnRecord):
 
     def on_rows_moved(self, event: Rows.Moved[Entry | Finding]) -> None:
         if event.rows is self._list and not self.playing:
-            if event.rows.has_focus:
+            if event.rows.has_focus and event.item is not self.driven:
                 self.show_exchange()
             self.follow_cursor()
         elif event.rows.id == "findings":
