@@ -74,7 +74,7 @@ class Inspector(App[None]):
             new = self.source.poll()
         except CaptureError as error:
             self._lost = True
-            self.tell(f"{error.message} {error.hint or ''}".rstrip())
+            self.tell(str(error))
             return
         if self._lost:
             self._lost = False

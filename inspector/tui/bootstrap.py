@@ -104,9 +104,8 @@ class Bootstrap(View):
 
     # -- reading ----------------------------------------------------------------------------------------
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         self._lay_out()
-        super().on_mount()
         self.query_one("#rungs" if self._wanted else "#agents").focus()
 
     def update(self) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from inspector.pages.content import Content, breaks, dump, read
 from inspector.text import clean
 from inspector.tui.rows import Column, Rows
+from inspector.tui.view import later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +79,7 @@ class Bytes(Rows[int]):
 
             def lay() -> None:
                 starts = breaks(content.data, width)
-                self.app.call_from_thread(self._laid_out, content, width, starts, at)
+                later(self, self._laid_out, content, width, starts, at)
 
             self.run_worker(lay, thread=True, exclusive=True, group="layout")
 

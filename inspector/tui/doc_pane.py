@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
-from textual.worker import get_current_worker
 
 from inspector.pages.content import Content
 from inspector.pages.message import MODES, Body
@@ -16,10 +15,10 @@ from inspector.pages.tabs import unshown
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_bar import Bar
 from inspector.tui.doc_widgets import Leaves, Sheet
-from inspector.tui.view import View
+from inspector.tui.view import View, later
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from textual.app import ComposeResult
     from textual.widget import Widget
@@ -80,11 +79,6 @@ class DocPane(Vertical):
         assert isinstance(self.screen, View)  # noqa: S101 - it lives in no other
         return self.screen
 
-    def _later(self, what: Callable[..., None], *args: Any) -> None:
-        """From a thread, unless nobody waits for it any more."""
-        if not get_current_worker().is_cancelled and self.is_attached:
-            self.app.call_from_thread(what, *args)
-
     def _clear(self) -> None:
         self._hold()
         for _, widget in self._made.values():
@@ -142,7 +136,7 @@ class DocPane(Vertical):
         def prepare() -> None:
             model = made()
             content = _content(model) if isinstance(model, Body) else None
-            self._later(self._mount, token, (name, at), model, content)
+            later(self, self._mount, token, (name, at), model, content)
 
         self.run_worker(prepare, thread=True, exclusive=True, group="part")
 
@@ -278,7 +272,7 @@ class DocPane(Vertical):
         self._reading(True)
 
         def prepare() -> None:
-            self._later(self._reopen, token, key, _content(body))
+            later(self, self._reopen, token, key, _content(body))
 
         self.run_worker(prepare, thread=True, exclusive=True, group="part")
 

@@ -19,6 +19,7 @@ from inspector.text import clean
 from inspector.tui import palette
 from inspector.tui.doc_pane import DocPane
 from inspector.tui.onrecord import OnRecord
+from inspector.tui.view import later
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,7 +84,7 @@ class ExchangePane(DocPane):
             trouble = str(error)
         except WRONG as error:
             trouble = f"It can't be shown: {error}"
-        self._later(self._take, token, tabs, place, trouble)
+        later(self, self._take, token, tabs, place, trouble)
 
     def _take(self, token: int, tabs: list[Tab], place: Place | None, trouble: str) -> None:
         if token != self._token or not self.is_attached:
@@ -137,8 +138,7 @@ class ExchangeView(OnRecord):
     def record(self) -> int:
         return self.seq
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def opened(self) -> None:
         self.pane().show(self.seq, self.finding, self.place)
 
     def heading(self) -> str:

@@ -56,6 +56,6 @@ def _write(app: Inspector, path: Path, seqs: Sequence[int]) -> None:
                 number = files.write(files.jsonl(records, app.source.owner), path)
         told = f"{number} records are in {path}, with all they hold: secrets are not taken out"
     except InspectorError as error:
-        told = f"{error.message} {error.hint or ''}".rstrip()
+        told = str(error)
     if not get_current_worker().is_cancelled:
         app.call_from_thread(app.tell, told)

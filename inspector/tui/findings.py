@@ -101,9 +101,8 @@ class Findings(View):
 
     # -- what is shown ----------------------------------------------------------------------------------
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         self._lay_out()
-        super().on_mount()
         self._rows.focus()
         self._tell()
 

@@ -43,8 +43,7 @@ class Marks:
     @property
     def trouble(self) -> str:
         """Why the notes can't be read; empty if they can."""
-        error = self._notes.trouble
-        return f"{error.message} {error.hint or ''}".rstrip() if error else ""
+        return str(self._notes.trouble or "")
 
     def told(self, seq: int) -> str:
         """A record's mark and note in one line; empty if it has none."""

@@ -142,8 +142,7 @@ class PartView[T](View):
         only += f", {self._only}" if self._only else ""
         return f"{self.TITLE}{only} of run {self.number} of {clean(run.name)}: {run.outcome}"
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def opened(self) -> None:
         self.rows.focus()
 
     def update(self) -> None:
@@ -169,7 +168,7 @@ class PartView[T](View):
             items = reading()
             total = self.sums(items) if items else ""
         except InspectorError as error:
-            trouble = f"{error.message} {error.hint or ''}".rstrip()
+            trouble = str(error)
         except Cancelled:
             return
         self.later(self._take, items, total, trouble)
@@ -190,7 +189,7 @@ class PartView[T](View):
             if (not self._differing or self.differs(each)) and (not self._only or self.state_of(each) == self._only)
         ]
         self.rows.show(items)
-        self.query_one("#title", Static).update(self.heading())
+        self.retitle()
         self.say(self._trouble)
         self._total(self._sums or ("" if self._trouble else self.nothing()))
         self._detail()

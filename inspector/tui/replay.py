@@ -18,7 +18,7 @@ from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from textual.timer import Timer
 
@@ -31,7 +31,7 @@ TICK = 1 / 20
 
 class Played(View):
     """A view of one run that can be played. It has a ``Transport``, a ``Knowledge`` with the id ``knowledge`` in the
-    place of the widget ``exchange``, and the lists of ``timed``."""
+    place of the widget ``exchange``, and the list ``timed``."""
 
     BINDINGS = [
         Binding("space", "play", "Play"),
@@ -59,8 +59,9 @@ class Played(View):
         self._stale = True
         """The run has grown since that was learned."""
 
-    def timed(self) -> Iterable[Timed]:
-        """The lists that show the moment."""
+    @property
+    def timed(self) -> Timed:
+        """The list that shows the moment."""
         raise NotImplementedError
 
     def follow_cursor(self) -> None:
@@ -164,12 +165,11 @@ class Played(View):
         if player is None:
             return
         until = None if player.at_end and not player.playing else player.at
-        for each in self.timed():
-            each.until = until
-            if until is not None:
-                each.move_to(len(each.items) - 1)
-            if each.has_focus:
-                self.driven = each.item
+        shown = self.timed
+        shown.until = until
+        if until is not None:
+            shown.move_to(len(shown.items) - 1)
+        self.driven = shown.item
         self.query_one(Transport).show(player)
         if not self.query_one("#knowledge").has_class("gone"):
             self._show_known(player.at)
@@ -199,7 +199,7 @@ class Played(View):
                 if step.run is not None:
                     learned.append((step.record.ended, known(step.run, asked, got)))
         except InspectorError as error:  # what was learned up to there is good
-            trouble = f"{error.message} {error.hint or ''}".rstrip()
+            trouble = str(error)
         learned.sort(key=lambda each: each[0])
         self.later(self._learned, learned, trouble)
 

@@ -10,6 +10,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
+from inspector.model import Finding
 from inspector.text import clean, seconds
 from inspector.tui import advice, palette
 from inspector.tui.exchange import ExchangePane
@@ -29,12 +30,11 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from inspector.brief import Brief, RunBrief
-    from inspector.model import Finding
+
 
 FINDINGS: tuple[Column[Finding], ...] = (
     Column("", lambda each, _: palette.severity(each.severity), 7, sort=lambda each: -each.severity.rank),
     Column("rule", lambda each, _: each.rule, 4, sort=lambda each: each.rule),
-    Column("record", lambda each, _: str(each.seqs[0]) if each.seqs else "-", 6, right=True),
     Column("what", lambda each, _: clean(each.message), 20, 1),
 )
 
@@ -73,6 +73,9 @@ class RunView(Paned, Played, OnRecord):
         self._filter = ""
         self._shown: RunBrief | None = None
         self._briefs: list[Brief] = []
+        """The records that the filter lets through."""
+        self._whole: dict[int, Brief] = {}
+        """All of the run, by number."""
         self._came: str | None = None
         """The pane from which a finding led to its proof."""
 
@@ -91,7 +94,11 @@ class RunView(Paned, Played, OnRecord):
                 yield Knowledge(id="knowledge", classes="gone")
         yield Divider("below")
         with Horizontal(id="below"):
-            yield Rows(FINDINGS, lambda each: (each.rule, each.message), id="findings")
+            proof = Column[Finding](
+                "record", lambda each, _: str(self._proof(each)) if each.seqs else "-", 6, right=True
+            )
+            columns = (*FINDINGS[:2], proof, *FINDINGS[2:])
+            yield Rows(columns, lambda each: (each.rule, each.message), id="findings")
             with VerticalScroll(id="told"):
                 yield Static("", markup=False)
         yield Transport(id="transport")
@@ -101,22 +108,19 @@ class RunView(Paned, Played, OnRecord):
         """The run, as it is known now."""
         return self.source.run(self.number)
 
-    def timed(self) -> tuple[Waterfall, Diagram]:
-        """Waterfall and sequence, of which one is shown."""
-        return self.query_one(Waterfall), self.query_one(Diagram)
-
     @property
-    def _list(self) -> Timed:
-        waterfall, sequence = self.timed()
-        return sequence if waterfall.has_class("gone") else waterfall
+    def timed(self) -> Timed:
+        """The waterfall or the sequence, whichever is shown."""
+        waterfall = self.query_one(Waterfall)
+        return self.query_one(Diagram) if waterfall.has_class("gone") else waterfall
 
     def heading(self) -> str:
         run = self.run
         if run is None:
             return f"run {self.number} is part of another one now"
         version = f" ({clean(run.agent_version)})" if run.agent_version else ""
-        told = f"run {run.number} of {clean(run.name)}{version}: {run.outcome} in {seconds(run.duration)}"
-        return told + (f"   {clean(self._filter)}" if self._filter else "")
+        text = f"run {run.number} of {clean(run.name)}{version}: {run.outcome} in {seconds(run.duration)}"
+        return text + (f"   {clean(self._filter)}" if self._filter else "")
 
     def update(self) -> None:
         """Show the run as it is known now; where it ended before, the view goes along with what is new."""
@@ -125,21 +129,21 @@ class RunView(Paned, Played, OnRecord):
         if run is None or run is self._shown or self.sifting:
             return
         self._shown = run
+        self._whole = {each.seq: each for each in self.source.briefs(self.number)}
         if self._filter:
             read = partial(self.inspector.filtering.read_briefs, self._filter, self.number)
             self.sift(read, partial(self._show, run))
         else:
-            self._show(run, self.source.briefs(self.number))
+            self._show(run, list(self._whole.values()))
 
     def _show(self, run: RunBrief, briefs: list[Brief]) -> None:
         self._briefs = briefs
-        whole = self.source.briefs(self.number)
-        self._list.load(run, briefs, whole)
+        self.timed.load(run, briefs, self._whole.values())
         self._tell(run)
         findings: Rows[Finding] = self.query_one("#findings", Rows)
         findings.show(run.ordered)
         self._tell_finding()
-        self.take(entries(run, whole))
+        self.take(entries(run, self._whole.values()))
         if self._wanted is None and self.query_one(ExchangePane).seq is None:
             self._wanted, self._finding = self._telling(run)
         if self._wanted is not None:
@@ -151,11 +155,10 @@ class RunView(Paned, Played, OnRecord):
         verdict.update(told(run, self.app.size.width - 2))
         verdict.set_class(not run.verdict, "gone")
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Begin at the list."""
         self.lay_out()
-        super().on_mount()
-        self._list.focus()
+        self.timed.focus()
 
     def lay_out(self) -> None:
         """Panes, and as much of the verdict as there is room for."""
@@ -165,16 +168,13 @@ class RunView(Paned, Played, OnRecord):
 
     def target(self, pane: str) -> Widget:
         """What gets the focus in a pane."""
-        return {"left": self._list, "right": self.query_one(ExchangePane), "below": self.query_one("#findings")}[pane]
+        return {"left": self.timed, "right": self.query_one(ExchangePane), "below": self.query_one("#findings")}[pane]
 
     # -- the cursor -------------------------------------------------------------------------------------
 
     def show_record(self, seq: int, finding: Finding | None = None) -> None:
         """Put the cursor on a record, where it proves a finding."""
-        for each in self.timed():
-            place = next((entry for entry in each.items if entry.seq == seq), None)
-            if place is not None:
-                each.go(each.key(place))
+        self.timed.go(seq)
         self.show_exchange()
         self.query_one(ExchangePane).show(seq, finding)
         owner = self.source.owner(seq)
@@ -183,13 +183,13 @@ class RunView(Paned, Played, OnRecord):
 
     def follow_cursor(self) -> None:
         """Show the exchange under the cursor."""
-        entry = self._list.item
+        entry = self.timed.item
         if entry is not None:
             self.query_one(ExchangePane).show(entry.seq)
             self.tell_mark()
 
     def on_rows_moved(self, event: Rows.Moved[Entry | Finding]) -> None:
-        if event.rows is self._list and not self.playing:
+        if event.rows is self.timed and not self.playing:
             if event.rows.has_focus and event.item is not self.driven:
                 self.show_exchange()
             self.follow_cursor()
@@ -220,8 +220,7 @@ class RunView(Paned, Played, OnRecord):
 
     def _proof(self, finding: Finding) -> int:
         """The record that proves a finding best: one of this run, that went wrong if any did."""
-        own = {each.seq: each for each in self.source.briefs(self.number)}
-        mine = [own[seq] for seq in finding.seqs if seq in own]
+        mine = [self._whole[seq] for seq in finding.seqs if seq in self._whole]
         wrong = [each for each in mine if each.kind == "handshake" or each.status is None or each.status >= 400]
         return next((each.seq for each in (*wrong, *mine)), finding.seqs[0])
 
@@ -230,7 +229,7 @@ class RunView(Paned, Played, OnRecord):
         causes = [each for each in run.findings if each.rule == run.cause and each.seqs]
         if causes:
             return self._proof(causes[0]), causes[0]
-        return next((entry.seq for entry in self._list.items if entry.seq is not None), None), None
+        return next((entry.seq for entry in self.timed.items if entry.seq is not None), None), None
 
     def copied(self) -> str | None:
         """The value under the cursor; of a finding, what to do."""
@@ -241,19 +240,15 @@ class RunView(Paned, Played, OnRecord):
 
     def action_other(self) -> None:
         """Waterfall or sequence."""
-        before = self._list
-        for each in self.timed():
+        seq = self.record()
+        for each in self.query(Timed):
             each.toggle_class("gone")
-        now = self._list
         if self._shown is not None:
-            now.load(self._shown, self._briefs, self.source.briefs(self.number))
+            self.timed.load(self._shown, self._briefs, self._whole.values())
             self.draw()
-        if before.item is not None and before.item.seq is not None:
-            seq = before.item.seq
-            place = next((entry for entry in now.items if entry.seq == seq), None)
-            if place is not None:
-                now.go(now.key(place))
-        now.focus()
+        if seq is not None:
+            self.timed.go(seq)
+        self.timed.focus()
 
     # -- what else can be done with a run ---------------------------------------------------------------
 
@@ -300,12 +295,12 @@ class RunView(Paned, Played, OnRecord):
     def remarked(self) -> None:
         """Marked records have a star in the list, too."""
         super().remarked()
-        self._list.refresh()
+        self.timed.refresh()
 
     def record(self) -> int | None:
         """The record under the cursor."""
-        return self._list.item.seq if self._list.item else None
+        return self.timed.item.seq if self.timed.item else None
 
     def action_export(self) -> None:
-        shown = {entry.seq for entry in self._list.items if entry.seq is not None}
+        shown = {entry.seq for entry in self.timed.items if entry.seq is not None}
         self.inspector.export(sorted(shown))

@@ -102,7 +102,7 @@ class SearchView(View):
         """What is looked for."""
         return f"search {clean(self.source.path.name)}" + (f" for {clean(self._text)}" if self._text else "")
 
-    def on_mount(self) -> None:
+    def opened(self) -> None:
         """Begin, or ask."""
         self.query_one(Rows).focus()
         if self._text:

@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from inspector.tui.source import Source
 
 
+def later(widget: Widget, act: Callable[..., object], *arguments: object) -> None:
+    """From a worker's thread: have the event loop do something with a widget, unless that has gone."""
+
+    def if_here() -> None:
+        if widget.is_attached and widget.app.is_running:
+            act(*arguments)
+
+    if not get_current_worker().is_cancelled and widget.is_attached:
+        widget.app.call_from_thread(if_here)
+
+
 class View(Screen[None]):
     """A full screen of the inspector."""
 
@@ -78,12 +89,16 @@ class View(Screen[None]):
         """From now on there is something to show it on."""
         self.ready = True
         self.update()
+        self.opened()
 
     # -- for the views ----------------------------------------------------------------------------------
 
     def body(self) -> Iterable[Widget]:
         """The widgets between title and keys."""
         return ()
+
+    def opened(self) -> None:
+        """The view is there, and shows what is known: where to begin in it."""
 
     def heading(self) -> str:
         """The title line."""
@@ -108,9 +123,8 @@ class View(Screen[None]):
 
     def say(self, text: str) -> None:
         """One line above the keys; empty: none."""
-        if (
-            self.ready and text != self._said
-        ):  # a line more or less costs a layout, and a cursor that moves says nothing most often
+        # A line more or less costs a layout, and a cursor that moves says nothing most often.
+        if self.ready and text != self._said:
             self._said = text
             said = self.query_one("#said", Static)
             said.update(clean(text))
@@ -137,12 +151,7 @@ class View(Screen[None]):
 
     def later(self, act: Callable[..., object], *arguments: object) -> None:
         """From a worker's thread: have the event loop do something, unless the view has gone."""
-        if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._if_here, act, *arguments)
-
-    def _if_here(self, act: Callable[..., object], *arguments: object) -> None:
-        if self.is_attached and self.app.is_running:
-            act(*arguments)
+        later(self, act, *arguments)
 
     def attempt(self, act: Callable[[], object]) -> bool:
         """Do something that a user's mistake can make impossible: then it is said, and the answer is False."""
@@ -150,7 +159,7 @@ class View(Screen[None]):
         try:
             act()
         except InspectorError as error:
-            self.say(f"{error.message} {error.hint or ''}".rstrip())
+            self.say(str(error))
             return False
         return True
 
@@ -173,7 +182,7 @@ class View(Screen[None]):
                     if done < total:
                         self.later(self.say, f"reading {done:,} of {total:,} (Escape gives up)")
             except InspectorError as error:
-                self.later(self.say, f"{error.message} {error.hint or ''}".rstrip())
+                self.later(self.say, str(error))
                 return
             self.later(self._sifted, worker, found, then)
 
