@@ -17,6 +17,7 @@ from inspector.text import WIDTH as WIDTH
 from inspector.text import as_json as as_json
 from inspector.text import clean as clean
 from inspector.text import clock as clock
+from inspector.text import counts as counts
 from inspector.text import seconds as seconds
 from inspector.text import short as short
 from inspector.text import size as size
@@ -102,16 +103,6 @@ def identity(lent: Identity | None) -> str:
     if lent.certname:
         return f"{clean(lent.certname)} ({clean(lent.mode)})"
     return f"nobody ({clean(lent.reason)})" if lent.reason else "nobody"
-
-
-def counts(findings: Sequence[Finding]) -> str:
-    """How many findings of each severity, the worst first; empty if there are none."""
-    parts = []
-    for severity in ("error", "warning", "notice"):
-        number = sum(finding.severity == severity for finding in findings)
-        if number:
-            parts.append(f"{number} {severity}{'s' if number > 1 else ''}")
-    return ", ".join(parts)
 
 
 def summary(run: Run, findings: Sequence[Finding]) -> str:

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from inspector import clocks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
+
+    from inspector.model import Finding
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -79,3 +82,13 @@ def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:
     if certname and path.endswith("/" + certname):
         path = path[: -len(certname)] + "~"
     return path if len(path) <= width else f"{path[: width // 2 - 1]}…{path[-(width // 2) :]}"
+
+
+def counts(findings: Sequence[Finding]) -> str:
+    """How many findings of each severity, the worst first; empty if there are none."""
+    parts = []
+    for severity in ("error", "warning", "notice"):
+        number = sum(finding.severity == severity for finding in findings)
+        if number:
+            parts.append(f"{number} {severity}{'s' if number > 1 else ''}")
+    return ", ".join(parts)

@@ -12,6 +12,7 @@ from OpenSSL import crypto
 from inspector import present, secrets
 from inspector.model import Exchange, Handshake
 from inspector.pages.model import Item, of
+from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.protocol import x509
 from inspector.rules.told import some
 from inspector.text import utc
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from inspector.model import Leg
     from inspector.protocol.documents import Certificate, CertificateRequest, RevocationList, Revoked
-
-GOOD, BAD, DOUBT = "#3fb950", "bold #ff5370", "#e6a700"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from inspector import secrets
 from inspector.pages.model import Cell, Field, Item, Table, fields, of, word
+from inspector.pages.styles import BAD, DOUBT
 from inspector.protocol import rich
 from inspector.text import clean
 
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 
     from inspector.protocol.documents import FileMetadata, Report, ResourceStatus
 
-_BAD, _CHANGED, _DIM = "bold #ff5370", "#e6a700", "dim"
-_STATES = {"failed": _BAD, "restart failed": _BAD, "changed": _CHANGED, "out of sync": _CHANGED, "skipped": _DIM,
-           "failure": _BAD, "success": _CHANGED, "noop": _CHANGED, "audit": _DIM, "err": _BAD, "alert": _BAD,
-           "emerg": _BAD, "crit": _BAD, "warning": _CHANGED, "debug": _DIM, "info": _DIM}  # fmt: skip
+_DIM = "dim"
+_STATES = {"failed": BAD, "restart failed": BAD, "changed": DOUBT, "out of sync": DOUBT, "skipped": _DIM,
+           "failure": BAD, "success": DOUBT, "noop": DOUBT, "audit": _DIM, "err": BAD, "alert": BAD,
+           "emerg": BAD, "crit": BAD, "warning": DOUBT, "debug": _DIM, "info": _DIM}  # fmt: skip
 _FAILED = ("failed", "restart failed")
 _LOUD = ("err", "alert", "emerg", "crit")
 _ORDER = ("failed", "restart failed", "changed", "out of sync", "skipped", "unchanged")

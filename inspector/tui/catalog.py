@@ -10,6 +10,7 @@ from textual.binding import Binding
 
 from inspector import applied
 from inspector.applied import Applied, Status
+from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
 from inspector.protocol import documents as d
 from inspector.text import clean, seconds
 from inspector.tui.part import Details, PartView, middle
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from inspector.analyzer import Step
 
 _STATES = {
-    Status.FAILED: "bold #ff5370",
-    Status.RESTART: "bold #ff5370",
-    Status.SKIPPED: "#e6a700",
-    Status.CORRECTIVE: "#e6a700",
-    Status.CHANGED: "#4c9be8",
-    Status.OUT_OF_SYNC: "#4c9be8",
-    Status.UNCHANGED: "#3fb950",
+    Status.FAILED: BAD,
+    Status.RESTART: BAD,
+    Status.SKIPPED: DOUBT,
+    Status.CORRECTIVE: DOUBT,
+    Status.CHANGED: NOTE,
+    Status.OUT_OF_SYNC: NOTE,
+    Status.UNCHANGED: GOOD,
     Status.UNREPORTED: "dim",
 }
 _RANK = {status: place for place, status in enumerate(Status)}

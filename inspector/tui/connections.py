@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from inspector import used
+from inspector.pages.styles import BAD
 from inspector.present import refusal
 from inspector.text import clean, clock, seconds
 from inspector.tui import palette
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Connection
 
-_BARE = {"none": (" ", ""), "life": ("─", "dim"), "handshake": ("▒", "#a0a0a0"), "failed": ("x", "bold #ff5370")}
+_BARE = {"none": (" ", ""), "life": ("─", "dim"), "handshake": ("▒", "#a0a0a0"), "failed": ("x", BAD)}
 _REQUESTS = 200
 """Requests in the details."""
 
@@ -133,7 +134,7 @@ class Connections(PartView[Used]):
         line("connection", _name(item).plain.strip(), "bold")
         if item.failed:
             failed = item.failed
-            line("failed", refusal(failed.reason, failed.alert, failed.alert_by), "bold #ff5370")
+            line("failed", refusal(failed.reason, failed.alert, failed.alert_by), BAD)
         if leg and leg.probed:
             line("probe", "it was shown a certificate that it must refuse")
         steps = (("TCP", item.tcp), ("TLS", item.tls))

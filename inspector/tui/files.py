@@ -8,6 +8,7 @@ from rich.text import Text
 from textual.worker import get_current_worker
 
 from inspector import synced
+from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.protocol.files import Verdict
 from inspector.synced import FileUse, State
 from inspector.text import clean, size
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from inspector.analyzer import Step
 
 _STATES = {
-    State.WRONG: "bold #ff5370",
-    State.MISSING: "bold #ff5370",
-    State.REFUSED: "bold #ff5370",
-    State.FETCHED: "#e6a700",
-    State.IN_SYNC: "#3fb950",
+    State.WRONG: BAD,
+    State.MISSING: BAD,
+    State.REFUSED: BAD,
+    State.FETCHED: DOUBT,
+    State.IN_SYNC: GOOD,
     State.PASSED: "dim",
     State.UNKNOWN: "dim",
     State.BARE: "dim",
@@ -46,9 +47,9 @@ def _digest(use: FileUse) -> Text:
         return Text("-")
     match told.verdict:
         case Verdict.RIGHT:
-            return Text("right", style="#3fb950")
+            return Text("right", style=GOOD)
         case Verdict.WRONG:
-            return Text("WRONG", style="bold #ff5370")
+            return Text("WRONG", style=BAD)
         case Verdict.UNCHECKABLE:
             return Text(clean(told.why), style="dim")
 

@@ -10,6 +10,8 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from inspector.pages.styles import DOUBT
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -64,7 +66,7 @@ class Help(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         text = Text(f"{self._title}\n\n", style="bold")
         for what, keys in self._keys.items():
-            text.append(f"{' '.join(dict.fromkeys(keys)):>14}  ", style="bold #e6a700")
+            text.append(f"{' '.join(dict.fromkeys(keys)):>14}  ", style=f"bold {DOUBT}")
             text.append(f"{what}\n", style="not bold")
         text.append(f"\n{ABOUT}", style="not bold")
         with VerticalScroll():

@@ -1,4 +1,4 @@
-"""The hues of ``palette`` where they would not be read: on a light theme, and without colour.
+"""The hues of ``pages.styles`` where they would not be read: on a light theme, and without colour.
 
 A filter over what is drawn, in one place: no view has to know the theme.
 """
@@ -13,12 +13,17 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.filter import LineFilter
 
+from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from textual.color import Color as Background
 
-LIGHT = {"#ff5370": "#b00020", "#e6a700": "#7a5200", "#3fb950": "#116329", "#4c9be8": "#0b4f9e"}
+LIGHT = {
+    style.rpartition(" ")[2]: darker
+    for style, darker in ((BAD, "#b00020"), (DOUBT, "#7a5200"), (GOOD, "#116329"), (NOTE, "#0b4f9e"))
+}
 """What the bright hues become on a light background."""
 BARE = dict.fromkeys(LIGHT, "#ffffff")
 BARE_LIGHT = dict.fromkeys(LIGHT, "#000000")

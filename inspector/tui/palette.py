@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from inspector.model import Phase, Severity
+from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
 
 if TYPE_CHECKING:
     from inspector.brief import RunBrief
@@ -22,13 +23,13 @@ PHASES: dict[Phase, tuple[str, str]] = {
     Phase.OTHER: ("o", "black on #a0a0a0"),
 }
 """A letter and a style each. The letter is always drawn, for terminals without colour."""
-SEVERITIES = {Severity.ERROR: "bold #ff5370", Severity.WARNING: "#e6a700", Severity.NOTICE: "#4c9be8"}
+SEVERITIES = {Severity.ERROR: BAD, Severity.WARNING: DOUBT, Severity.NOTICE: NOTE}
 OUTCOMES = {
-    "complete": "#3fb950",
-    "failed": "bold #ff5370",
-    "refused": "bold #ff5370",
-    "waiting": "#e6a700",
-    "unfinished": "#e6a700",
+    "complete": GOOD,
+    "failed": BAD,
+    "refused": BAD,
+    "waiting": DOUBT,
+    "unfinished": DOUBT,
 }
 SILENCE = "dim"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -13,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from inspector.text import clean
+from inspector.text import clean, counts
 
 if TYPE_CHECKING:
     from textual import events
@@ -28,18 +27,11 @@ NARROW = 100
 def told(run: RunBrief, width: int) -> Text:
     """What a run comes down to and what to do, so that both fit: the whole is with the findings."""
     if run.verdict is None:
-        found = ", ".join(f"{number} {what}" for what, number in _counted(run))
+        found = counts(run.findings)
         return Text(f"it ran to its end{f'; {found}' if found else ', and nothing deviates'}")
     room = max(20, (width - 4) * lines(width))
     message, remedy = (clean(each) for each in run.verdict)
     return Text.assemble((_without_middle(message, room), "bold"), "\ndo: ", _begun(remedy, room))
-
-
-def _counted(run: RunBrief) -> list[tuple[str, int]]:
-    counted = Counter(str(each.severity) for each in run.findings)
-    return [
-        (f"{what}{'s' if counted[what] > 1 else ''}", counted[what]) for what in ("warning", "notice") if counted[what]
-    ]
 
 
 def lines(width: int) -> int:

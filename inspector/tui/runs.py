@@ -8,6 +8,7 @@ from rich.text import Text
 from textual.binding import Binding
 from textual.widgets import Static
 
+from inspector.pages.styles import DOUBT
 from inspector.text import clean, clock, day, seconds
 from inspector.tui import palette
 from inspector.tui.histogram import Histogram
@@ -143,7 +144,7 @@ class Runs(View):
 
     def _mark(self, line: Line, _: int) -> Text | str:
         marked = not line.of and self.inspector.marks.marked_run(line.run.number)
-        return Text("*", style="bold #e6a700") if marked else ""
+        return Text("*", style=f"bold {DOUBT}") if marked else ""
 
     def update(self) -> None:
         """Show the runs as they are known now."""
