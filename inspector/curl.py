@@ -34,12 +34,11 @@ _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _UNSAFE = re.compile(r"[^\x21-\x7e]")
 
 
-def command(exchange: Exchange, host: str | None = None) -> str:
-    """Two lines for a shell. ``host`` (with a port) replaces what the request says; where neither says one that can
-    stand in a URL, the command asks for the variable HOST."""
+def command(exchange: Exchange) -> str:
+    """Two lines for a shell. Where the request says no host that can stand in a URL, they ask for the variable HOST."""
     words = ["curl", "--globoff", "--path-as-is", *_identity(exchange), *_request(exchange.request)]
     words += _body(exchange) if exchange.request.body or exchange.request.lost else ()
-    return f"{SSLDIR}\n{' '.join([*words, *_url(exchange, host)])}"
+    return f"{SSLDIR}\n{' '.join([*words, *_url(exchange)])}"
 
 
 def quoted(data: bytes) -> str:
@@ -114,9 +113,9 @@ def _body(exchange: Exchange) -> Iterator[str]:
         yield f'--data-binary "@${{BODY:?set it to a file with the {what} of record {exchange.seq}}}"'
 
 
-def _url(exchange: Exchange, host: str | None) -> Iterator[str]:
+def _url(exchange: Exchange) -> Iterator[str]:
     target = exchange.request.target
-    authority = next((each for each in _hosts(exchange, host) if each and _HOST.fullmatch(each)), None)
+    authority = next((each for each in _hosts(exchange) if each and _HOST.fullmatch(each)), None)
     base = "https://" + (authority or '"${HOST:?}"')
     path = _UNSAFE.sub(lambda found: "".join(f"%{each:02X}" for each in found[0].encode("latin-1", "replace")), target)
     if path.startswith("/") and "#" not in path:
@@ -125,10 +124,7 @@ def _url(exchange: Exchange, host: str | None) -> Iterator[str]:
         yield f"--request-target {shlex.quote(path)} {base}/"
 
 
-def _hosts(exchange: Exchange, host: str | None) -> Iterator[str | None]:
-    if host is not None:
-        yield host
-        return
+def _hosts(exchange: Exchange) -> Iterator[str | None]:
     yield exchange.request.header("host")
     yield exchange.agent.sni
     master = exchange.master

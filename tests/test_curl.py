@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-import shlex
 import shutil
 import ssl
 import subprocess
@@ -65,8 +64,6 @@ def test_a_plain_request_reads_well() -> None:
         " --header 'Accept: application/json' --header 'X-Puppet-Version: 8.28.1'"
         " https://puppet:8140'/puppet/v3/node/node1.example?environment=production&a=[1]'"
     )
-    words = shlex.split(curl.command(exchange(request), "localhost:1"))
-    assert words[-1] == "https://localhost:1/puppet/v3/node/node1.example?environment=production&a=[1]"
 
 
 def test_without_a_certificate_none_is_named() -> None:
@@ -205,7 +202,8 @@ def echo(tmp_path: Path) -> Iterator[tuple[HTTPServer, Path]]:
 )  # fmt: skip
 def test_the_master_gets_the_same_again(sent: Request, echo: tuple[HTTPServer, Path], tmp_path: Path) -> None:
     server, ssldir = echo
-    told = curl.command(exchange(sent), f"localhost:{server.server_port}")
+    host = ("Host", f"localhost:{server.server_port}")
+    told = curl.command(exchange(dataclasses.replace(sent, headers=(host, *sent.headers))))
     told = told.replace("$(puppet config print ssldir)", str(ssldir))
     subprocess.run(
         ["/bin/bash", "-c", told.replace("curl ", "curl -sS --noproxy '*' ", 1)],

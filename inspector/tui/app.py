@@ -81,10 +81,17 @@ class Inspector(App[None]):
             self.tell("")
         new |= self.marks.refresh()
         now = self.source.total, self.source.trouble, self.source.state.last
-        if (new or now != before) and isinstance(self.screen, View):
-            self.screen.renew()
+        if (new or now != before) and (view := self.front):
+            view.renew()
 
     # -- what the views share ---------------------------------------------------------------------------
+
+    @property
+    def front(self) -> View | None:
+        """The view in front; none while a modal one covers it, or before the first and after the last: timers and
+        threads of the inspector are still heard then."""
+        top = self.screen_stack[-1:]
+        return top[0] if top and isinstance(top[0], View) else None
 
     @cached_property
     def filtering(self) -> Filtering:
@@ -156,8 +163,8 @@ class Inspector(App[None]):
 
     def tell(self, text: str) -> None:
         """Say something in the view that is in front."""
-        if isinstance(self.screen, View):
-            self.screen.say(text)
+        if view := self.front:
+            view.say(text)
 
     def put_aside(self, text: str | None, what: str) -> None:
         """Copy to the clipboard of the user's own terminal (OSC 52), also over SSH."""

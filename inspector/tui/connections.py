@@ -46,7 +46,7 @@ def _state(each: Used) -> str:
 def _closed(each: Used) -> str:
     if each.closed is None:
         return "-" if each.failed else "open"
-    return {"agent": "agent", "master": "master", "proxy": "proxy", None: "not known"}[each.closer]
+    return each.closer or "not known"
 
 
 def _lent(each: Used) -> str:

@@ -42,10 +42,6 @@ class ExchangePane(DocPane):
             self.pane = pane
             self.seq = seq
 
-        @property
-        def control(self) -> ExchangePane:
-            return self.pane
-
     def __init__(self, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id)
         self.seq: int | None = None

@@ -8,7 +8,6 @@ from textual.worker import get_current_worker
 
 from inspector import export as files
 from inspector.errors import InspectorError
-from inspector.tui.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +21,8 @@ FLOWS = (".mitm", ".flow", ".flows")
 
 def export(app: Inspector, seqs: Sequence[int]) -> None:
     """Ask for a file's name and write these records: lines of JSON, or mitmproxy's flows if the name ends so."""
-    view = app.screen
-    if not isinstance(view, View):
+    view = app.front
+    if view is None:
         return
     if not seqs:
         view.say("there is nothing to export")

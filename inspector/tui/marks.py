@@ -42,8 +42,10 @@ class Marks:
 
     @property
     def trouble(self) -> str:
-        """Why the notes can't be read; empty if they can."""
-        return str(self._notes.trouble or "")
+        """Why notes can't be read, or are shown nowhere; empty if all is well."""
+        stale = sum(each.stale for each in self._notes.all())
+        of = f"{stale} note{'s are' if stale > 1 else ' is'} about another capture that had this name" if stale else ""
+        return str(self._notes.trouble or of)
 
     def told(self, seq: int) -> str:
         """A record's mark and note in one line; empty if it has none."""

@@ -42,6 +42,15 @@ class Column[T]:
     """It is a picture: nothing to be searched in."""
 
 
+class About[T](Message):
+    """What a list says of one of its items."""
+
+    def __init__(self, rows: Rows[T], item: T) -> None:
+        super().__init__()
+        self.rows = rows
+        self.item = item
+
+
 class Rows[T](ScrollView, can_focus=True):
     """Items, a line each, under a line of titles; one of them is the cursor's.
 
@@ -67,29 +76,11 @@ class Rows[T](ScrollView, can_focus=True):
     Rows > .rows--match { background: $warning 30%; }
     """
 
-    class Moved[U](Message):
+    class Moved[U](About[U]):
         """The cursor is on another item."""
 
-        def __init__(self, rows: Rows[U], item: U) -> None:
-            super().__init__()
-            self.rows = rows
-            self.item = item
-
-        @property
-        def control(self) -> Rows[U]:
-            return self.rows
-
-    class Chosen[U](Message):
-        """Enter was pressed on an item, or it was clicked while the cursor was on it."""
-
-        def __init__(self, rows: Rows[U], item: U) -> None:
-            super().__init__()
-            self.rows = rows
-            self.item = item
-
-        @property
-        def control(self) -> Rows[U]:
-            return self.rows
+    class Chosen[U](About[U]):
+        """Enter was pressed on an item, or it was clicked again."""
 
     def __init__(
         self,

@@ -250,13 +250,12 @@ class Source:
         record = self.record(seq)
         return next(retrace([record])) if record else None
 
-    def steps(self, number: int, until: int | None = None) -> Iterator[Step]:
+    def steps(self, number: int) -> Iterator[Step]:
         """A run's records, decoded; all have the same ``run``, which grows with each. Raises CaptureError."""
         from inspector.analyzer import retrace
 
         with self.capture() as capture:
-            seqs = [seq for seq in self.seqs(number) if until is None or seq <= until]
-            yield from retrace(record for seq in seqs if (record := capture.record(seq)))
+            yield from retrace(record for seq in self.seqs(number) if (record := capture.record(seq)))
 
     def connection(self, ident: str) -> Connection | None:
         """A connection by its id, and how it ended. Raises CaptureError."""

@@ -111,8 +111,7 @@ def keys(path: Path) -> Iterator[str]:
                 terminal.press(key)
             at = len(terminal.drawn)
             taken = [terminal.press(ENTER)]
-            if "shown" not in terminal.text(at):
-                raise SystemExit(f"{text} did nothing: {terminal.text(at)}")
+            terminal.wait_for("shown:", at)
             yield _line(f"filter `{text}`", taken)
             terminal.press(ESCAPE)
             time.sleep(0.3)

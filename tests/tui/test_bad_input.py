@@ -182,6 +182,21 @@ def test_one_that_is_deleted_meanwhile_is_said_to_be_gone(tmp_path: Path) -> Non
     play(path, act)
 
 
+def test_a_look_that_comes_after_the_last_view_finds_nobody(tmp_path: Path) -> None:
+    path = indexed(sample(tmp_path))
+    apps: list[Inspector] = []
+
+    async def act(_: Pilot[None], app: Inspector) -> None:
+        apps.append(app)
+
+    play(path, act)
+    path.unlink()
+    (app,) = apps
+    assert app.screen_stack == []
+    app.look()
+    assert app.front is None
+
+
 def test_bodies_that_do_not_decode_are_shown_as_they_are(tmp_path: Path) -> None:
     agent = Agent("a.example", "192.0.2.1").plugins().catalog(body=b"\x00\xff{[bold]\x1b[2J")
     assert any(isinstance(record, Exchange) for record in together(agent))
