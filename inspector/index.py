@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import msgspec
 
 from inspector import __version__
-from inspector.brief import Brief, RunBrief
+from inspector.brief import Brief, RunBrief, Times
 from inspector.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -158,10 +158,19 @@ class Index:
                     yield _BRIEF.decode(data)
 
     def all_briefs(self, after: int = 0) -> Iterator[Brief]:
-        """The records after this one, in order; their ``signs`` are with the runs."""
+        """The records after this one, in order; their ``signs`` are with the runs, and their ``times`` with ``briefs``.
+
+        A hundred thousand of them are kept at once: what they have in common they share.
+        """
+        shared: dict[str, str] = {}
         with _readable():
             for (data,) in self._db.execute("SELECT data FROM brief WHERE seq > ? ORDER BY seq", (after,)):
-                yield _BRIEF.decode(data)
+                each = _BRIEF.decode(data)
+                each.times = _NO_TIMES
+                for name in _ALIKE:
+                    if text := getattr(each, name):
+                        setattr(each, name, shared.setdefault(text, text))
+                yield each
 
     def _meta(self) -> dict[str, str]:
         with contextlib.suppress(sqlite3.Error):
@@ -180,4 +189,7 @@ def _readable() -> Iterator[None]:
 
 
 _BRIEF = msgspec.msgpack.Decoder(Brief)
+_NO_TIMES = Times()
+_ALIKE = ("certname", "address", "endpoint", "environment", "method", "target", "reason", "lent", "leg", "master")
+"""What many records have the same of."""
 _RUN = msgspec.msgpack.Decoder(RunBrief)

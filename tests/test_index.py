@@ -219,6 +219,17 @@ def test_it_goes_into_the_cache_where_nothing_can_be_written_beside(
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
 
 
+def test_all_records_share_what_they_have_in_common(tmp_path: Path) -> None:
+    capture = save(tmp_path / "c.sqlite", *conversation())
+    with contextlib.closing(made(capture)) as found:
+        every = [each for each in found.all_briefs() if each.certname == "a.example"]
+        assert len(every) > 5
+        assert len({id(each.certname) for each in every}) == len({id(each.leg) for each in every}) == 1
+        assert len({id(each.times) for each in every}) == 1
+        (first,) = found.briefs([every[0].seq])
+        assert first.times != every[0].times
+
+
 def test_some_records_in_brief(tmp_path: Path) -> None:
     capture = save(tmp_path / "c.sqlite", *conversation())
     with contextlib.closing(made(capture)) as found:

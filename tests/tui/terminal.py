@@ -12,7 +12,7 @@ import struct
 import sys
 import termios
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,15 @@ PATIENCE = 30.0
 """Seconds after which what was awaited will not come."""
 QUIET = 0.03
 """Seconds without output after which a picture is whole."""
+
+
+class Answer(NamedTuple):
+    """What a key was answered with, in seconds after it was pressed."""
+
+    first: float
+    """The first text that was drawn."""
+    whole: float
+    """The last byte of the picture."""
 
 
 class Terminal:
@@ -86,15 +95,19 @@ class Terminal:
         except ChildProcessError:
             return True
 
-    def press(self, keys: str) -> float:
-        """Seconds from a key to the last byte of the picture that it made."""
-        while self._read(QUIET):
+    def press(self, keys: str, quiet: float = QUIET) -> Answer:
+        """How long a key took to be answered. The picture is whole when nothing came for ``quiet`` seconds."""
+        while self._read(quiet):
             pass
+        at = len(self.drawn)
+        first = 0.0
         start = last = time.monotonic()
         os.write(self._fd, keys.encode())
-        while self._read(QUIET if last != start else 1.0):
+        while self._read(quiet if last != start else 1.0):
             last = time.monotonic()
-        return last - start
+            if not first and _ESCAPES.sub(b"", bytes(self.drawn[at:])).strip():
+                first = last
+        return Answer((first or last) - start, last - start)
 
     def exit_status(self) -> int:
         """Wait for the process to end by itself."""
