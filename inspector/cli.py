@@ -155,8 +155,15 @@ def _parser() -> argparse.ArgumentParser:
     bootstrap.add_argument("--at", metavar="DATE", help="judge as of this day or moment, 2027-03-02 (default: now)")
     bootstrap.add_argument("--json", action="store_true", help="as JSON (docs/json/bootstrap.schema.json)")
 
-    imports = command("import", _import, "make a capture from mitmproxy flow files")
-    imports.add_argument("flows", type=Path, nargs="+", metavar="FLOWS.mitm")
+    exports = command("export", _export, "a capture for other tools: mitmproxy's flows, HAR or jsonl")
+    exports.add_argument("capture", type=Path)
+    exports.add_argument("--format", choices=("flows", "har", "jsonl"), help="default: by FILE's ending, or jsonl")
+    exports.add_argument("-o", "--output", type=Path, metavar="FILE", help="a new file (default: standard output)")
+    exports.add_argument("--with-secrets", action="store_true", help="as they were on the wire, not masked")
+    _add_filter(exports)
+
+    imports = command("import", _import, "make a capture from mitmproxy flow files, HAR or jsonl")
+    imports.add_argument("files", type=Path, nargs="+", metavar="FILE")
     imports.add_argument("-o", "--output", metavar="CAPTURE", help="default: captures/<UTC time>.sqlite")
     imports.add_argument("--json", action="store_true", help="say what was made as JSON")
 
@@ -254,7 +261,7 @@ def _list(arguments: argparse.Namespace) -> int:
         _print_json([follow.row(each, run) for each, run, _ in found])
         return 0
     for each, _, line in found:
-        print(follow.numbered(each, line))
+        print(follow.numbered(each.seq, line))
     return 0
 
 
@@ -401,17 +408,42 @@ def _bootstrap(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _export(arguments: argparse.Namespace) -> int:
+    """Write the records of a capture for other tools: flows that mitmproxy opens, an HTTP archive (HAR) that browsers
+    open, or a line of JSON each (docs/json/export.schema.json). Secrets are masked. `import` reads all of them."""
+    from inspector import outgoing
+
+    output = arguments.output
+    kind = arguments.format or (outgoing.format_of(output) if output else "jsonl")
+    if kind == "flows" and output is None:
+        raise InspectorError("Flows are no text.", "Name a file for them: -o FILE.mitm")
+    chosen = outgoing.Chosen.by(arguments.capture, arguments.filter)
+    if output is None:
+        for line in chosen.lines(kind, secrets=arguments.with_secrets):
+            print(line)
+    else:
+        number = chosen.write(kind, output, secrets=arguments.with_secrets)
+        masked = "" if arguments.with_secrets else ", with secrets masked (--with-secrets keeps them)"
+        print(f"{number} records are in {output}{masked}")
+    for note in chosen.notes(kind):
+        print(f"puppet-inspector: {note}", file=sys.stderr)
+    return 0
+
+
 def _import(arguments: argparse.Namespace) -> int:
-    """Make a capture from mitmproxy flow files. They hold no failed handshakes and no empty connections."""
-    from inspector.transfer import import_flows
+    """Make a capture from mitmproxy's flows, HTTP archives (HAR) and what `export` wrote. What is cut off is taken up
+    to there. Flows and foreign archives hold no failed handshakes and no empty connections."""
+    from inspector import incoming
 
     target = _output(arguments)
-    number = import_flows(arguments.flows, target)
+    loaded = incoming.load(arguments.files, target)
     if arguments.json:
-        _print_json({"capture": str(target), "exchanges": number})
-    else:
-        print(f"{number} exchanges are in {target}")
-    return 0
+        _print_json({"capture": str(target), **loaded.counts})
+    elif loaded.counts:
+        print(f"{loaded.words} are in {target}")
+    for trouble in loaded.troubles:
+        print(f"puppet-inspector: {trouble.message}\n  {trouble.hint}", file=sys.stderr)
+    return 2 if loaded.troubles else 0
 
 
 def _provision(arguments: argparse.Namespace) -> int:

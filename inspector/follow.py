@@ -1,7 +1,8 @@
 """A capture line by line: as it lies there, and while a proxy writes it.
 
 ``listed`` reads a capture to its end before it says anything, so that every line has all that is known of its
-record. ``follow`` says of each record what is known when it comes. Both give the lines of the proxy's console.
+record. ``Follower`` says of each record what is known when it comes: for ``follow``, and for the proxy's own console
+(``teller``).
 """
 
 from __future__ import annotations
@@ -12,33 +13,36 @@ import select
 import sqlite3
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector import brief, captures, filters, present
 from inspector.analyzer import Analyzer, merged
 from inspector.errors import CaptureError
 from inspector.filters import Look
-from inspector.recorder import QUIET
 from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from inspector.analyzer import Step
     from inspector.brief import Brief
     from inspector.filters import Filter
     from inspector.model import Finding
+    from inspector.ruleset import Ruleset
     from inspector.runs import Run
 
 INTERVAL = 0.2
 """Seconds between two looks at a capture: a proxy writes as often."""
 PATIENCE = 5.0
 """Seconds for which a capture may be unreadable: somebody may just be making it."""
+QUIET = 5.0
+"""Seconds of silence after which a run that did not end properly is summed up."""
 
 
-def numbered(record: Brief, line: str) -> str:
+def numbered(seq: int, line: str) -> str:
     """A record's line with its number in front, by which ``show`` finds it."""
-    return f"{record.seq:>5}  {line}"
+    return f"{seq:>5}  {line}"
 
 
 # -- a capture as it lies there ---------------------------------------------------------------------------
@@ -116,9 +120,10 @@ def follow(
     known = set() if path else set(captures.FOLDER.glob("*.sqlite"))
     followed = path or captures.newest()
     chosen = filters.parse(text, latest(followed))
-    follower = Follower(followed, chosen, silent=not everything)
+    follower = Follower(followed, chosen, after=0 if everything else last(followed))
     while True:
-        yield from follower.look()
+        for line in follower.look():
+            yield numbered(line.step.record.seq, line.text) if line.step else line.text
         if path is None and (fresh := set(captures.FOLDER.glob("*.sqlite")) - known):
             known |= fresh
             followed = max(fresh, key=captures.written)
@@ -126,6 +131,12 @@ def follow(
             follower = Follower(followed, chosen)
             continue
         (pause or wait)()
+
+
+def last(path: Path) -> int:
+    """The number of a capture's last record. Raises CaptureError."""
+    with Capture.open(path) as capture:
+        return capture.last
 
 
 def wait() -> None:
@@ -136,6 +147,16 @@ def wait() -> None:
         raise BrokenPipeError
 
 
+class Line(NamedTuple):
+    """A line, and what it is about."""
+
+    text: str
+    step: Step | None = None
+    """The record that it tells."""
+    run: Run | None = None
+    """The run that it sums up. Neither: the line is about the capture."""
+
+
 class Follower:
     """Reads what is added to one capture.
 
@@ -143,23 +164,29 @@ class Follower:
     opened before the proxy would not see what that writes.
     """
 
-    def __init__(self, path: Path, chosen: Filter, *, silent: bool = False) -> None:
-        """``silent``: what the capture holds already is only understood."""
+    def __init__(self, path: Path, chosen: Filter, *, after: int = 0, ruleset: Ruleset | None = None) -> None:
+        """The records up to ``after`` are only understood; ``ruleset`` says which rules to ask (default: all)."""
         self._path = path
         self._chosen = chosen
-        self._silent = silent
+        self._silent = after
+        self._ruleset = ruleset
         self._file: tuple[int, int] | None = None
         self._readable = time.monotonic()
         self._begin()
 
     def _begin(self) -> None:
-        self._analyzer = Analyzer()
+        rules = self._ruleset
+        self._analyzer = Analyzer(rules.rules, rules.ignores) if rules else Analyzer()
         self._after = 0
         self._marked: set[int] = set()
         self._active: dict[Run, float] = {}
         self._told: dict[Run, str] = {}
 
-    def look(self) -> Iterator[str]:
+    def go_on(self, path: Path) -> None:
+        """The same conversation goes on in another capture, with the numbers going on as well."""
+        self._path, self._file = path, None
+
+    def look(self) -> Iterator[Line]:
         """Lines of what came since the last look. Raises CaptureError."""
         try:
             yield from self._check()
@@ -172,17 +199,17 @@ class Follower:
                 if isinstance(error, CaptureError):
                     raise
                 raise CaptureError(f"{self._path} can't be read: {error}.", "Check its disk.") from error
-        yield from self._sum_up()
+        yield from self.sum_up()
 
-    def _check(self) -> Iterator[str]:
+    def _check(self) -> Iterator[Line]:
         """Say so when the capture is gone, or another one."""
         try:
             status = self._path.stat()
         except OSError:
             if self._file is not None:
-                yield f"-- {present.clean(str(self._path))} was deleted"
+                yield Line(f"-- {present.clean(str(self._path))} was deleted")
                 self._file = None
-                self._silent = False
+                self._silent = 0
                 self._begin()
             return
         file = status.st_dev, status.st_ino
@@ -190,13 +217,13 @@ class Follower:
             yield self._anew()
         self._file = file
 
-    def _anew(self) -> str:
-        self._silent = False
+    def _anew(self) -> Line:
+        self._silent = 0
         self._begin()
-        return f"-- {present.clean(str(self._path))} is another capture now"
+        return Line(f"-- {present.clean(str(self._path))} is another capture now")
 
-    def _read(self, capture: Capture) -> Iterator[str]:
-        if capture.last < self._after:  # deleted and made again between two looks
+    def _read(self, capture: Capture) -> Iterator[Line]:
+        if 0 < capture.last < self._after:  # deleted and made again between two looks
             yield self._anew()
         for record in capture.records(self._after):
             step = self._analyzer.feed(record)
@@ -205,18 +232,18 @@ class Follower:
             look.line = functools.partial(present.line, look.brief, step.run)
             if self._chosen.marks(look):
                 self._marked.add(record.seq)
-            if not self._silent:
+            silent = record.seq <= self._silent
+            if not silent:
                 if step.run:
                     self._active[step.run] = time.monotonic()
                 if self._chosen.matches_step(look):
-                    yield numbered(look.brief, look.line())
+                    yield Line(look.line(), step)
             for run in step.over:
-                if not self._silent:
+                if not silent:
                     yield from self._tell(run)
                 self._forget(run)
-        if self._silent:
-            self._told = {run: _state(run) for run in self._analyzer.runs}
-            self._silent = False
+            if record.seq == self._silent:
+                self._told = {run: _state(run) for run in self._analyzer.runs}
 
     def _forget(self, run: Run) -> None:
         self._analyzer.forget(run)
@@ -224,17 +251,17 @@ class Follower:
         self._told.pop(run, None)
         self._marked.difference_update(run.seqs)
 
-    def _sum_up(self) -> Iterator[str]:
-        """The runs that fell silent without an end of their own, as the proxy sums them up."""
+    def sum_up(self, *, ended: bool = False) -> Iterator[Line]:
+        """The runs that fell silent without an end of their own; with ``ended`` all that are open."""
         now = time.monotonic()
-        due = [run for run, last in self._active.items() if now - last >= QUIET]
+        due = [run for run, last in self._active.items() if ended or now - last >= QUIET]
         for run in due:
             del self._active[run]
         # A beginning without a name that became part of a run is none itself any more.
         for run in [each for each in self._analyzer.runs if each in due] if due else ():
             yield from self._tell(run)
 
-    def _tell(self, run: Run) -> list[str]:
+    def _tell(self, run: Run) -> list[Line]:
         """A run's summary and verdict, unless that was said or the filter does not let it through."""
         if not run.real or self._told.get(run) == _state(run):
             return []
@@ -244,11 +271,9 @@ class Follower:
         lines = [present.summary(run, run.findings)]
         if (verdict := present.verdict(run)) is not None:
             lines += [f"run {run.number}: {verdict[0]}", f"  do: {verdict[1]}"]
-        return (
-            lines
-            if self._chosen.matches_run(run, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs))
-            else []
-        )
+        if not self._chosen.matches_run(run, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
+            return []
+        return [Line(line, run=run) for line in lines]
 
 
 def _state(run: Run) -> str:

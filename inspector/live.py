@@ -1,8 +1,8 @@
 """mitmproxy's hooks become records: the addon that stands between agents and their master.
 
 With ``transfer`` the only module that knows mitmproxy. What is decided here is who is shown what and who
-speaks to the master as whom (``legs``, ``identity``); what is seen goes to the ``Recorder``, which thinks
-on a thread of its own. A hook that fails is noted as a gap; it never stops a run.
+speaks to the master as whom (``legs``, ``identity``); what is seen goes to the ``Recorder``, which writes it on a
+thread of its own. A hook that fails is noted as a gap; it never stops a run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mitmproxy.addonmanager import Loader
     from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
-    from inspector.analyzer import Step
+    from inspector.commentary import Told
 
 ctx: Any = _untyped
 """mitmproxy's context; its option and addon managers carry no types."""
@@ -150,7 +150,7 @@ class PuppetInspector:
             self._console = Console()
         try:
             settings = options.settle(ctx.options, own_mode=not self._default_mode)
-            self._recorder = Recorder(settings.capture, self._say, settings.ruleset)
+            self._recorder = Recorder(settings.capture, self._say, settings.rules)
         except InspectorError as error:
             logging.error(error)  # while mitmproxy starts, that ends it with status 1
             return
@@ -364,7 +364,8 @@ class PuppetInspector:
                 for message in (flow.request, flow.response)
                 if message
             )
-        self._recorder.put(exchange, functools.partial(self._understood, flow))
+        # mitmdump shows no flows: nobody would see what is found out about one.
+        self._recorder.put(exchange, None if self._console else functools.partial(self._understood, flow))
 
     def _restore(self, flow: http.HTTPFlow) -> dict[str, int]:
         """Give a body that was passed on while it came back to the flow, for mitmproxy's own views too.
@@ -391,11 +392,11 @@ class PuppetInspector:
         else:
             logging.info(text)
 
-    def _understood(self, flow: http.HTTPFlow, step: Step) -> None:
-        if self._loop is None or not step.findings:
+    def _understood(self, flow: http.HTTPFlow, told: Told) -> None:
+        if self._loop is None or not told.findings:
             return
         with contextlib.suppress(RuntimeError):  # the loop is gone: nobody looks any more
-            self._loop.call_soon_threadsafe(_annotate, flow, step)
+            self._loop.call_soon_threadsafe(_annotate, flow, told)
 
     def gap(self, reason: str) -> None:
         """Record that something could not be recorded."""
@@ -418,10 +419,10 @@ class PuppetInspector:
                 self.gap(warning)
 
 
-def _annotate(flow: http.HTTPFlow, step: Step) -> None:
+def _annotate(flow: http.HTTPFlow, told: Told) -> None:
     """Show the findings in mitmproxy's own user interfaces."""
-    flow.marked = ":red_circle:" if any(each.severity == "error" for each in step.findings) else ":warning:"
-    flow.comment = "; ".join(f"{each.rule}: {present.clean(each.message)}" for each in step.findings)
+    flow.marked = ":red_circle:" if any(severity == "error" for _, severity, _ in told.findings) else ":warning:"
+    flow.comment = "; ".join(f"{rule}: {present.clean(message)}" for rule, _, message in told.findings)
     with contextlib.suppress(Exception):
         from mitmproxy.hooks import UpdateHook
 

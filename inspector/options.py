@@ -24,8 +24,6 @@ from inspector.puppetconf import split_address
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.ruleset import Ruleset
-
 OPTIONS: tuple[tuple[str, str], ...] = (
     ("puppet_master", "The master, HOST[:PORT]. Default: server and serverport (or server_list) of puppet.conf."),
     (
@@ -90,7 +88,8 @@ class Settings:
     source: identity.Source
     identity_text: str
     capture: Path
-    ruleset: Ruleset
+    rules: Path | None
+    """The file that says which rules to ask; None: all of them."""
     probe: str = ""
     """The certname of the agent whose verification is probed; empty: nobody's."""
     warnings: tuple[str, ...] = field(default=())
@@ -138,8 +137,8 @@ def settle(given: Any, *, own_mode: bool) -> Settings:
     problems = x509.verify(
         shown.credentials.ders, [x509.certificate(each).der for each in material.authorities], [], now, "none"
     )
-    rules = ruleset.load(_path(given.puppet_rules), now)
-    warnings += rules.warnings
+    rules = _path(given.puppet_rules)
+    warnings += ruleset.load(rules, now).warnings
     warnings += [f"Agents will refuse the certificate that they are shown: {problem}." for problem in problems]
     serials = {entry.serial_number for crl in material.crls for entry in crl if crl.issuer == shown.issuer}
     if shown.credentials.chain[0].serial_number in serials:
@@ -161,7 +160,7 @@ def settle(given: Any, *, own_mode: bool) -> Settings:
         source=identity.source_of(identity_text),
         identity_text=identity_text,
         capture=capture_path(given.puppet_capture),
-        ruleset=rules,
+        rules=rules,
         probe=probe,
         warnings=tuple(warnings),
     )

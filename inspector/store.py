@@ -127,10 +127,11 @@ class Capture:
         raise CaptureError(f"{path} can't be read: {failure}.", "Check its permissions and its disk.")
 
     @classmethod
-    def create(cls, path: Path | str) -> Self:
+    def create(cls, path: Path | str, *, after: int = 0) -> Self:
         """Make a capture, or open an existing one to append to it. Raises CaptureError.
 
-        The file is mode 0600; a directory that has to be made for it is 0700.
+        The file is mode 0600; a directory that has to be made for it is 0700. Records are numbered from ``after`` on
+        (of another capture, which this one continues), and always after those that are there.
         """
         path = Path(path)
         try:
@@ -158,7 +159,9 @@ class Capture:
             db.execute("PRAGMA journal_mode=WAL")
             # A killed process loses nothing committed; only a power failure may cost the last second.
             db.execute("PRAGMA synchronous=NORMAL")
-            return cls(path, db, writable=True)
+            made = cls(path, db, writable=True)
+            made._last = max(made._last, after)
+            return made
         except CaptureError:
             _close(db)
             raise
@@ -220,10 +223,13 @@ class Capture:
             return True
         return (status.st_dev, status.st_ino) != self._inode
 
-    def flush(self) -> None:
-        """Write everything pending in one transaction. On sqlite3.Error nothing is written, nothing lost."""
+    def flush(self) -> list[Record]:
+        """Write everything pending in one transaction; returns the records as they are numbered for good.
+
+        On sqlite3.Error nothing is written, nothing lost.
+        """
         if not (self._pending or self._connections):
-            return
+            return []
         self._db.execute("BEGIN IMMEDIATE")
         stored: set[bytes] = set()
         try:
@@ -240,8 +246,8 @@ class Capture:
         if len(self._known) > KNOWN:
             self._known.clear()  # only a saving: what is there already is not written again anyway
         self._known |= stored
-        self._pending = []
-        self._connections = {}
+        written, self._pending, self._connections = self._pending, [], {}
+        return written
 
     def _make_way(self) -> None:
         """Another proxy may write to the same file: what is pending is numbered after what it wrote."""

@@ -15,8 +15,8 @@ import pytest
 from inspector import captures, follow
 from inspector.analyzer import Analyzer
 from inspector.errors import CaptureError, InspectorError
+from inspector.follow import QUIET
 from inspector.model import Connection, Exchange, Gap, Handshake, Record
-from inspector.recorder import QUIET
 from inspector.store import Capture
 from tests.conversations import START, Agent, together
 from tests.test_cli import save, valid

@@ -13,17 +13,15 @@ from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
 from inspector import identity, legs, live, pki
+from inspector.commentary import Told
 from inspector.ends import AgentEnd, MasterEnd
-from inspector.model import Exchange, Finding, Gap, Severity
+from inspector.model import Exchange, Gap
 from inspector.recorder import Recorder
-from inspector.rules import all_rules
 from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from inspector.rules import Case
 
 
 @pytest.fixture
@@ -108,34 +106,9 @@ def test_a_late_alert_ends_the_connection() -> None:
     assert not connection.get_shutdown() & SSL.RECEIVED_SHUTDOWN
 
 
-def test_a_broken_rule_is_a_gap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import dataclasses
-
-    def broken(_case: Case) -> Iterator[str]:
-        raise RuntimeError("oh")
-        yield ""
-
-    rules = [dataclasses.replace(rule, look=broken, at=()) if rule.id == "B01" else rule for rule in all_rules()]
-    monkeypatch.setattr("inspector.analyzer.all_rules", lambda: rules)
-    addon = live.PuppetInspector()
-    lines: list[str] = []
-    addon._recorder = Recorder(tmp_path / "c.sqlite", lines.append)
-    addon._recorder.start()
-    addon.response(tflow.tflow(resp=True))
-    addon._recorder.finish()
-    exchange, gap = recorded(tmp_path)
-    assert isinstance(exchange, Exchange)
-    assert gap.reason == "rule B01 failed: RuntimeError('oh')"
-    assert any("stumbled" in line for line in lines)
-
-
 def test_an_error_is_red() -> None:
-    from inspector.analyzer import Step
-
     flow = tflow.tflow()
-    step = Step(tflow)  # type: ignore[arg-type]
-    step.findings = [Finding("B10", Severity.ERROR, "expired\x1b[31m")]
-    live._annotate(flow, step)
+    live._annotate(flow, Told("", 1, [("B10", "error", "expired\x1b[31m")]))
     assert flow.marked == ":red_circle:"
     assert "\x1b" not in flow.comment
 

@@ -1,0 +1,100 @@
+"""Understands what a proxy records, and tells it: a process of the proxy's own.
+
+Decoding and rules would hold the interpreter's lock, for seconds where a catalog is large, and every agent would wait.
+So the proxy only records; this process reads the capture, as `puppet-inspector follow` does. The proxy writes a line to
+our standard input when there is more to read (a JSON string: the capture that the conversation goes on in), and closes
+it when it ends. We write a JSON object a line (``commentary.Told``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from inspector import filters, ruleset
+from inspector.commentary import Told
+from inspector.errors import InspectorError
+from inspector.follow import Follower
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from inspector.follow import Line
+
+PATIENCE = 1.0
+"""Seconds after which a run may have fallen silent, though nothing more was recorded."""
+NICE = 5
+"""Agents come first."""
+
+
+def tell(lines: Iterable[Line]) -> Iterator[Told]:
+    """What the proxy has to know of these lines."""
+    for line in lines:
+        if line.step is None:
+            # What became of the capture the proxy knows, and says itself.
+            if line.run is not None:
+                yield Told(line.text)
+            continue
+        step = line.step
+        findings = [(each.rule, str(each.severity), each.message) for each in step.findings]
+        yield Told(line.text, step.record.seq, findings, list(step.trouble))
+
+
+def main(argv: list[str]) -> int:
+    """``CAPTURE AFTER RULES``: a capture, the number of its last record that is known already, and a file with rules
+    (empty: none)."""
+    path, after, rules = Path(argv[0]), int(argv[1]), argv[2]
+    # Ctrl-C is for the proxy, which ends in order and closes our input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(OSError):
+        os.nice(NICE)
+    chosen = ruleset.load(Path(rules), time.time()) if rules else None
+    follower = Follower(path, filters.parse(""), after=after, ruleset=chosen)
+    try:
+        for each in _heard():
+            if each is not None:
+                _say(follower.look())  # what it was written before
+                follower.go_on(each)
+            _say(follower.look())
+        _say(follower.look())
+        _say(follower.sum_up(ended=True))
+    except InspectorError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _heard() -> Iterator[Path | None]:
+    """Until the proxy ends: another capture to go on in, or None when there may be more to say."""
+    waiting = b""
+    while True:
+        if not select.select([sys.stdin.fileno()], [], [], PATIENCE)[0]:
+            yield None
+            continue
+        data = os.read(sys.stdin.fileno(), 65536)
+        if not data:
+            return
+        *whole, waiting = (waiting + data).split(b"\n")
+        names: list[Path | None] = [Path(json.loads(line)) for line in whole if line]
+        yield from names or [None]
+
+
+def _say(lines: Iterable[Line]) -> None:
+    for each in tell(lines):
+        sys.stdout.buffer.write(msgspec.json.encode(each) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
