@@ -97,6 +97,10 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--fault", metavar="NAME", help="break one thing; `help` lists what can be broken")
     demo.add_argument("--json", action="store_true", help="the runs as JSON")
 
+    proxy = command("proxy", _proxy, "the proxy, between agents and their master")
+    proxy.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="as for mitmdump (README)")
+    proxy.add_argument("--workers", type=int, default=1, metavar="N", help="processes on the port (default: 1)")
+
     run = command("run", _run, "run this host's agent once through the proxy")
     run.add_argument("-o", "--output", metavar="CAPTURE", help="record here (default: captures/<UTC time>.sqlite)")
     run.add_argument("--master", metavar="HOST[:PORT]", help="the master (default: puppet.conf's)")
@@ -167,6 +171,19 @@ def _parser() -> argparse.ArgumentParser:
     imports.add_argument("-o", "--output", metavar="CAPTURE", help="default: captures/<UTC time>.sqlite")
     imports.add_argument("--json", action="store_true", help="say what was made as JSON")
 
+    held = command("captures", _captures, "the captures in a directory: when, how large, whose runs, what was found")
+    held.add_argument("directory", type=Path, nargs="?", metavar="DIR", help="default: captures/")
+    held.add_argument("--json", action="store_true", help="as JSON (docs/json/captures.schema.json)")
+
+    merge = command("merge", _merge, "make one capture of several")
+    merge.add_argument("captures", type=Path, nargs="+", metavar="CAPTURE")
+    merge.add_argument("-o", "--output", type=Path, required=True, metavar="CAPTURE", help="the new one")
+    merge.add_argument("--json", action="store_true", help="say what was made as JSON")
+
+    vacuum = command("vacuum", _vacuum, "make a capture as small as it can be")
+    vacuum.add_argument("capture", type=Path)
+    vacuum.add_argument("--json", action="store_true", help="say what was saved as JSON")
+
     provision = command("provision", _provision, "get a certificate that agents trust for the proxy")
     provision.add_argument("name", nargs="?", help="the name that agents will use for the proxy")
     provision.add_argument("--alt-name", action="append", default=[], metavar="NAME", help="further names")
@@ -226,6 +243,20 @@ def _demo(arguments: argparse.Namespace) -> int:
         return 0
     capture = demo.record(_output(arguments), arguments.fault, quiet=arguments.json)
     return _tell(capture, as_json=arguments.json)
+
+
+def _proxy(arguments: argparse.Namespace) -> int:
+    """The addon with the same options in a mitmproxy of our own, which has only the parts that a Puppet proxy needs: a
+    third of what `mitmdump -s` costs. It has no scripts and no user interface."""
+    from inspector import workers
+
+    given = {}
+    for each in arguments.set:
+        name, separator, value = each.partition("=")
+        if not separator:
+            raise InspectorError(f"--set {each} sets nothing.", "Write --set OPTION=VALUE.")
+        given[name] = value
+    return workers.run(given, arguments.workers)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -439,11 +470,56 @@ def _import(arguments: argparse.Namespace) -> int:
     loaded = incoming.load(arguments.files, target)
     if arguments.json:
         _print_json({"capture": str(target), **loaded.counts})
-    elif loaded.counts:
+    elif loaded.kinds:
         print(f"{loaded.words} are in {target}")
     for trouble in loaded.troubles:
         print(f"puppet-inspector: {trouble.message}\n  {trouble.hint}", file=sys.stderr)
     return 2 if loaded.troubles else 0
+
+
+def _captures(arguments: argparse.Namespace) -> int:
+    """The captures in a directory, the latest at the end; `open` is one that a proxy is writing, or was killed while
+    it wrote. What no index tells yet is read first, which may take a while."""
+    from inspector import captures, inventory, present
+
+    folder = arguments.directory or captures.FOLDER
+    held = [inventory.look(path, _progress) for path in inventory.paths(folder)]
+    if arguments.json:
+        _print_json([each.plain() for each in held])
+        return 0
+    if held:
+        _print_rows(inventory.COLUMNS, [each.row() for each in held])
+    size = present.size(sum(each.size for each in held))
+    print(f"{len(held)} capture{'' if len(held) == 1 else 's'} in {folder}, {size}")
+    return 0
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    """Make one capture of several (of one proxy, or of proxies side by side): all records in the order in which they
+    ended, each once, numbered anew. A run that several captures show parts of is one run in it."""
+    from inspector import archive
+
+    merged = archive.merge(arguments.captures, arguments.output)
+    if arguments.json:
+        _print_json({"capture": str(arguments.output), **merged._asdict()})
+    else:
+        twice = f" ({merged.twice} were in several)" if merged.twice else ""
+        print(f"{merged.records} records are in {arguments.output}{twice}")
+    return 0
+
+
+def _vacuum(arguments: argparse.Namespace) -> int:
+    """Make a capture as small as it can be, without what nothing in it refers to and what a killed proxy left beside
+    it. Records keep their numbers, so marks and notes stay good. Not while a proxy writes it."""
+    from inspector import archive, present
+
+    saved = archive.vacuum(arguments.capture)
+    if arguments.json:
+        _print_json({"capture": str(arguments.capture), **saved._asdict()})
+    else:
+        dropped = f"; {saved.dropped} bodies were nobody's" if saved.dropped else ""
+        print(f"{arguments.capture}: {present.size(saved.before)} before, {present.size(saved.after)} now{dropped}")
+    return 0
 
 
 def _provision(arguments: argparse.Namespace) -> int:
@@ -493,6 +569,12 @@ def _addon(arguments: argparse.Namespace) -> int:
 
 
 # -- shared -------------------------------------------------------------------------------------------
+
+
+def _progress(line: str) -> None:
+    """Say on a terminal why it takes a while; what is printed is not mixed with it."""
+    if sys.stderr.isatty():
+        print(line, file=sys.stderr)
 
 
 def _moment(text: str) -> float:

@@ -16,6 +16,8 @@ import threading
 STDOUT = 1
 WAITING = 10_000
 """Lines that wait for a slow reader before further ones are dropped."""
+TOGETHER = 200
+"""Lines that are written at once."""
 
 
 class Console:
@@ -50,8 +52,15 @@ class Console:
             os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
 
     def _run(self) -> None:
-        while (line := self._lines.get()) is not None:
-            rest = f"{line}\n".encode(errors="replace")
+        ended = False
+        while not ended:
+            lines = [self._lines.get()]
+            # What came with it goes out with it.
+            with contextlib.suppress(queue.Empty):
+                while lines[-1] is not None and len(lines) < TOGETHER:
+                    lines.append(self._lines.get_nowait())
+            ended = lines[-1] is None
+            rest = "".join(f"{line}\n" for line in lines if line is not None).encode(errors="replace")
             with contextlib.suppress(OSError):
                 while rest:
                     # Not through sys.stdout: a thread that is stuck in it holds its lock, for which Python

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cryptography import x509 as cx509
 
-from inspector import transfer
+from inspector import identity, transfer
 from inspector.errors import IdentityError
 from inspector.model import Closed, Handshake, Identity
 from inspector.probe import refuses
@@ -79,18 +79,16 @@ class AgentEnd:
         if not self.watch.verified:
             return
         certificate = cx509.load_der_x509_certificate(self.watch.chain[0])
-        self.certname = certname = x509.common_name(certificate.subject) or ""
-        if self.probed:
-            self.identity = Identity(source.mode, reason="it was shown the certificate of the verification probe")
-            return
         try:
-            self.lent = source.lend(certificate, certname)
-            self.headers = source.headers(certificate)
+            self.certname = certname = identity.certname_of(certificate)
+            if self.probed:
+                raise IdentityError("it was shown the certificate of the verification probe")
+            lent, headers = source.lend(certificate, certname), source.headers(certificate)
         except IdentityError as error:
             self.identity = Identity(source.mode, reason=str(error))
             return
-        known = self.lent is not None or bool(self.headers)
-        self.identity = Identity(source.mode, certname if known else None)
+        self.lent, self.headers = lent, headers
+        self.identity = Identity(source.mode, certname if lent or headers else None)
 
     def refused(self, client: connection.Connection, error: str) -> Handshake:
         """Its failed handshake: we refused the agent, or the agent refused us."""
@@ -131,9 +129,15 @@ class MasterEnd:
     answered: bool = False
     told: bool = False
     """Its refusal was recorded already."""
+    _leg: Leg | None = None
 
     def leg(self, server: connection.Connection) -> Leg:
-        """This connection as a record."""
+        """This connection as a record; the same object for all its exchanges."""
+        if self._leg is None or self._leg.secured is None:
+            self._leg = self._made(server)
+        return self._leg
+
+    def _made(self, server: connection.Connection) -> Leg:
         leg = transfer.leg_of(server)
         lent = self.agent.lent if self.agent else None
         return dataclasses.replace(

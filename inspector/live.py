@@ -28,7 +28,7 @@ from inspector.probe import Probe
 from inspector.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mitmproxy import connection, tls
     from mitmproxy.addonmanager import Loader
@@ -51,6 +51,8 @@ CLAIMS = re.compile(r"x-client-(verify|dn|cert)|x-ssl-.*|ssl-client-.*", re.IGNO
 
 
 REFUSED = "this proxy serves Puppet agents only"
+DRAIN = 10.0
+"""Seconds that exchanges have to end when the proxy ends."""
 
 
 class _Tee:
@@ -100,6 +102,7 @@ class PuppetInspector:
 
     def __init__(self) -> None:
         self._settings: options.Settings | None = None
+        self._ending = False
         self._contexts = legs.Contexts()
         self._recorder: Recorder | None = None
         self._agents: dict[str, AgentEnd] = {}
@@ -145,26 +148,35 @@ class PuppetInspector:
             ctx.options.update(**changes)
 
     async def running(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        if ctx.master.addons.get("dumper") is not None:
-            self._console = Console()
+        """Begin, in one of mitmproxy's own tools."""
+        console = Console() if ctx.master.addons.get("dumper") is not None else None
         try:
             settings = options.settle(ctx.options, own_mode=not self._default_mode)
-            self._recorder = Recorder(settings.capture, self._say, settings.rules)
+            self.begin(settings, console)
         except InspectorError as error:
             logging.error(error)  # while mitmproxy starts, that ends it with status 1
             return
-        self._settings = settings
-        self._probe = Probe(settings.probe, self._say)
-        self._recorder.start()
         server: Any = ctx.master.addons.get("proxyserver")
         if self._default_mode:
             await self._listen(server, settings)
         if ctx.options.connection_strategy != "lazy":
             logging.error("connection_strategy must be lazy: the master's leg waits for the agent's certificate.")
-        addresses = list(dict.fromkeys(options.address(*each[:2]) for each in server.listen_addrs()))
-        for text in options.introduction(settings, addresses):
-            self._say(text)
+        self.introduce([each[:2] for each in server.listen_addrs()])
+
+    def begin(self, settings: options.Settings, console: Console | None, *, tells: bool = True) -> None:
+        """Record from now on; ``tells``: and say what it means. Raises CaptureError."""
+        self._loop = asyncio.get_running_loop()
+        self._console = console
+        self._recorder = Recorder(settings.capture, self._say, settings.rules, tells=tells)
+        self._settings = settings
+        self._probe = Probe(settings.probe, self._say)
+        self._recorder.start()
+
+    def introduce(self, addresses: Sequence[tuple[str, int]]) -> None:
+        """Say what this is, and where it listens."""
+        if self._settings:
+            for text in options.introduction(self._settings, list(dict.fromkeys(map(options.whole, addresses)))):
+                self._say(text)
 
     async def _listen(self, server: Any, settings: options.Settings) -> None:
         host, port = settings.listen
@@ -179,12 +191,17 @@ class PuppetInspector:
                     "Choose another with puppet_listen=HOST:PORT."
                 )
 
-    def done(self) -> None:
+    async def done(self) -> None:
+        """Let nobody in any more, wait for what is under way, and write what was seen."""
         # Connections that are open when mitmproxy ends are cancelled; asyncio reports each with a traceback.
         logging.getLogger("asyncio").addFilter(_not_a_cancellation)
+        self._ending = True
+        until = time.monotonic() + DRAIN
+        while self._sent and time.monotonic() < until:
+            await asyncio.sleep(0.05)
         self._probe.ended()
         if self._recorder:
-            self._recorder.finish()
+            await asyncio.to_thread(self._recorder.finish)
             self._say(f"The capture is {self._settings.capture if self._settings else ''}")
         if self._console:
             self._console.close()
@@ -194,7 +211,7 @@ class PuppetInspector:
     def client_connected(self, client: connection.Client) -> None:
         # mitmproxy's reverse mode for https also takes HTTP/3 on UDP, which no agent speaks.
         ours = not self._default_mode or client.proxy_mode.type_name == "reverse"
-        if self._settings is None or not ours or client.transport_protocol != "tcp":
+        if self._settings is None or self._ending or not ours or client.transport_protocol != "tcp":
             client.error = REFUSED
 
     @_guarded
@@ -343,21 +360,20 @@ class PuppetInspector:
             return
         state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
         lost = self._restore(flow)
+        fields, stripped = self._sent.pop(flow.id, (flow.request.headers.fields, ()))
         exchange = transfer.exchange_of(
             flow,
             state.leg(flow.client_conn) if state else None,
             master.leg(flow.server_conn) if master else None,
+            state.identity if state else None,
+            stripped,
         )
-        fields, stripped = self._sent.pop(flow.id, (flow.request.headers.fields, ()))
-        headers = transfer.headers_of(http.Headers(fields))
-        response = exchange.response
-        exchange = dataclasses.replace(
-            exchange,
-            request=dataclasses.replace(exchange.request, headers=headers, lost=lost.get("request", 0)),
-            response=response and dataclasses.replace(response, lost=lost.get("response", 0)),
-            identity=state.identity if state else None,
-            stripped=stripped,
-        )
+        if fields is not flow.request.headers.fields:
+            headers = transfer.headers_of(http.Headers(fields))
+            exchange = dataclasses.replace(exchange, request=dataclasses.replace(exchange.request, headers=headers))
+        for side, number in lost.items():
+            message = dataclasses.replace(getattr(exchange, side), lost=number)
+            exchange = dataclasses.replace(exchange, **{side: message})
         if state:
             state.close = any(
                 "close" in (message.headers.get("connection") or "").lower()

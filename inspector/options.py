@@ -115,8 +115,9 @@ def declare(loader: Any) -> None:
         loader.add_option(name, str, "", text)
 
 
-def settle(given: Any, *, own_mode: bool) -> Settings:
-    """The settings that the options come to. ``own_mode``: the user's --mode says where to listen.
+def settle(given: Any, *, own_mode: bool, shared: bool = False) -> Settings:
+    """The settings that the options come to. ``own_mode``: the user's --mode says where to listen; ``shared``: others
+    listen there as well.
 
     Raises InspectorError.
     """
@@ -131,7 +132,7 @@ def settle(given: Any, *, own_mode: bool) -> Settings:
     listen = split_address(given.puppet_listen) if given.puppet_listen else ("127.0.0.1", puppetconf.PORT)
     port_given = bool(given.puppet_listen) and split_address(given.puppet_listen, 0)[1] != 0
     if not own_mode:
-        listen = _free(listen, port_given=port_given)
+        listen = _free(listen, port_given=port_given, shared=shared)
     now = time.time()
     warnings = [f"{text} No agent's identity can be lent until that is repaired." for text in material.problems(now)]
     problems = x509.verify(
@@ -195,14 +196,14 @@ def _path(text: str) -> Path | None:
     return Path(text).expanduser() if text else None
 
 
-def _free(listen: tuple[str, int], *, port_given: bool) -> tuple[str, int]:
+def _free(listen: tuple[str, int], *, port_given: bool, shared: bool) -> tuple[str, int]:
     """The address to listen on: as given, or with the next free port if none was given."""
     host, first = listen
     for port in range(first, first + (1 if port_given else 100)):
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
             with socket.socket(family, socket.SOCK_STREAM) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
                 probe.bind((host, port))
                 return host, port
         except OSError as error:
@@ -230,6 +231,11 @@ def capture_path(text: str) -> Path:
 def address(host: str, port: int) -> str:
     """``HOST:PORT``, an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def whole(each: tuple[str, int]) -> str:
+    """An address as ``HOST:PORT``."""
+    return address(*each)
 
 
 def introduction(settings: Settings, addresses: Sequence[str]) -> list[str]:

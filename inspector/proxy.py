@@ -45,10 +45,13 @@ class Proxy:
         *,
         say: Callable[[str], None] = lambda _line: None,
         arguments: tuple[str, ...] = (),
+        own: bool = False,
     ) -> None:
-        """``options`` are the addon's, ``say`` gets each line that the proxy prints, on a thread of its own."""
+        """``options`` are the addon's, ``say`` gets each line that the proxy prints, on a thread of its own. ``own``:
+        `puppet-inspector proxy` in the place of mitmdump."""
         self._options = options
         self._arguments = arguments
+        self._own = own
         self._say = say
         self._listening = threading.Event()
         self.lines: list[str] = []
@@ -59,8 +62,11 @@ class Proxy:
     def __enter__(self) -> Self:
         # A directory of its own: neither the user's mitmproxy settings nor its CA play a part.
         self._confdir = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
-        command = [sys.executable, "-c", _MITMDUMP, "-s", str(addon_path())]
-        for name, value in {"confdir": self._confdir.name, **self._options}.items():
+        if self._own:
+            command = [sys.executable, "-m", "inspector.cli", "proxy"]
+        else:
+            command = [sys.executable, "-c", _MITMDUMP, "-s", str(addon_path()), "--set", f"confdir={self._confdir.name}"]
+        for name, value in self._options.items():
             command += ["--set", f"{name}={value}"]
         self.process = subprocess.Popen(
             [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,

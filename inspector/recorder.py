@@ -52,9 +52,11 @@ DROPS = {
 class Recorder(threading.Thread):
     """Owns the capture of a running proxy."""
 
-    def __init__(self, path: Path, say: Callable[[str], None], rules: Path | None = None) -> None:
+    def __init__(
+        self, path: Path, say: Callable[[str], None], rules: Path | None = None, *, tells: bool = True
+    ) -> None:
         """Open the capture. ``say`` gets each line to show, from any thread; ``rules`` is a file that says which rules
-        to ask.
+        to ask. Not ``tells``: somebody else finds out what the records mean.
 
         Raises CaptureError.
         """
@@ -62,6 +64,7 @@ class Recorder(threading.Thread):
         self._capture = Capture.create(path)
         self._say = say
         self._rules = rules
+        self._tells = tells
         self._queue: deque[tuple[Record | Connection, Then | None] | None] = deque()
         self._wake = threading.Event()
         self._put = self._taken = 0
@@ -128,8 +131,9 @@ class Recorder(threading.Thread):
         self._guard(self._end)
 
     def _begin(self) -> None:
-        # An existing capture is continued: what it holds tells runs apart, and is told already.
-        self._commentary = Commentary(self._capture.path, self._capture.last, self._rules, self._heard)
+        if self._tells:
+            # An existing capture is continued: what it holds tells runs apart, and is told already.
+            self._commentary = Commentary(self._capture.path, self._capture.last, self._rules, self._heard)
 
     def _guard[*Args](self, act: Callable[[*Args], None], *args: *Args) -> None:
         try:

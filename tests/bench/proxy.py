@@ -229,11 +229,11 @@ def stock(lab: Lab, agent: SslDir, target: tuple[str, int], folder: Path) -> Ite
 
 
 @contextmanager
-def ours(lab: Lab, target: tuple[str, int], folder: Path, name: str, **options: str) -> Iterator[Road]:
+def ours(lab: Lab, target: tuple[str, int], folder: Path, name: str, *, own: bool = False, **options: str) -> Iterator[Road]:
     """Ours, with its checks, its recording and its analysis."""
     capture = folder / "capture.sqlite"
     given = demo.options(lab, capture) | {"puppet_master": f"127.0.0.1:{target[1]}"} | options
-    with Proxy(given) as proxy:
+    with Proxy(given, own=own) as proxy:
         yield Road(name, proxy.address, proxy.process.pid, capture)
 
 
@@ -268,12 +268,14 @@ def bench(number: int, turns: int = 3) -> Iterator[str]:
         place = enrolled(lab)
         target = stack.enter_context(master(SslDir(lab.directory / "master", lab.master_name)))
         roads = []
-        for each in range(2):
+        for each in range(3):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             if each == 0:
                 roads.append(stack.enter_context(stock(lab, place, target, folder)))
-            else:
+            elif each == 1:
                 roads.append(stack.enter_context(ours(lab, target, folder, "`mitmdump -s addons/puppet.py`")))
+            else:
+                roads.append(stack.enter_context(ours(lab, target, folder, "`puppet-inspector proxy`", own=True)))
         for title, count, measure in (
             ("request on a kept connection", number, requests),
             ("new connection with one request", number // 20, connections),
