@@ -129,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("capture", type=Path)
     show.add_argument("seq", type=int, help="its number, as `runs` and `check` give it")
     show.add_argument("--json", action="store_true", help="as JSON (docs/json/show.schema.json)")
+    show.add_argument("--with-secrets", action="store_true", help="as they were on the wire, not masked")
 
     check = command("check", _check, "what deviates from the protocol, why, and what to do")
     check.add_argument("capture", type=Path, nargs="+")
@@ -165,6 +166,11 @@ def _parser() -> argparse.ArgumentParser:
     exports.add_argument("-o", "--output", type=Path, metavar="FILE", help="a new file (default: standard output)")
     exports.add_argument("--with-secrets", action="store_true", help="as they were on the wire, not masked")
     _add_filter(exports)
+
+    shares = command("share", _share, "a capture to give away: without secrets and names, with the same findings")
+    shares.add_argument("capture", type=Path)
+    shares.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: CAPTURE-shared.sqlite, beside it")
+    shares.add_argument("--json", action="store_true", help="say what was made as JSON")
 
     imports = command("import", _import, "make a capture from mitmproxy flow files, HAR or jsonl")
     imports.add_argument("files", type=Path, nargs="+", metavar="FILE")
@@ -307,8 +313,9 @@ def _follow(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents."""
-    from inspector import public
+    """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents. Secrets are
+    masked."""
+    from inspector import export, public
     from inspector.analyzer import retrace
     from inspector.pages import plain, tabs
     from inspector.store import Capture
@@ -327,7 +334,7 @@ def _show(arguments: argparse.Namespace) -> int:
         raise InspectorError(
             f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector runs` gives the numbers."
         )
-    step = steps[0]
+    step = steps[0] if arguments.with_secrets else export.masked(steps[0])
     findings = [each for each in (step.run.findings if step.run else []) if arguments.seq in each.seqs]
     if arguments.json:
         _print_json(public.show(step, findings))
@@ -458,6 +465,23 @@ def _export(arguments: argparse.Namespace) -> int:
         print(f"{number} records are in {output}{masked}")
     for note in chosen.notes(kind):
         print(f"puppet-inspector: {note}", file=sys.stderr)
+    return 0
+
+
+def _share(arguments: argparse.Namespace) -> int:
+    """Make a capture that says nothing of whose it is and analyses to the same findings. Secrets are masked; certnames,
+    host names, addresses, fingerprints, SSH keys and serial numbers replaced, the same by the same everywhere;
+    certificates made anew. Names of environments, modules, resources and users stay, and so does what manifests and
+    files say otherwise: look through it before you give it away."""
+    from inspector.share import share
+
+    capture = arguments.capture
+    target = arguments.output or capture.with_name(f"{capture.stem}-shared.sqlite")
+    number = share(capture, target, lambda told: print(f"puppet-inspector: {told}", file=sys.stderr))
+    if arguments.json:
+        _print_json({"capture": str(target), "records": number})
+    else:
+        print(f"{number} records are in {target}, without secrets and by other names: look through it all the same")
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import math
 import os
 import subprocess
 import sys
@@ -44,7 +44,7 @@ class Commentary:
         self._hear = hear
         # Not from the directory that we are in (-P): anybody may have put something there.
         command = [sys.executable, "-P", "-c", _RUN, _ROOT, str(path), str(after), str(rules or "")]
-        self._complaint = tempfile.TemporaryFile()
+        self._complaint = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaint, start_new_session=True
         )
@@ -52,15 +52,16 @@ class Commentary:
         # A process that hangs must not make us wait.
         os.set_blocking(self._process.stdin.fileno(), False)
         self._ending = False
+        self.at: float = after
+        """The number of the record that was told last; without end, if nothing more will be told."""
         self._thread = threading.Thread(target=self._run, name="commentary", daemon=True)
         self._thread.start()
 
-    def more(self, path: Path | None = None) -> None:
-        """There is more to read: here, or in another capture from here on."""
+    def more(self) -> None:
+        """There is more to read."""
         assert self._process.stdin  # noqa: S101
-        line = b"\n" if path is None else json.dumps(str(path)).encode() + b"\n"
         with contextlib.suppress(OSError):
-            os.write(self._process.stdin.fileno(), line)
+            os.write(self._process.stdin.fileno(), b"\n")
 
     def end(self) -> bool:
         """Wait for what is left to be said; False if it took too long and was given up."""
@@ -82,7 +83,10 @@ class Commentary:
         assert self._process.stdout  # noqa: S101
         with self._process.stdout, self._complaint:
             for line in self._process.stdout:
-                self._hear(msgspec.json.decode(line, type=Told))
+                told = msgspec.json.decode(line, type=Told)
+                self._hear(told)
+                self.at = told.seq or self.at
+            self.at = math.inf
             self._complaint.seek(0)
             said = self._complaint.read().decode(errors="replace").strip().rpartition("\n")[2]
         if not self._ending:

@@ -12,6 +12,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from inspector import patterns, redact, secrets
 from inspector.protocol import endpoints, x509
 from inspector.text import clean
 
@@ -24,8 +25,6 @@ INLINE = 2000
 """Bytes of a body up to which it stands in the command itself."""
 SSLDIR = 'SSLDIR="$(puppet config print ssldir)"'
 """The line before the command: where the agent's certificate is. On another host it is edited."""
-SECRET = {"authorization", "proxy-authorization", "cookie", "x-authentication"}
-"""Headers whose value is not copied. X-Authentication is the token of Puppet Enterprise."""
 _OWN = {"host", "content-length", "connection", "keep-alive", "transfer-encoding", "accept-encoding", "expect", "te",
         "trailer", "upgrade", "proxy-connection"}  # fmt: skip
 """Headers that are about the connection, or that curl writes itself."""
@@ -36,9 +35,10 @@ _UNSAFE = re.compile(r"[^\x21-\x7e]")
 
 def command(exchange: Exchange) -> str:
     """Two lines for a shell. Where the request says no host that can stand in a URL, they ask for the variable HOST."""
-    words = ["curl", "--globoff", "--path-as-is", *_identity(exchange), *_request(exchange.request)]
-    words += _body(exchange) if exchange.request.body or exchange.request.lost else ()
-    return f"{SSLDIR}\n{' '.join([*words, *_url(exchange)])}"
+    shown = redact.exchange(exchange).request
+    words = ["curl", "--globoff", "--path-as-is", *_identity(exchange), *_request(shown)]
+    words += _body(exchange, shown) if exchange.request.body or exchange.request.lost else ()
+    return f"{SSLDIR}\n{' '.join([*words, *_url(exchange, shown.target)])}"
 
 
 def quoted(data: bytes) -> str:
@@ -85,7 +85,7 @@ def _request(request: Request) -> Iterator[str]:
         lower = name.lower()
         if lower in _OWN or not _TOKEN.fullmatch(name):
             continue
-        if lower in SECRET:
+        if lower in secrets.HEADERS or patterns.named(lower):
             yield f'--header "{lower}: ${{{re.sub("[^A-Z]", "_", name.upper())}:?}}"'
         elif value.strip():
             yield f"--header {quoted(_line(f'{name}: {value}'))}"
@@ -95,11 +95,11 @@ def _request(request: Request) -> Iterator[str]:
         yield "--header Content-Type:"  # curl's way to send none
 
 
-def _body(exchange: Exchange) -> Iterator[str]:
+def _body(exchange: Exchange, shown: Request) -> Iterator[str]:
     request = exchange.request
     found = endpoints.match(request.method, request.target)
     csr = (found is not None and found.endpoint.name == "certificate_request") or b"CERTIFICATE REQUEST" in request.body
-    secret = csr or b"PRIVATE KEY" in request.body
+    secret = csr or shown.body != request.body
     encoded = (request.header("content-encoding") or "identity").lower() != "identity"
     small = len(request.body) <= INLINE and b"\0" not in request.body and not request.lost
     try:
@@ -113,8 +113,7 @@ def _body(exchange: Exchange) -> Iterator[str]:
         yield f'--data-binary "@${{BODY:?set it to a file with the {what} of record {exchange.seq}}}"'
 
 
-def _url(exchange: Exchange) -> Iterator[str]:
-    target = exchange.request.target
+def _url(exchange: Exchange, target: str) -> Iterator[str]:
     authority = next((each for each in _hosts(exchange) if each and _HOST.fullmatch(each)), None)
     base = "https://" + (authority or '"${HOST:?}"')
     path = _UNSAFE.sub(lambda found: "".join(f"%{each:02X}" for each in found[0].encode("latin-1", "replace")), target)

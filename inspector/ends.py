@@ -11,10 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cryptography import x509 as cx509
-
 from inspector import identity, transfer
 from inspector.errors import IdentityError
+from inspector.legs import parsed_of
 from inspector.model import Closed, Handshake, Identity
 from inspector.probe import refuses
 from inspector.protocol import x509
@@ -67,6 +66,12 @@ class AgentEnd:
             )
         return self._leg
 
+    @property
+    def named(self) -> str | None:
+        """Who it says it is, verified or not; None if it showed no certificate, or one without a name."""
+        leaf = x509.certificate(parsed_of(self.watch.chain[0])) if self.watch.chain.get(0) else None
+        return leaf.common_name if leaf else None
+
     def decide(self, source: Source) -> None:
         """Choose as whom to speak to the master, once a connection. Fails closed: as nobody."""
         if self.identity is not None:
@@ -78,7 +83,7 @@ class AgentEnd:
         self.identity = Identity(source.mode, reason=f"its certificate could not be verified: {reasons}")
         if not self.watch.verified:
             return
-        certificate = cx509.load_der_x509_certificate(self.watch.chain[0])
+        certificate = parsed_of(self.watch.chain[0])
         try:
             self.certname = certname = identity.certname_of(certificate)
             if self.probed:

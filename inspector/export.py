@@ -1,33 +1,40 @@
 """Records for other programs: one JSON object a line, as ``show --json`` has it and with the bodies.
 
-What is written is raw: every secret that was on the wire is in it. The files are new, and their owner's only.
+Secrets are masked unless they are wanted. The files are new, and their owner's only.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
 import errno
 import json
 import os
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from inspector import public
+from inspector import exact, public
 from inspector.analyzer import retrace
 from inspector.errors import InspectorError
 from inspector.model import Exchange
+from inspector.redact import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from inspector.analyzer import Step
     from inspector.brief import RunLike
     from inspector.model import Message, Record
 
 
-def jsonl(records: Iterable[Record], owner: Callable[[int], RunLike | None] = lambda _: None) -> Iterator[str]:
-    """A line for each record (docs/json/export.schema.json), raw. ``owner`` tells whose a record is, by its number."""
-    for record in records:
+def jsonl(
+    records: Iterable[Record], owner: Callable[[int], RunLike | None] = lambda _: None, *, secrets: bool = False
+) -> Iterator[str]:
+    """A line for each record (docs/json/export.schema.json), secrets masked unless they are wanted. ``owner`` tells
+    whose a record is, by its number."""
+    for each in records:
+        record = each if secrets else redacted(each)
         run = owner(record.seq)
         (step,) = retrace([record])
         told = public.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
@@ -37,8 +44,18 @@ def jsonl(records: Iterable[Record], owner: Callable[[int], RunLike | None] = la
             told["request"]["body"] = body(record.request)
             if record.response is not None:
                 told["response"]["body"] = body(record.response)
+        told["exact"] = exact.told(record)
         # Not even in a file may captured text be a terminal's command: whoever looks at it uses one.
         yield json.dumps(told, separators=(",", ":"))
+
+
+def masked(step: Step) -> Step:
+    """A step without its record's secrets."""
+    record = redacted(step.record)
+    if record is step.record:
+        return step
+    (again,) = retrace([record])
+    return dataclasses.replace(step, record=record, match=again.match, request=again.request, response=again.response)
 
 
 def body(message: Message) -> dict[str, Any]:

@@ -182,17 +182,19 @@ class Follower:
         self._active: dict[Run, float] = {}
         self._told: dict[Run, str] = {}
 
-    def go_on(self, path: Path) -> None:
-        """The same conversation goes on in another capture, with the numbers going on as well."""
-        self._path, self._file = path, None
-
     def look(self) -> Iterator[Line]:
         """Lines of what came since the last look. Raises CaptureError."""
         try:
             yield from self._check()
-            if self._file is not None:
+            while self._file is not None:
                 with Capture.open(self._path) as capture:
                     yield from self._read(capture)
+                    following = capture.continued_in
+                if following is None or not following.exists():
+                    break
+                # The same conversation goes on in another capture, and so do the numbers.
+                self._path, self._file = following, None
+                yield from self._check()
             self._readable = time.monotonic()
         except (CaptureError, sqlite3.Error) as error:
             if time.monotonic() - self._readable > PATIENCE:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from cryptography import x509 as cx509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
+from OpenSSL.crypto import FILETYPE_ASN1, dump_certificate
 
 from inspector import identity
 from inspector.errors import IdentityError, InspectorError
@@ -41,6 +43,8 @@ ALERTS = {
     120: "no_application_protocol",
 }  # fmt: skip
 """RFC 8446, 6.2."""
+FATAL = 2
+"""The level of an alert that ends the connection (RFC 5246, 7.2)."""
 
 
 @dataclass(slots=True)
@@ -149,10 +153,12 @@ class Material:
 class Shown:
     """The certificate that agents are shown, read again whenever its files change."""
 
-    def __init__(self, certificate: Path, key: Path) -> None:
+    def __init__(self, certificate: Path, key: Path, *, unsafe: bool = False) -> None:
+        """``unsafe``: use the key also if others can read it. Raises InspectorError."""
         self._files = (certificate, key)
+        self._unsafe = unsafe
         self._state: tuple[object, ...] = ()
-        self.credentials = identity.load(certificate, key)
+        self.credentials = identity.load(certificate, key, unsafe=unsafe)
         self.trouble: str | None = None
 
     @property
@@ -164,19 +170,19 @@ class Shown:
         state = tuple(_stamp(file) for file in self._files)
         if state != self._state:
             try:
-                self.credentials, self.trouble = identity.load(*self._files), None
+                self.credentials, self.trouble = identity.load(*self._files, unsafe=self._unsafe), None
             except InspectorError as error:
                 self.trouble = str(error)
             self._state = state
         return self.credentials
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def _stamp(path: Path) -> tuple[int, int, int, int] | None:
     try:
         status = path.stat()
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
 
 
 class Contexts:
@@ -214,7 +220,8 @@ class Contexts:
         # A resumed session would skip the check against today's CRL, and without a session id context
         # OpenSSL refuses it, which breaks a POST (Ruby resumes after 2 s of silence).
         context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
-        context.set_options(SSL.OP_NO_TICKET)
+        # Whoever an agent was at its first handshake, it stays on this connection.
+        context.set_options(SSL.OP_NO_TICKET | SSL.OP_NO_RENEGOTIATION)
         context.set_session_id(b"puppet-inspector")
         context.use_certificate(shown.chain[0])
         for each in shown.chain[1:] or _issuers(shown.chain[0], material):
@@ -326,18 +333,24 @@ def _watched(context: SSL.Context) -> tuple[_Connection, Watch]:
     return connection, watch
 
 
+@lru_cache(maxsize=4096)
+def parsed_of(der: bytes) -> cx509.Certificate:
+    """A certificate; the same ones come with every connection."""
+    return cx509.load_der_x509_certificate(der)
+
+
 def _verifier(
     watch: Watch, *, tolerant: bool, name: str | None
 ) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
     def verify(_connection: SSL.Connection, certificate: X509, code: int, depth: int, ok: int) -> bool:
-        parsed = certificate.to_cryptography()
-        watch.chain[depth] = parsed.public_bytes(Encoding.DER)
+        watch.chain[depth] = der = dump_certificate(FILETYPE_ASN1, certificate)
         if not ok:
+            parsed = parsed_of(der)
             problem = x509.Problem(code, depth, x509.name_of(parsed.subject), x509.name_of(parsed.issuer))
             watch.problems.append(problem)
             return tolerant and problem.undecided
         if depth == 0 and name is not None:
-            leaf = x509.certificate(parsed)
+            leaf = x509.certificate(parsed_of(der))
             if not x509.names_match(leaf, name):
                 watch.wrong_name = ", ".join(leaf.alt_names) or leaf.subject
                 return False
@@ -352,7 +365,7 @@ def _listener(watch: Watch) -> Callable[[SSL.Connection, int, int], None]:
             return
         if code & 0xFF == 0:
             watch.closed_by_peer |= bool(where & SSL.SSL_CB_READ)
-        else:
+        elif code >> 8 == FATAL:  # a warning, as a server may send for an unknown SNI, ends nothing
             watch.alert = ALERTS.get(code & 0xFF, f"alert {code & 0xFF}")
             watch.alert_by = "peer" if where & SSL.SSL_CB_READ else "proxy"
 

@@ -13,19 +13,26 @@ import dataclasses
 import functools
 import logging
 import re
+import tempfile
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
-from inspector import legs, options, present, transfer
+from inspector import legs, options, present, transfer, views
+from inspector.commands import PuppetCommands
 from inspector.console import Console
 from inspector.ends import AgentEnd, MasterEnd, closed
 from inspector.errors import InspectorError
+from inspector.lean import slim
 from inspector.model import Connection, Gap, Handshake
 from inspector.probe import Probe
+from inspector.protocol import endpoints
 from inspector.recorder import Recorder
+from inspector.selection import Selection
+from inspector.spool import KEEP, Spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,14 +42,13 @@ if TYPE_CHECKING:
     from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
     from inspector.commentary import Told
+    from inspector.model import Exchange
 
 ctx: Any = _untyped
 """mitmproxy's context; its option and addon managers carry no types."""
 
 STREAM = 2**20
 """Bodies of more bytes, or of unknown length, are passed on while they come (and kept on the way)."""
-KEEP = 64 * 2**20
-"""Bytes of one body that are kept; more is passed on, but not recorded."""
 KEEP_ALL = 512 * 2**20
 """Bytes of all bodies that are under way: anybody who reaches the proxy can send some."""
 
@@ -56,30 +62,21 @@ DRAIN = 10.0
 
 
 class _Tee:
-    """Passes a body on and keeps a copy of it, within what may be kept of one body and of all together."""
+    """Passes a body on and keeps a copy of it, as long as not too much is kept of all together."""
 
-    def __init__(self, addon: PuppetInspector) -> None:
+    def __init__(self, addon: PuppetInspector, spool: Spool) -> None:
         self._addon = addon
-        self._parts: list[bytes] = []
-        self._kept = 0
-        self.size = 0
-        self.cut = False
+        self.spool = spool
 
     def __call__(self, data: bytes) -> bytes:
-        self.size += len(data)
-        if self._kept + len(data) > KEEP or self._addon.kept + len(data) > KEEP_ALL:
-            self.cut = True
-        if not self.cut:
-            self._parts.append(data)
-            self._kept += len(data)
-            self._addon.kept += len(data)
+        self._addon.kept += len(data)
+        self.spool.add(data, wanted=self._addon.kept <= KEEP_ALL)
         return data
 
-    def finish(self) -> bytes:
+    def finish(self) -> Spool:
         """The copy."""
-        self._addon.kept -= self._kept
-        self._kept = 0
-        return b"".join(self._parts)
+        self._addon.kept -= self.spool.size
+        return self.spool
 
 
 def _guarded[**P](hook: Callable[P, None]) -> Callable[P, None]:
@@ -114,6 +111,9 @@ class PuppetInspector:
         self._default_mode = False
         self._console: Console | None = None
         self._probe = Probe("", self._say)
+        self._selection = Selection(None)
+        self.addons = [PuppetCommands(lambda: self._recorder.path if self._recorder else None)]
+        """What mitmproxy finds in here besides."""
         self.kept = 0
         """Bytes of bodies that are being passed on and kept meanwhile."""
 
@@ -121,6 +121,7 @@ class PuppetInspector:
 
     def load(self, loader: Loader) -> None:
         options.declare(loader)
+        views.add()
         self._default_mode = list(ctx.options.mode) == ["regular"]
         if self._default_mode:
             # mitmproxy has read the mode already and opens its default proxy on *:8080 whatever we say now;
@@ -157,6 +158,8 @@ class PuppetInspector:
             logging.error(error)  # while mitmproxy starts, that ends it with status 1
             return
         server: Any = ctx.master.addons.get("proxyserver")
+        if settings.lean and console:
+            slim(ctx.master)
         if self._default_mode:
             await self._listen(server, settings)
         if ctx.options.connection_strategy != "lazy":
@@ -167,9 +170,12 @@ class PuppetInspector:
         """Record from now on; ``tells``: and say what it means. Raises CaptureError."""
         self._loop = asyncio.get_running_loop()
         self._console = console
-        self._recorder = Recorder(settings.capture, self._say, settings.rules, tells=tells)
+        self._recorder = Recorder(
+            settings.capture, self._say, settings.rules, tells=tells, rotation=settings.rotation, redact=settings.redact
+        )
         self._settings = settings
         self._probe = Probe(settings.probe, self._say)
+        self._selection = Selection(settings.only)
         self._recorder.start()
 
     def introduce(self, addresses: Sequence[tuple[str, int]]) -> None:
@@ -202,7 +208,8 @@ class PuppetInspector:
         self._probe.ended()
         if self._recorder:
             await asyncio.to_thread(self._recorder.finish)
-            self._say(f"The capture is {self._settings.capture if self._settings else ''}")
+            if self._recorder.tells:
+                self._say(f"The capture is {self._recorder.path}")
         if self._console:
             self._console.close()
 
@@ -221,13 +228,14 @@ class PuppetInspector:
             return
         leg = state.leg(client) if state else transfer.leg_of(client)
         end = closed(state.watch if state else None, close=bool(state and state.close))
-        self._recorder.put(Connection(leg, end))
+        if self._selection.ended(client.id):
+            self._recorder.put(Connection(leg, end))
         self._probe.ended(client.id)
 
     @_guarded
     def server_disconnected(self, data: ServerConnectionHookData) -> None:
         state = self._masters.pop(data.server.id, None)
-        if self._recorder and state:
+        if self._recorder and state and self._selection.recorded(data.client.id):
             self._recorder.put(Connection(state.leg(data.server), closed(state.watch, close=False)))
 
     # -- the agent's leg ----------------------------------------------------------------------------
@@ -259,10 +267,16 @@ class PuppetInspector:
             if data.ssl_conn:
                 state.watch.complete(data.ssl_conn)
             handshake = state.refused(data.conn, data.conn.error or "")
-            self._recorder.put(handshake)
+            if self._selection.wanted(state.named):
+                self._recorder.put(handshake)
             self._probe.failed(handshake)
 
     # -- the master's leg ---------------------------------------------------------------------------
+
+    def server_connect(self, data: ServerConnectionHookData) -> None:
+        """Of several masters, lead the agent to the one that it asked for; it can ask for no other."""
+        if self._settings and len(self._settings.masters) > 1:
+            data.server.address, _ = self._settings.toward(data.client.sni)
 
     def tls_start_server(self, data: tls.TlsData) -> None:
         """Not guarded like the others: a mistake here must not let mitmproxy trust the world's CAs."""
@@ -284,7 +298,8 @@ class PuppetInspector:
         # The name that is verified is never what the agent asked for: any certificate of the fleet could pose
         # as the master under its own name. SNI is that name, or nothing: Jetty answers 400 "Host does not
         # match SNI" to an agent that calls the proxy (in Host, which stays as it is) by another name.
-        name, asked = settings.master_name, data.context.client.sni
+        asked = data.context.client.sni
+        _, name = settings.toward(asked)
         data.conn.sni = name if asked is None or asked.lower() == name.lower() else None
         context = self._contexts.for_master(settings.material, lent)
         data.ssl_conn, watch = legs.master_connection(context, name, data.conn.sni, lent)
@@ -294,10 +309,11 @@ class PuppetInspector:
     def tls_failed_server(self, data: tls.TlsData) -> None:
         state = self._masters.get(data.conn.id)
         if state and self._settings:
-            self._put(state.refused(data.conn, self._settings.master_name, data.conn.error or ""))
+            _, name = self._settings.toward(data.context.client.sni)
+            self._put(state, state.refused(data.conn, name, data.conn.error or ""))
 
-    def _put(self, handshake: Handshake | None) -> None:
-        if handshake and self._recorder:
+    def _put(self, master: MasterEnd, handshake: Handshake | None) -> None:
+        if handshake and self._recorder and self._selection.wanted(master.agent.named if master.agent else None):
             self._recorder.put(handshake)
 
     # -- exchanges ----------------------------------------------------------------------------------
@@ -333,7 +349,7 @@ class PuppetInspector:
             for name, value in agent.headers:
                 flow.request.headers.add(name, value)
         if _long(flow.request):
-            flow.request.stream = self._tees[flow.id, "request"] = _Tee(self)
+            flow.request.stream = self._tee(flow, "request")
 
     @_guarded
     def responseheaders(self, flow: http.HTTPFlow) -> None:
@@ -341,7 +357,7 @@ class PuppetInspector:
         if master:
             master.answered = True
         if flow.response and _long(flow.response):
-            flow.response.stream = self._tees[flow.id, "response"] = _Tee(self)
+            flow.response.stream = self._tee(flow, "response")
 
     @_guarded
     def response(self, flow: http.HTTPFlow) -> None:
@@ -352,14 +368,15 @@ class PuppetInspector:
         master = self._masters.get(flow.server_conn.id)
         left = flow.client_conn.timestamp_end is not None or (flow.error and "disconnected" in flow.error.msg)
         if master and self._settings and not left:
-            self._put(master.late_refusal(flow.server_conn, self._settings.master_name))
+            _, name = self._settings.toward(flow.client_conn.sni)
+            self._put(master, master.late_refusal(flow.server_conn, name))
         self._record(flow)
 
     def _record(self, flow: http.HTTPFlow) -> None:
         if self._recorder is None:
             return
         state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
-        lost = self._restore(flow)
+        spools = self._restore(flow)
         fields, stripped = self._sent.pop(flow.id, (flow.request.headers.fields, ()))
         exchange = transfer.exchange_of(
             flow,
@@ -371,8 +388,11 @@ class PuppetInspector:
         if fields is not flow.request.headers.fields:
             headers = transfer.headers_of(http.Headers(fields))
             exchange = dataclasses.replace(exchange, request=dataclasses.replace(exchange.request, headers=headers))
-        for side, number in lost.items():
-            message = dataclasses.replace(getattr(exchange, side), lost=number)
+        for side, spool in [each for each in spools.items() if each[1].cut]:
+            del spools[side]
+            message = dataclasses.replace(
+                getattr(exchange, side), body=spool.head, lost=spool.size - len(spool.head), digest=spool.sha256.hex()
+            )
             exchange = dataclasses.replace(exchange, **{side: message})
         if state:
             state.close = any(
@@ -381,23 +401,39 @@ class PuppetInspector:
                 if message
             )
         # mitmdump shows no flows: nobody would see what is found out about one.
-        self._recorder.put(exchange, None if self._console else functools.partial(self._understood, flow))
+        then = None if self._console else functools.partial(self._understood, flow)
+        keep = functools.partial(self._recorder.put, exchange, then, spools)
+        client = flow.client_conn
+        self._selection.admit(client.id, _address(client), self._name(state, exchange), keep)
 
-    def _restore(self, flow: http.HTTPFlow) -> dict[str, int]:
-        """Give a body that was passed on while it came back to the flow, for mitmproxy's own views too.
+    def _name(self, state: AgentEnd | None, exchange: Exchange) -> str | None:
+        """Whose an exchange is, as far as it must be known now: by the certificate, or else by the URL."""
+        if self._selection.everything:
+            return None
+        named = state.named if state else None
+        match = endpoints.match(exchange.request.method, exchange.request.target)
+        return named or (match.certname if match else None)
 
-        Returns how many bytes of each side's were not kept.
-        """
-        lost = {}
+    def _tee(self, flow: http.HTTPFlow, side: Literal["request", "response"]) -> _Tee:
+        folder = self._settings.capture.parent if self._settings else Path(tempfile.gettempdir())
+        tee = self._tees[flow.id, side] = _Tee(
+            self, Spool(folder, self._settings.keep_body if self._settings else KEEP)
+        )
+        return tee
+
+    def _restore(self, flow: http.HTTPFlow) -> dict[str, Spool]:
+        """Give a body that was passed on while it came back to the flow, for mitmproxy's own views too; those that are
+        too large for that are returned."""
+        spools = {}
         for side, message in (("request", flow.request), ("response", flow.response)):
             tee = self._tees.pop((flow.id, side), None)
             if tee is None or message is None:
                 continue
-            message.raw_content = tee.finish()
-            if tee.cut:
-                lost[side] = tee.size - len(message.raw_content)
-                self.gap(f"of a {side} body of {tee.size} bytes only the first {len(message.raw_content)} were kept")
-        return lost
+            spool = tee.finish()
+            message.raw_content = spool.body or b""
+            if spool.body is None:
+                spools[side] = spool
+        return spools
 
     # -- telling ------------------------------------------------------------------------------------
 

@@ -75,6 +75,8 @@ class Message:
     ended: float | None = None
     lost: int = field(default=0, kw_only=True)
     """Bytes of the body that were passed on and not kept: it was too large."""
+    digest: str = field(default="", kw_only=True)
+    """The SHA-256 (hex) of a whole body of which not all was kept; empty if it is all there, or not known."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header, its name compared without case; None if it is absent."""

@@ -8,24 +8,33 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import itertools
+import fnmatch
 import re
 import socket
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from inspector import __version__, identity, legs, puppetconf, ruleset
+from inspector import __version__, captures, identity, legs, puppetconf, rotation, ruleset
 from inspector.errors import InspectorError
 from inspector.protocol import x509
 from inspector.puppetconf import split_address
+from inspector.rotation import Rotation
+from inspector.spool import KEEP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 OPTIONS: tuple[tuple[str, str], ...] = (
-    ("puppet_master", "The master, HOST[:PORT]. Default: server and serverport (or server_list) of puppet.conf."),
+    (
+        "puppet_master",
+        (
+            "The master, HOST[:PORT]; several with commas: an agent is led to the one that it asks for by name (SNI), "
+            "or else to the first. Default: server and serverport (or server_list) of puppet.conf."
+        ),
+    ),
     (
         "puppet_master_name",
         "The name that the master's certificate must carry, and the only SNI ever sent. Default: puppet_master's host.",
@@ -60,6 +69,19 @@ OPTIONS: tuple[tuple[str, str], ...] = (
         "The file to record in, or a directory for a new one. Default: captures/<UTC time>.sqlite.",
     ),
     (
+        "puppet_only",
+        (
+            "Certnames to record, with * and ?, several with commas. The others' requests go through, and nothing of "
+            "them is kept. Default: all agents."
+        ),
+    ),
+    (
+        "puppet_keep_body",
+        "Bytes of one body that are recorded; of a larger one the first 64 KiB, size and digest are. Default: 64M.",
+    ),
+    ("puppet_redact", "`write`: take secrets out before they are recorded. Default: record what was seen."),
+    *rotation.OPTIONS,
+    (
         "puppet_rules",
         "A YAML file with severities, thresholds and what to ignore, as for `puppet-inspector check --rules`.",
     ),
@@ -73,14 +95,21 @@ OPTIONS: tuple[tuple[str, str], ...] = (
 )
 """Name and help of each; all are strings, empty means the default."""
 
+FLAGS: tuple[tuple[str, str], ...] = (
+    ("puppet_lean", "Take those of mitmproxy's own addons out of mitmdump that a Puppet proxy does without."),
+    ("puppet_unsafe_keys", "Use private keys also if others on this host can read them."),
+)
+"""Name and help of each; all are off by default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything the proxy needs, checked."""
 
     conf: puppetconf.PuppetConf
-    master: tuple[str, int]
+    masters: tuple[tuple[str, int], ...]
     master_name: str
+    """What the certificate of the only master must carry; of several, each its own host."""
     listen: tuple[str, int]
     material: legs.Material
     shown: legs.Shown
@@ -92,11 +121,30 @@ class Settings:
     """The file that says which rules to ask; None: all of them."""
     probe: str = ""
     """The certname of the agent whose verification is probed; empty: nobody's."""
+    only: re.Pattern[str] | None = None
+    """The certnames that are recorded; None: all."""
+    keep_body: int = KEEP
+    """Bytes of one body that are recorded."""
+    redact: bool = False
+    """Take secrets out before they are recorded."""
+    rotation: Rotation = field(default_factory=Rotation)
+    lean: bool = False
     warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def master(self) -> tuple[str, int]:
+        return self.masters[0]
 
     @property
     def master_address(self) -> str:
         return address(*self.master)
+
+    def toward(self, sni: str | None) -> tuple[tuple[str, int], str]:
+        """To which master somebody is led that asks for this name, and the name that its certificate must carry."""
+        if len(self.masters) == 1:
+            return self.master, self.master_name
+        found = next((each for each in self.masters if each[0].lower() == (sni or "").lower()), self.master)
+        return found, found[0]
 
     @property
     def listen_address(self) -> str:
@@ -109,10 +157,17 @@ class Settings:
         return leaf.common_name or leaf.subject
 
 
+def given(**chosen: Any) -> SimpleNamespace:
+    """The options with what was chosen, and defaults for the others."""
+    return SimpleNamespace(**{**dict.fromkeys(dict(OPTIONS), ""), **dict.fromkeys(dict(FLAGS), False), **chosen})
+
+
 def declare(loader: Any) -> None:
     """Tell mitmproxy our options."""
     for name, text in OPTIONS:
         loader.add_option(name, str, "", text)
+    for name, text in FLAGS:
+        loader.add_option(name, bool, False, text)
 
 
 def settle(given: Any, *, own_mode: bool, shared: bool = False) -> Settings:
@@ -122,12 +177,15 @@ def settle(given: Any, *, own_mode: bool, shared: bool = False) -> Settings:
     Raises InspectorError.
     """
     conf = puppetconf.read(given.puppet_ssldir or None)
-    master = _master(given, conf, own_mode=own_mode)
-    name = given.puppet_master_name or master[0]
+    masters = _masters(given, conf, own_mode=own_mode)
+    name = given.puppet_master_name or masters[0][0]
+    if given.puppet_master_name and len(masters) > 1:
+        raise InspectorError("puppet_master_name is for one master.", "Of several, each must carry its own host name.")
+    unsafe = bool(given.puppet_unsafe_keys)
     material = legs.Material(_path(given.puppet_ca) or conf.ca, _path(given.puppet_crl) or conf.crl)
     certificate = _path(given.puppet_cert) or conf.certificate
     key = _path(given.puppet_cert) or conf.key
-    shown = legs.Shown(certificate, key)
+    shown = legs.Shown(certificate, key, unsafe=unsafe)
     identity_text = given.puppet_identity or f"keys:{conf.ssldir}"
     listen = split_address(given.puppet_listen) if given.puppet_listen else ("127.0.0.1", puppetconf.PORT)
     port_given = bool(given.puppet_listen) and split_address(given.puppet_listen, 0)[1] != 0
@@ -152,24 +210,35 @@ def settle(given: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         )
     return Settings(
         conf=conf,
-        master=master,
+        masters=masters,
         master_name=name,
         listen=listen,
         material=material,
         shown=shown,
         shown_path=certificate,
-        source=identity.source_of(identity_text),
+        source=identity.source_of(identity_text, unsafe=unsafe),
         identity_text=identity_text,
         capture=capture_path(given.puppet_capture),
         rules=rules,
         probe=probe,
+        only=_only(given.puppet_only),
+        keep_body=rotation.bytes_of("puppet_keep_body", given.puppet_keep_body, KEEP),
+        redact=_redact(given.puppet_redact),
+        rotation=rotation.of(
+            given.puppet_rotate_size, given.puppet_rotate_age, given.puppet_keep, given.puppet_keep_free
+        ),
+        lean=bool(given.puppet_lean),
         warnings=tuple(warnings),
     )
 
 
-def _master(given: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[str, int]:
+def _masters(given: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[tuple[str, int], ...]:
     if given.puppet_master:
-        return split_address(given.puppet_master)
+        return tuple(dict.fromkeys(split_address(each.strip()) for each in given.puppet_master.split(",")))
+    return (_master(given, conf, own_mode=own_mode),)
+
+
+def _master(given: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[str, int]:
     if own_mode:
         for mode in given.mode:
             if mode.startswith("reverse:"):
@@ -181,6 +250,17 @@ def _master(given: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple
             "Name it: --set puppet_master=HOST[:PORT] (and puppet_ssldir, or puppet_cert, puppet_ca, puppet_crl).",
         )
     return conf.server, conf.port
+
+
+def _only(text: str) -> re.Pattern[str] | None:
+    patterns = [fnmatch.translate(each.strip()) for each in text.split(",") if each.strip()]
+    return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
+
+
+def _redact(text: str) -> bool:
+    if text not in ("", "write"):
+        raise InspectorError(f"puppet_redact is {text!r}.", "Write puppet_redact=write, or leave it out.")
+    return text == "write"
 
 
 def _certname(text: str) -> str:
@@ -223,9 +303,7 @@ def capture_path(text: str) -> Path:
         # Our own directory: nobody else needs to see what agents and master say.
         with contextlib.suppress(OSError):
             path.chmod(0o700)
-    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
-    names = itertools.chain([f"{stamp}.sqlite"], (f"{stamp}-{number}.sqlite" for number in itertools.count(2)))
-    return next(path / name for name in names if not (path / name).exists())
+    return captures.fresh(path)
 
 
 def address(host: str, port: int) -> str:
@@ -249,10 +327,11 @@ def introduction(settings: Settings, addresses: Sequence[str]) -> list[str]:
         "none": "no identity to anybody",
     }[settings.source.mode]
     port = addresses[0].rpartition(":")[2] if addresses else str(settings.listen[1])
+    masters = ", ".join(address(*each) for each in settings.masters)
     verified = "" if settings.master_name == settings.master[0] else f" (must be {settings.master_name})"
     lines = [
         f"puppet-inspector {__version__}",
-        f"  master      {settings.master_address}{verified}",
+        f"  master      {masters}{verified}",
         f"  shows       {settings.shown_path}: {leaf.subject}, {', '.join(leaf.alt_names)}; until {until:%Y-%m-%d}",
         f"  lends       {lends} ({settings.identity_text})",
         f"  listens on  {', '.join(addresses) or 'nothing'}",

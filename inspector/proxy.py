@@ -65,7 +65,8 @@ class Proxy:
         if self._own:
             command = [sys.executable, "-m", "inspector.cli", "proxy"]
         else:
-            command = [sys.executable, "-c", _MITMDUMP, "-s", str(addon_path()), "--set", f"confdir={self._confdir.name}"]
+            command = [sys.executable, "-c", _MITMDUMP, "-s", str(addon_path())]
+            command += ["--set", f"confdir={self._confdir.name}"]
         for name, value in self._options.items():
             command += ["--set", f"{name}={value}"]
         self.process = subprocess.Popen(

@@ -1,8 +1,8 @@
 """Keeping what the proxy sees, on a thread of its own.
 
-The proxy's event loop only puts records here; a few times a second the thread writes what has come. Writing can be slow,
-fail or hang: the agents' runs never wait for it. What could not be kept is itself recorded as a gap. What the records
-mean is found out by another process (``commentary``).
+The proxy's event loop only puts records here; a few times a second the thread writes what has come. Writing can be
+slow, fail or hang: the agents' runs never wait for it. What could not be kept is itself recorded as a gap. What the
+records mean is found out by another process (``commentary``).
 """
 
 from __future__ import annotations
@@ -12,21 +12,27 @@ import sqlite3
 import threading
 import time
 from collections import Counter, OrderedDict, deque
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from inspector.commentary import Commentary
 from inspector.model import Connection, Exchange, Gap, Handshake
-from inspector.store import Capture
+from inspector.redact import redacted
+from inspector.rotation import Rotation
+from inspector.store import Capture, Continued
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from inspector.commentary import Told
     from inspector.model import Record
+    from inspector.spool import Spool
 
     type Then = Callable[[Told], None]
 
+NEVER = Rotation(free=0)
+"""One capture, as long as there is a byte left."""
 FLUSH = 0.2
 """Seconds between commits: a killed proxy loses less than a second."""
 RETRY = 1.0
@@ -35,6 +41,8 @@ BATCH = 500
 """Records that are written in one go: a killed proxy loses less than a second also while ever more comes in."""
 MEMORY = 256 * 2**20
 """Bytes of bodies kept in memory while the capture can't be written; more is lost (and said to be)."""
+QUIET = 5.0
+"""Seconds without a record after which no run is cut in two by another capture."""
 QUEUE = 512 * 2**20
 """Bytes of bodies that wait to be recorded. From half of it on the bodies of files are left out, beyond it exchanges
 about files, and beyond twice of it everything; each time it is said."""
@@ -53,10 +61,18 @@ class Recorder(threading.Thread):
     """Owns the capture of a running proxy."""
 
     def __init__(
-        self, path: Path, say: Callable[[str], None], rules: Path | None = None, *, tells: bool = True
+        self,
+        path: Path,
+        say: Callable[[str], None],
+        rules: Path | None = None,
+        *,
+        tells: bool = True,
+        rotation: Rotation = NEVER,
+        redact: bool = False,
     ) -> None:
         """Open the capture. ``say`` gets each line to show, from any thread; ``rules`` is a file that says which rules
-        to ask. Not ``tells``: somebody else finds out what the records mean.
+        to ask. Not ``tells``: somebody else finds out what the records mean. ``rotation``: when another capture begins;
+        ``redact``: secrets are taken out first.
 
         Raises CaptureError.
         """
@@ -64,8 +80,15 @@ class Recorder(threading.Thread):
         self._capture = Capture.create(path)
         self._say = say
         self._rules = rules
-        self._tells = tells
-        self._queue: deque[tuple[Record | Connection, Then | None] | None] = deque()
+        self.tells = tells
+        self._rotation = rotation
+        self._redact = redact
+        self._began = self._busy = time.monotonic()
+        self._holds = False
+        """Whether anything was written to this capture."""
+        self._ended: int | None = None
+        """The last record of the capture before: when it was told, old captures may go."""
+        self._queue: deque[tuple[Record | Connection, Then | None, Mapping[str, Spool]] | None] = deque()
         self._wake = threading.Event()
         self._put = self._taken = 0
         self._dropped: Counter[str] = Counter()
@@ -79,18 +102,21 @@ class Recorder(threading.Thread):
         self._awaited: OrderedDict[int, Then] = OrderedDict()
         """The same by number, once it is written."""
 
-    def put(self, item: Record | Connection, then: Then | None = None) -> None:
+    def put(
+        self, item: Record | Connection, then: Then | None = None, spools: Mapping[str, Spool] = MappingProxyType({})
+    ) -> None:
         """Take a record or the state of a connection; never blocks, never raises. For the event loop.
 
-        ``then`` hears what the record means, on another thread.
+        ``then`` hears what the record means, on another thread; ``spools`` are its large bodies.
         """
         waiting = self._put - self._taken
         if waiting > QUEUE // 2 and (kept := self._reduced(item, waiting)) is not item:
+            spools = {}
             if kept is None:
                 return
             item = kept
         self._put += _weight(item)
-        self._queue.append((item, then))
+        self._queue.append((item, then, spools))
 
     def _reduced(self, item: Record | Connection, waiting: int) -> Record | Connection | None:
         """What is kept of an item when too much waits: detail goes before exchanges, and exchanges before runs."""
@@ -105,6 +131,11 @@ class Recorder(threading.Thread):
             self._dropped["body"] += 1
             return bare
         return item
+
+    @property
+    def path(self) -> Path:
+        """The capture that is written now."""
+        return self._capture.path
 
     def finish(self, timeout: float = 30.0) -> None:
         """Write and tell what is left."""
@@ -131,7 +162,7 @@ class Recorder(threading.Thread):
         self._guard(self._end)
 
     def _begin(self) -> None:
-        if self._tells:
+        if self.tells:
             # An existing capture is continued: what it holds tells runs apart, and is told already.
             self._commentary = Commentary(self._capture.path, self._capture.last, self._rules, self._heard)
 
@@ -144,10 +175,12 @@ class Recorder(threading.Thread):
 
     # -- keeping ------------------------------------------------------------------------------------
 
-    def _take(self, item: Record | Connection, then: Then | None) -> None:
+    def _take(self, item: Record | Connection, then: Then | None, spools: Mapping[str, Spool]) -> None:
         if isinstance(item, Connection):
             self._capture.note(item)
             return
+        if self._redact:
+            item = redacted(item)
         held = _weight(item)
         if self._trouble and self._held + held > MEMORY:
             self._lost += 1
@@ -159,10 +192,12 @@ class Recorder(threading.Thread):
                 self._capture.note(Connection(item.master))
         elif isinstance(item, Handshake):
             self._capture.note(Connection(item.leg))
-        self._append(item, then)
+        self._append(item, then, spools)
 
-    def _append(self, record: Record, then: Then | None = None) -> None:
-        self._capture.append(record)
+    def _append(
+        self, record: Record, then: Then | None = None, spools: Mapping[str, Spool] = MappingProxyType({})
+    ) -> None:
+        self._capture.append(record, spools)
         self._asked.append(then)
 
     def _flush(self, ended: bool) -> None:
@@ -178,7 +213,9 @@ class Recorder(threading.Thread):
         try:
             if self._capture.lost():
                 self._begin_anew()
-            written = self._capture.flush()
+            if reason := self._rotation.room(self._capture.path):
+                raise OSError(reason)
+            written = self._written()
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not be tried five times a second
             reason = str(error).rstrip(".")
             if self._trouble is None:
@@ -191,12 +228,38 @@ class Recorder(threading.Thread):
         while len(self._awaited) > AWAITED:
             self._awaited.popitem(last=False)
         self._asked.clear()
-        if written and self._commentary:
-            self._commentary.more()
+        if written:
+            self._busy = now
+            if self._commentary:
+                self._commentary.more()
         if self._trouble:
             self._append(Gap(time.time(), self._trouble, self._lost))
             self._say(f"-- the capture is written again, {self._lost} records were lost")
         self._trouble, self._lost, self._held = None, 0, 0
+        self._holds |= bool(written)
+        under_way = now - self._busy < QUIET
+        if self._holds and self._rotation.due(self._capture.path, self._began, now, under_way=under_way):
+            self._go_on(self._capture.continue_in(self._rotation.next(self._capture.path)))
+        if self._ended is not None and (self._commentary is None or self._commentary.at >= self._ended):
+            self._ended = None
+            for each in self._rotation.retire(self._capture.path):
+                self._say(f"-- the capture {each} was deleted: more are not to be kept")
+
+    def _written(self) -> list[Record]:
+        """Write, wherever it is to go: another process may have begun another capture."""
+        while True:
+            try:
+                return self._capture.flush()
+            except Continued as continued:
+                self._go_on(continued.args[0])
+
+    def _go_on(self, path: Path) -> None:
+        self._ended = last = self._capture.last
+        fresh = Capture.create(path, after=last)
+        fresh.adopt(self._capture)
+        self._capture.abandon()
+        self._capture, self._began, self._holds = fresh, time.monotonic(), False
+        self._say(f"-- another capture begins: {path}")
 
     def _begin_anew(self) -> None:
         fresh = Capture.create(self._capture.path)

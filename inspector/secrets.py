@@ -124,7 +124,20 @@ def possible(body: bytes | None, media: str, document: Document | None) -> bool:
     opaque = isinstance(document, Undecodable | CertificateRequest | Certificates)
     if body is None or opaque or not any(each in media for each in ("json", "pson")):
         return True
-    return _POSSIBLE.search(body) is not None
+    return hinted(body, media)
+
+
+def hinted(body: bytes, media: str) -> bool:
+    """Whether something in a body without Content-Encoding may be marked as secret. Other notations than JSON and PSON
+    write a list in too many ways to see that it is empty."""
+    return _POSSIBLE.search(body) is not None or (
+        b"sensitive_parameters" in body and not any(each in media for each in ("json", "pson"))
+    )
+
+
+def marked(body: bytes) -> bool:
+    """Whether a body that can't be read marks something as secret, as far as can be seen."""
+    return _MARKED.search(body) is not None
 
 
 def within(document: Document | None) -> list[Any]:

@@ -13,7 +13,6 @@ import functools
 import gc
 import json
 import logging
-import os
 import signal
 import sys
 from collections import deque
@@ -27,6 +26,7 @@ from inspector import options as given_options
 from inspector.console import Console
 from inspector.errors import InspectorError
 from inspector.live import REFUSED, PuppetInspector
+from inspector.workers import LISTENS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,7 +76,7 @@ class _Handler(server.LiveConnectionHandler):
         self._at_it = True
         try:
             while self._events:
-                self.timeout_watchdog.register_activity()
+                self.timeout_watchdog.register_activity()  # type: ignore[no-untyped-call]
                 for command in self.layer.handle_event(self._events.popleft()):
                     self._do(command)
         except Exception:
@@ -117,9 +117,10 @@ class Server(master.Master):
         InspectorError."""
         super().__init__(options.Options())
         self.addon = PuppetInspector()
-        parts = (proxyserver.Proxyserver(), block.Block(), disable_h2c.DisableH2C(), next_layer.NextLayer(), self.addon)
-        self.addons.add(*parts)
-        self.options.update(server=False, **given)
+        serving: Any = proxyserver.Proxyserver
+        parts = (serving(), block.Block(), disable_h2c.DisableH2C(), next_layer.NextLayer(), self.addon)
+        self.addons.add(*parts)  # type: ignore[no-untyped-call]
+        self.options.update(server=False, **given)  # type: ignore[no-untyped-call]
         self._shared = shared
         self._servers: list[asyncio.Server] = []
         hooks = {name: [act for part in parts[1:] if (act := getattr(part, name, None))] for name in _HOOKS}
@@ -137,7 +138,10 @@ class Server(master.Master):
                 f"The proxy can't listen on {settings.listen_address}: {error.strerror}.",
                 "Choose another address with puppet_listen=HOST:PORT.",
             ) from error
-        self.addon.introduce(addresses)
+        if self._shared:
+            print(LISTENS, flush=True)
+        else:
+            self.addon.introduce(addresses)
         # What is there now stays; and what comes is mostly freed without looking for circles.
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
@@ -183,10 +187,10 @@ async def _main(given: dict[str, str], *, worker: bool) -> None:
     loop = asyncio.get_running_loop()
     loop.set_task_factory(asyncio.eager_task_factory)
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, serving.shutdown)
+        loop.add_signal_handler(number, serving.should_exit.set)
     if worker:
         # Whoever started us has ended, in whatever way: so do we.
-        loop.add_reader(sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 1) or serving.shutdown())
+        loop.add_reader(sys.stdin.fileno(), serving.should_exit.set)
     await serving.serve()
 
 

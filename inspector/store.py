@@ -13,7 +13,9 @@ import hashlib
 import json
 import os
 import sqlite3
+import tempfile
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
@@ -21,31 +23,41 @@ import zstandard
 
 from inspector import __version__
 from inspector.errors import CaptureError
-from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Record
+from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Message, Record
+from inspector.spool import CHUNK, Spool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 APPLICATION_ID = 0x50495350
 """``PISP``: tells a capture from any other SQLite file (``PRAGMA application_id``)."""
-VERSION = 1
-"""``PRAGMA user_version``. There are no migrations: another version is one clear error."""
+VERSION = 2
+"""``PRAGMA user_version``. There are no migrations: a later version is one clear error. Version 1 had no dictionary."""
 
 SCHEMA = """
 PRAGMA application_id = 1346982736;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 -- Bodies and DER certificates, each stored once whoever sent it: a thousand agents that sync the same
 -- plugins cost one copy. data is a zstd frame.
 CREATE TABLE blob (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, size INTEGER NOT NULL,
                    data BLOB NOT NULL);
+-- JSON repeats itself: as a BLOB, leg and data are zstd frames made with this dictionary (one row, itself a frame: some
+-- of the first legs and records). As TEXT they are JSON.
+CREATE TABLE dictionary (data BLOB NOT NULL);
 -- One row a TLS connection of either leg, also of those that never carried a request.
 CREATE TABLE connection (id TEXT PRIMARY KEY, side TEXT NOT NULL, opened REAL, closed REAL,
-                         closed_by TEXT, leg TEXT NOT NULL);
+                         closed_by TEXT, leg NOT NULL);
 -- Exchanges, failed handshakes and gaps, in the order in which they ended; data is JSON.
-CREATE TABLE record (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time REAL NOT NULL, data TEXT NOT NULL);
+CREATE TABLE record (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time REAL NOT NULL, data NOT NULL);
 """
 
+LEARNT = 32
+"""Records that the dictionary is made of."""
+DICTIONARY = 2**16
+"""Its bytes, at most."""
+MAX_TEXT = 2**26
+"""The largest JSON of a record that is believed when it is unpacked (bytes)."""
 MAX_BLOB = 2**31 - 1
 """The largest body that is believed when it is unpacked (bytes)."""
 
@@ -54,11 +66,17 @@ KNOWN = 100_000
 KEPT_LEGS = 1024
 """Connections that a reader keeps; with each come its certificates."""
 
+_NONE: Mapping[str, Spool] = MappingProxyType({})
+
 _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {
     "exchange": Exchange,
     "handshake": Handshake,
     "gap": Gap,
 }
+
+
+class Continued(Exception):
+    """Another capture goes on where this one ends; its path is the argument."""
 
 
 class _Packed(msgspec.Struct):
@@ -71,6 +89,53 @@ class _Packed(msgspec.Struct):
     response_body: str | None = None
 
 
+class _Texts:
+    """Packs and unpacks the JSON of records and legs with the capture's dictionary, once there is one."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._packer: zstandard.ZstdCompressor | None = None
+        self._unpacker: zstandard.ZstdDecompressor | None = None
+
+    def learn(self) -> None:
+        """Take the dictionary, or make it of what is there. Only within a transaction; forget it if that fails."""
+        if self._packer is None and (known := self._known() or self._made()):
+            self._packer = zstandard.ZstdCompressor(level=3, dict_data=known, write_content_size=True)
+
+    def pack(self, text: str) -> str | bytes:
+        return self._packer.compress(text.encode()) if self._packer else text
+
+    def unpack(self, data: str | bytes) -> str | bytes:
+        """Raises ValueError for what is damaged."""
+        if isinstance(data, str):
+            return data
+        if self._unpacker is None:
+            self._unpacker = zstandard.ZstdDecompressor(dict_data=self._known())
+        try:
+            if zstandard.frame_content_size(data) > MAX_TEXT:
+                raise ValueError("it is too large")
+            return self._unpacker.decompress(data)
+        except zstandard.ZstdError as error:
+            raise ValueError(f"it can't be unpacked ({error})") from error
+
+    def _known(self) -> zstandard.ZstdCompressionDict | None:
+        row = self._db.execute("SELECT data FROM dictionary").fetchone()
+        return _dictionary(zstandard.decompress(row[0], max_output_size=DICTIONARY)) if row else None
+
+    def _made(self) -> zstandard.ZstdCompressionDict | None:
+        records = self._db.execute("SELECT data FROM record ORDER BY seq LIMIT ?", (LEARNT,)).fetchall()
+        if len(records) < LEARNT:
+            return None
+        legs = self._db.execute("SELECT leg FROM connection ORDER BY opened LIMIT ?", (LEARNT // 4,)).fetchall()
+        data = "".join(text for (text,) in legs + records).encode()[-DICTIONARY:]
+        self._db.execute("INSERT INTO dictionary VALUES (?)", (zstandard.compress(data),))
+        return _dictionary(data)
+
+
+def _dictionary(data: bytes) -> zstandard.ZstdCompressionDict:
+    return zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+
 class Capture:
     """A capture file, opened to read (``Capture.open``) or to append (``Capture.create``)."""
 
@@ -80,7 +145,9 @@ class Capture:
         self._writable = writable
         self._zstd = zstandard.ZstdCompressor(level=3, write_content_size=True)
         self._unzstd = zstandard.ZstdDecompressor()
+        self._texts = _Texts(db)
         self._pending: list[Record] = []
+        self._spools: list[Mapping[str, Spool]] = []
         self._connections: dict[str, Connection] = {}
         self._known: set[bytes] = set()
         self._legs: dict[str, Leg] = {}
@@ -155,7 +222,10 @@ class Capture:
                 db.execute("PRAGMA journal_mode=WAL")
                 db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
                 db.execute("INSERT INTO meta VALUES ('made_by', ?)", (f"puppet-inspector {__version__}",))
-            _check(path, db)
+            if _check(path, db) == 1:
+                db.executescript(
+                    "BEGIN; CREATE TABLE dictionary (data BLOB NOT NULL); PRAGMA user_version = 2; COMMIT;"
+                )
             db.execute("PRAGMA journal_mode=WAL")
             # A killed process loses nothing committed; only a power failure may cost the last second.
             db.execute("PRAGMA synchronous=NORMAL")
@@ -193,11 +263,15 @@ class Capture:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def append[R: Exchange | Handshake | Gap](self, record: R) -> R:
-        """Number a record and keep it for the next ``flush``; returns it with its ``seq``."""
+    def append[R: Exchange | Handshake | Gap](self, record: R, spools: Mapping[str, Spool] = _NONE) -> R:
+        """Number a record and keep it for the next ``flush``; returns it with its ``seq``.
+
+        ``spools`` hold bodies that are too large for the record, of its ``request`` or its ``response``.
+        """
         self._last += 1
         numbered = dataclasses.replace(record, seq=self._last)
         self._pending.append(numbered)
+        self._spools.append(spools)
         return numbered
 
     def note(self, connection: Connection) -> None:
@@ -212,6 +286,7 @@ class Capture:
     def adopt(self, other: Capture) -> None:
         """Take over what another capture could not write (its file went away). Numbers stay."""
         self._pending = other._pending + self._pending
+        self._spools = other._spools + self._spools
         self._connections = {**other._connections, **self._connections}
         self._last = max(self._last, other._last)
 
@@ -226,28 +301,50 @@ class Capture:
     def flush(self) -> list[Record]:
         """Write everything pending in one transaction; returns the records as they are numbered for good.
 
-        On sqlite3.Error nothing is written, nothing lost.
+        On sqlite3.Error nothing is written, nothing lost; nor on Continued, which names the capture to write to.
         """
         if not (self._pending or self._connections):
             return []
         self._db.execute("BEGIN IMMEDIATE")
         stored: set[bytes] = set()
         try:
+            if following := self._continued():
+                raise Continued(following)
             self._make_way()
+            self._texts.learn()
             for connection in self._connections.values():
                 self._write_connection(connection, stored)
-            for record in self._pending:
-                self._write_record(record, stored)
+            for record, spools in zip(self._pending, self._spools, strict=True):
+                self._write_record(record, spools, stored)
             self._db.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
+            self._texts = _Texts(self._db)
             raise
         if len(self._known) > KNOWN:
             self._known.clear()  # only a saving: what is there already is not written again anyway
         self._known |= stored
-        written, self._pending, self._connections = self._pending, [], {}
+        for spools in self._spools:
+            for spool in spools.values():
+                spool.close()
+        written, self._pending, self._spools, self._connections = self._pending, [], [], {}
         return written
+
+    def _continued(self) -> Path | None:
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'continued_in'").fetchone()
+        return self.path.with_name(Path(row[0]).name) if row else None
+
+    @property
+    def continued_in(self) -> Path | None:
+        """The capture beside this one that goes on where this one ends; None if there is none."""
+        return self._continued()
+
+    def continue_in(self, path: Path) -> Path:
+        """End this capture, which has no more to write: another one beside it goes on. Of several proxies that write
+        it the first decides; returns the one that it is. Raises sqlite3.Error."""
+        self._db.execute("INSERT INTO meta VALUES ('continued_in', ?) ON CONFLICT DO NOTHING", (path.name,))
+        return self._continued() or path
 
     def _make_way(self) -> None:
         """Another proxy may write to the same file: what is pending is numbered after what it wrote."""
@@ -272,11 +369,11 @@ class Capture:
                 leg.connected,
                 closed.at if closed else None,
                 closed.by if closed else None,
-                msgspec.json.encode(data).decode(),
+                self._texts.pack(msgspec.json.encode(data).decode()),
             ),
         )
 
-    def _write_record(self, record: Record, stored: set[bytes]) -> None:
+    def _write_record(self, record: Record, spools: Mapping[str, Spool], stored: set[bytes]) -> None:
         match record:
             case Exchange():
                 bare: Record = dataclasses.replace(
@@ -290,8 +387,8 @@ class Capture:
                     msgspec.to_builtins(bare),
                     agent=record.agent.id,
                     master=record.master.id if record.master else None,
-                    request_body=self._blob(record.request.body, stored),
-                    response_body=self._blob(record.response.body, stored) if record.response else None,
+                    request_body=self._body_of(record.request, spools.get("request"), stored),
+                    response_body=self._body_of(record.response, spools.get("response"), stored),
                 )
                 del packed.record["agent"]
             case Handshake():
@@ -305,8 +402,35 @@ class Capture:
         kind = type(record).__name__.lower()
         self._db.execute(
             "INSERT INTO record VALUES (?, ?, ?, ?)",
-            (record.seq, kind, record.time, _json(packed)),
+            (record.seq, kind, record.time, self._texts.pack(_json(packed))),
         )
+
+    def _body_of(self, message: Message | None, spool: Spool | None, stored: set[bytes]) -> str | None:
+        if spool is not None:
+            return self._large_blob(spool, stored)
+        return self._blob(message.body, stored) if message else None
+
+    def _large_blob(self, spool: Spool, stored: set[bytes]) -> str:
+        """From the disk to the disk, a piece at a time."""
+        digest = spool.sha256
+        if digest not in self._known and digest not in stored:
+            with tempfile.TemporaryFile(dir=self.path.parent) as packed:
+                packer = self._zstd.compressobj(size=spool.size)
+                for chunk in spool.chunks():
+                    packed.write(packer.compress(chunk))
+                packed.write(packer.flush())
+                size = packed.tell()
+                packed.seek(0)
+                made = self._db.execute(
+                    "INSERT INTO blob (sha256, size, data) VALUES (?, ?, zeroblob(?)) ON CONFLICT DO NOTHING",
+                    (digest, spool.size, size),
+                )
+                if made.rowcount and made.lastrowid:
+                    with self._db.blobopen("blob", "data", made.lastrowid) as blob:
+                        while chunk := packed.read(CHUNK):
+                            blob.write(chunk)
+            stored.add(digest)
+        return digest.hex()
 
     def _blob(self, data: bytes, stored: set[bytes]) -> str | None:
         if not data:
@@ -344,7 +468,9 @@ class Capture:
     def digest(self, seq: int) -> str | None:
         """What tells a record from any other, without unpacking it (SHA-256); None if there is none."""
         row = self._db.execute("SELECT data FROM record WHERE seq = ?", (seq,)).fetchone()
-        return hashlib.sha256(row[0].encode()).hexdigest() if row else None
+        if row is None:
+            return None
+        return hashlib.sha256(row[0].encode() if isinstance(row[0], str) else row[0]).hexdigest()
 
     def following(self, seq: int) -> int | None:
         """The number of the next record after this one; None if there is none."""
@@ -396,12 +522,12 @@ class Capture:
                 f"{what} of {self.path} can't be read: {error}.", "The file is damaged; copy it anew."
             ) from error
 
-    def _unpack(self, seq: int, kind: str, data: str) -> Record:
+    def _unpack(self, seq: int, kind: str, data: str | bytes) -> Record:
         with self._damaged(f"Record {seq}"):
             return self._unpacked(seq, kind, data)
 
-    def _unpacked(self, seq: int, kind: str, data: str) -> Record:
-        packed = msgspec.json.decode(data, type=_Packed)
+    def _unpacked(self, seq: int, kind: str, data: str | bytes) -> Record:
+        packed = msgspec.json.decode(self._texts.unpack(data), type=_Packed)
         fields = packed.record | {"seq": seq}
         if kind == "exchange":
             fields["agent"] = self._leg(packed.agent)
@@ -425,8 +551,8 @@ class Capture:
             return leg
         return self._legs[ident]
 
-    def _leg_of(self, data: str) -> Leg:
-        fields = msgspec.json.decode(data)
+    def _leg_of(self, data: str | bytes) -> Leg:
+        fields = msgspec.json.decode(self._texts.unpack(data))
         for chain in ("peer_chain", "own_chain"):
             fields[chain] = tuple(self._body(digest) for digest in fields[chain])
         return msgspec.convert(fields, Leg, builtin_types=(bytes,))
@@ -479,13 +605,15 @@ def _bare(leg: Leg) -> Leg:
     return dataclasses.replace(leg, peer_chain=(), own_chain=())
 
 
-def _check(path: Path, db: sqlite3.Connection) -> None:
+def _check(path: Path, db: sqlite3.Connection) -> int:
+    """The version of a capture. Raises CaptureError for what is none that can be read."""
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
         raise CaptureError(f"{path} is an SQLite file, but not a capture.", "Give a file that puppet-inspector wrote.")
-    if version != VERSION:
+    if not 1 <= version <= VERSION:
         raise CaptureError(
             f"{path} is a capture of version {version}; this puppet-inspector reads version {VERSION}.",
             "Upgrade puppet-inspector, or record anew.",
         )
+    return int(version)

@@ -2,14 +2,13 @@
 
 Decoding and rules would hold the interpreter's lock, for seconds where a catalog is large, and every agent would wait.
 So the proxy only records; this process reads the capture, as `puppet-inspector follow` does. The proxy writes a line to
-our standard input when there is more to read (a JSON string: the capture that the conversation goes on in), and closes
-it when it ends. We write a JSON object a line (``commentary.Told``).
+our standard input when there is more to read, and closes it when it ends. We write a JSON value a line
+(``commentary.Told``).
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -60,10 +59,7 @@ def main(argv: list[str]) -> int:
     chosen = ruleset.load(Path(rules), time.time()) if rules else None
     follower = Follower(path, filters.parse(""), after=after, ruleset=chosen)
     try:
-        for each in _heard():
-            if each is not None:
-                _say(follower.look())  # what it was written before
-                follower.go_on(each)
+        while _more():
             _say(follower.look())
         _say(follower.look())
         _say(follower.sum_up(ended=True))
@@ -75,19 +71,10 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _heard() -> Iterator[Path | None]:
-    """Until the proxy ends: another capture to go on in, or None when there may be more to say."""
-    waiting = b""
-    while True:
-        if not select.select([sys.stdin.fileno()], [], [], PATIENCE)[0]:
-            yield None
-            continue
-        data = os.read(sys.stdin.fileno(), 65536)
-        if not data:
-            return
-        *whole, waiting = (waiting + data).split(b"\n")
-        names: list[Path | None] = [Path(json.loads(line)) for line in whole if line]
-        yield from names or [None]
+def _more() -> bool:
+    """Wait until there may be more to say; False if the proxy has ended."""
+    heard, _, _ = select.select([sys.stdin.fileno()], [], [], PATIENCE)
+    return not heard or os.read(sys.stdin.fileno(), 65536) != b""
 
 
 def _say(lines: Iterable[Line]) -> None:

@@ -1,4 +1,4 @@
-"""Captures from mitmproxy's flow files, whoever recorded them, and back to such files.
+"""Exchanges from mitmproxy's flow files, whoever recorded them, and back to such files.
 
 With ``live`` the only module that knows mitmproxy; ``exchange_of`` and ``leg_of`` are where its objects
 become ours, ``flow_of`` where ours become its. A flow file holds no failed handshakes and no empty connections: what
@@ -14,19 +14,18 @@ from mitmproxy import certs, exceptions, flow, http
 from mitmproxy.connection import Client, Server
 from mitmproxy.io import FlowReader, FlowWriter
 
-from inspector.errors import CaptureError
 from inspector.export import created
-from inspector.model import Connection, Exchange, Leg, Request, Response
-from inspector.store import Capture
+from inspector.model import Exchange, Leg, Request, Response
+from inspector.redact import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from mitmproxy import connection
     from mitmproxy.certs import Cert
 
-    from inspector.model import Headers, Record
+    from inspector.model import Headers, Identity, Record
 
 
 def leg_of(conn: connection.Connection) -> Leg:
@@ -93,8 +92,15 @@ def response_of(response: http.Response) -> Response:
     )
 
 
-def exchange_of(flow: http.HTTPFlow, agent: Leg | None = None, master: Leg | None = None) -> Exchange:
-    """A flow as an exchange. ``agent`` and ``master`` replace what the flow says of its connections."""
+def exchange_of(
+    flow: http.HTTPFlow,
+    agent: Leg | None = None,
+    master: Leg | None = None,
+    identity: Identity | None = None,
+    stripped: tuple[str, ...] = (),
+) -> Exchange:
+    """A flow as an exchange. ``agent`` and ``master`` replace what the flow says of its connections, the rest it does
+    not know."""
     if master is None and flow.server_conn.timestamp_start is not None:
         master = leg_of(flow.server_conn)
     return Exchange(
@@ -102,68 +108,47 @@ def exchange_of(flow: http.HTTPFlow, agent: Leg | None = None, master: Leg | Non
         request=request_of(flow.request),
         response=response_of(flow.response) if flow.response else None,
         master=master,
+        identity=identity,
         error=flow.error.msg.encode("utf-8", "replace").decode() if flow.error else None,
+        stripped=stripped,
         failed=flow.error.timestamp if flow.error else None,
     )
 
 
-def import_flows(sources: Iterable[Path], target: Path) -> int:
-    """Append the HTTP flows of flow files to a capture, in the order in which they ended.
-
-    Returns their number. Raises CaptureError for a file that is no flow file; what a file that is cut off
-    holds before its end is kept, and then the error is raised.
-    """
-    flows: list[Exchange] = []
-    broken: CaptureError | None = None
-    for source in sources:
+def flows(source: Path) -> Iterator[Exchange]:
+    """The HTTP flows of a flow file, in the order in which they ended. Raises OSError, and ValueError where it is none;
+    what a file that is cut off holds before its end is given first."""
+    found: list[Exchange] = []
+    broken: Exception | None = None
+    with source.open("rb") as file:
         try:
-            with source.open("rb") as file:
-                for flow in FlowReader(file).stream():
-                    if isinstance(flow, http.HTTPFlow):
-                        flows.append(exchange_of(flow))
-        except OSError as error:
-            raise CaptureError(f"{source} can't be read: {error.strerror}.", "Check the path.") from error
+            for flow in FlowReader(file).stream():
+                if isinstance(flow, http.HTTPFlow):
+                    found.append(exchange_of(flow))
         except (exceptions.FlowReadException, ValueError, TypeError, KeyError, AttributeError) as error:
-            if not flows:
-                raise CaptureError(
-                    f"{source} is no flow file of mitmproxy: {str(error).rstrip('.')}.",
-                    "Give a file that `mitmdump -w` wrote.",
-                ) from error
-            broken = CaptureError(
-                f"{source} is cut off after {len(flows)} exchanges ({error}).",
-                f"What came before is in {target}.",
-            )
-    flows.sort(key=lambda exchange: exchange.ended)
-    with Capture.create(target) as capture:
-        for number, exchange in enumerate(flows, 1):
-            capture.note(Connection(exchange.agent))
-            if exchange.master:
-                capture.note(Connection(exchange.master))
-            capture.append(exchange)
-            if number % 500 == 0:
-                capture.flush()
-        capture.set_meta([("source", "imported from mitmproxy flow files")])
+            broken = error
+    yield from sorted(found, key=lambda exchange: exchange.ended)
     if broken:
-        raise broken
-    return len(flows)
+        raise ValueError(str(broken) if found else f"it is no flow file of mitmproxy: {broken}") from broken
 
 
 # -- and back -------------------------------------------------------------------------------------------
 
 
-def export_flows(records: Iterable[Record], path: Path) -> int:
+def export_flows(records: Iterable[Record], path: Path, *, secrets: bool = False) -> int:
     """Write the exchanges among some records to a flow file that mitmproxy opens; returns their number.
 
-    They are raw: certificates, bodies and headers as they were seen, with every secret in them. What a flow has no
-    place for is left out: whose identity was lent and which headers were withheld, how much of a body was not kept,
-    whether a TLS session was resumed. The file is new and mode 0600; raises InspectorError if it exists already.
+    Secrets are masked unless they are wanted. What a flow has no place for is left out: whose identity was lent and
+    which headers were withheld, how much of a body was not kept, whether a TLS session was resumed. The file is new and
+    mode 0600; raises InspectorError if it exists already.
     """
     number = 0
     with created(path) as file:
         writer = FlowWriter(file)  # type: ignore[no-untyped-call]
         for record in records:
-            if isinstance(record, Exchange):
-                writer.add(flow_of(record))
+            told = record if secrets else redacted(record)
+            if isinstance(told, Exchange):
+                writer.add(flow_of(told))
                 number += 1
     return number
 

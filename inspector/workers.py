@@ -1,28 +1,156 @@
-"""The processes of `puppet-inspector proxy`: one, or several on one port that record into one capture."""
+"""The processes of `puppet-inspector proxy`: one, or several on one port that record into one capture.
+
+Each serves whole connections; the system gives each of them its share of the new ones (SO_REUSEPORT). The one that
+started them finds out what their records mean, and starts another one in the place of one that dies.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from inspector import options
+from inspector.commentary import Commentary
+from inspector.console import Console
+from inspector.errors import InspectorError
+from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from inspector.commentary import Told
+
+LISTENS = "listening"
+"""What a worker says when agents can come."""
+START = 60.0
+"""Seconds that workers have to start."""
+STOP = 45.0
+"""Seconds that they have to end."""
+LOOK = 0.2
+"""Seconds between two looks for what they recorded, and at whether they live."""
+AGAIN = 1.0
+"""Seconds between two starts of a worker."""
 _ROOT = str(Path(__file__).resolve().parent.parent)
-_RUN = "import sys; sys.path.insert(0, sys.argv.pop(1)); from inspector.server import main; sys.exit(main(sys.argv[1:]))"
-
-
-def command(given: Mapping[str, str], *, worker: bool) -> list[str]:
-    """What starts a server. mitmproxy checks its own types with assertions all the time: -O leaves them out."""
-    return [sys.executable, "-O", "-P", "-c", _RUN, _ROOT, json.dumps(dict(given)), str(int(worker))]
+_RUN = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from inspector.server import main; sys.exit(main(sys.argv[1:]))"
+)
 
 
 def run(given: Mapping[str, str], number: int) -> int:
-    """Serve until a signal comes; the exit status."""
+    """Serve until a signal comes; the exit status. ``given`` are the addon's options. Raises InspectorError."""
+    if number < 1:
+        raise InspectorError(f"--workers {number} would serve nobody.", "Give the number of processes, 1 or more.")
     if number == 1:
-        alone = command(given, worker=False)
-        os.execv(alone[0], alone)
-    raise NotImplementedError
+        alone = _command(given, worker=False)
+        os.execv(alone[0], alone)  # noqa: S606 - no shell is wanted
+    return Workers(given, number).serve()
+
+
+def _command(given: Mapping[str, str], *, worker: bool) -> list[str]:
+    """What starts a server, without the assertions (-O) with which mitmproxy checks its own types all the time."""
+    return [sys.executable, "-O", "-P", "-c", _RUN, _ROOT, json.dumps(dict(given)), str(int(worker))]
+
+
+class Workers:
+    """Several servers on one port."""
+
+    def __init__(self, given: Mapping[str, str], number: int) -> None:
+        """Check the options once for all of them. Raises InspectorError."""
+        self._settings = settings = options.settle(options.given(**given), own_mode=False)
+        # All of them listen on the same port and write to the same capture.
+        chosen = {"puppet_listen": settings.listen_address, "puppet_capture": str(settings.capture)}
+        self._command = _command({**given, **chosen}, worker=True)
+        self._console = Console()
+        self._running: list[subprocess.Popen[str]] = []
+        self._number = number
+        self._ready = threading.Semaphore(0)
+        self._stopped = threading.Event()
+
+    def serve(self) -> int:
+        """Until a signal comes."""
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, lambda *_: self._stopped.set())
+        say = self._console.say
+        with Capture.create(self._settings.capture) as capture:
+            after = capture.last
+        commentary = Commentary(self._settings.capture, after, self._settings.rules, self._heard)
+        try:
+            if not self._start():
+                return 1
+            for line in options.introduction(self._settings, [self._settings.listen_address]):
+                say(line)
+            say(f"  workers     {self._number}")
+            while not self._stopped.wait(LOOK):
+                commentary.more()
+                self._revive()
+        finally:
+            self._stop()
+            commentary.end()
+            say(f"The capture is {self._settings.capture}")
+            self._console.close()
+        return 0
+
+    def _heard(self, told: Told) -> None:
+        self._console.say(told.text)
+        for trouble in told.trouble:
+            self._console.say(f"-- puppet-inspector stumbled over {told.seq}: {trouble}")
+
+    def _start(self) -> bool:
+        """Whether all of them serve."""
+        for _ in range(self._number):
+            self._running.append(self._worker())
+        until = time.monotonic() + START
+        waiting = self._number
+        while waiting and not self._stopped.is_set() and time.monotonic() < until:
+            waiting -= self._ready.acquire(timeout=LOOK)
+            if any(each.poll() is not None for each in self._running):
+                break
+        return not waiting
+
+    def _worker(self) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace",
+            start_new_session=True,  # Ctrl-C is for us, who end them in order
+        )  # fmt: skip
+        threading.Thread(target=self._hear, args=(process,), daemon=True).start()
+        return process
+
+    def _hear(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout  # noqa: S101 - a pipe was asked for
+        with process.stdout:
+            for line in process.stdout:
+                if line.rstrip("\n") == LISTENS:
+                    self._ready.release()
+                else:
+                    self._console.say(line.rstrip("\n"))
+
+    def _revive(self) -> None:
+        for place, process in enumerate(self._running):
+            if process.poll() is not None:
+                self._console.say(f"-- a worker ended ({process.returncode}); another one takes its place")
+                self._stopped.wait(AGAIN)
+                if not self._stopped.is_set():
+                    self._end(process)
+                    self._running[place] = self._worker()
+
+    def _stop(self) -> None:
+        for process in self._running:
+            process.terminate()
+        for process in self._running:
+            self._end(process)
+
+    def _end(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin  # noqa: S101
+        process.stdin.close()
+        try:
+            process.wait(STOP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.incoming import load
 from inspector.store import Capture
-from inspector.transfer import import_flows
 
 if TYPE_CHECKING:
     from inspector.model import Record
@@ -36,7 +36,7 @@ def records_of(path: Path) -> tuple[Record, ...]:
         return _read(path)
     with tempfile.TemporaryDirectory() as folder:
         capture = Path(folder) / "capture.sqlite"
-        import_flows([path], capture)
+        load([path], capture)
         return _read(capture)
 
 

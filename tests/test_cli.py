@@ -244,12 +244,14 @@ def test_import_makes_a_capture_and_says_how_much(run: Run, tmp_path: Path) -> N
             FlowWriter(file).add(tflow.tflow(resp=True))  # type: ignore[no-untyped-call]
     assert run("import", flows, "-o", target) == (0, f"3 exchanges are in {target}\n", "")
     status, out, _ = run("import", flows, "-o", tmp_path / "y.sqlite", "--json")
-    assert (status, strict(out)) == (0, {"capture": str(tmp_path / "y.sqlite"), "exchanges": 3})
+    assert (status, strict(out)) == (
+        0, {"capture": str(tmp_path / "y.sqlite"), "exchanges": 3, "handshakes": 0, "gaps": 0}
+    )  # fmt: skip
     with flows.open("rb+") as file:
         file.truncate(flows.stat().st_size - 10)
     status, out, err = run("import", flows, "-o", tmp_path / "z.sqlite")
-    assert (status, out) == (2, "")
-    assert "is cut off after 2 exchanges" in err
+    assert (status, out) == (2, f"2 exchanges are in {tmp_path / 'z.sqlite'}\n")
+    assert "is cut off or damaged after 2 records" in err
     with Capture.open(tmp_path / "z.sqlite") as capture:
         assert capture.last == 2
 
@@ -260,6 +262,6 @@ def test_version_addon_and_help(run: Run) -> None:
     assert (status, Path(out.strip()).name, Path(out.strip()).is_file()) == (0, "puppet.py", True)
     assert strict(run("addon", "--json")[1]) == {"addon": out.strip()}
     status, out, _ = run("--help")
-    for command in ("demo", "run", "runs", "show", "check", "import", "provision", "addon"):
+    for command in ("demo", "run", "runs", "show", "check", "export", "import", "provision", "addon"):
         assert re.search(rf"^    {command}\b", out, re.MULTILINE)
         assert run(command, "--help")[0] == 0

@@ -17,9 +17,10 @@ import pytest
 from inspector import export
 from inspector.analyzer import Analyzer
 from inspector.errors import InspectorError
+from inspector.incoming import load
 from inspector.model import Exchange, Gap, Leg, Request, Response
 from inspector.store import Capture
-from inspector.transfer import export_flows, import_flows
+from inspector.transfer import export_flows
 from tests.recorded import HERE, SAMPLES, records_of
 from tests.test_cli import strict
 
@@ -56,6 +57,11 @@ def test_the_schema_is_that_of_show_with_bodies() -> None:
     jsonschema.Draft202012Validator.check_schema(told)
     body = told["$defs"].pop("body")
     assert set(body["properties"]) == {"text", "base64", "lost"}
+    assert {"exact", "connection"} <= set(told["$defs"])
+    del told["$defs"]["exact"], told["$defs"]["connection"]  # what show does not have
+    for kind in ("exchange", "handshake", "gap"):
+        assert told["$defs"][kind]["properties"].pop("exact")["$ref"] == "#/$defs/exact"
+        told["$defs"][kind]["required"].remove("exact")
     for message in (told["$defs"]["exchange"]["properties"]["request"],
                     told["$defs"]["exchange"]["properties"]["response"]["anyOf"][-1]):  # fmt: skip
         assert message["properties"].pop("body")["$ref"] == "#/$defs/body"
@@ -72,6 +78,7 @@ def test_a_line_says_what_show_says(sample: Path, run: Command) -> None:
     for each, record in zip(told, records, strict=True):
         validator.validate(each)
         bare = copy.deepcopy(each)
+        assert bare.pop("exact")["seq"] == record.seq
         if isinstance(record, Exchange):
             sent = bare["request"].pop("body")
             assert unpacked(sent) == record.request.body
@@ -154,7 +161,7 @@ def test_a_flow_file_comes_back(sample: Path, tmp_path: Path) -> None:
     records = [each for each in records_of(sample) if isinstance(each, Exchange)]
     assert export_flows([*records, Gap(1.0, "not an exchange")], tmp_path / "flows.mitm") == len(records)
     capture = tmp_path / "again.sqlite"
-    if import_flows([tmp_path / "flows.mitm"], capture) == 0:
+    if not load([tmp_path / "flows.mitm"], capture).kinds:
         assert not records
         return
     with Capture.open(capture) as kept:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
+from io import FileIO
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from inspector.commentary import Told
 from inspector.ends import AgentEnd, MasterEnd
 from inspector.model import Exchange, Gap
 from inspector.recorder import Recorder
+from inspector.spool import HEAD, Spool
 from inspector.store import Capture
 
 if TYPE_CHECKING:
@@ -164,19 +167,57 @@ def test_a_hook_that_meets_an_end_fails_closed(addon: live.PuppetInspector, monk
     assert flow.error
 
 
-def test_of_a_body_that_is_too_large_the_record_says_how_much_is_lost(
-    addon: live.PuppetInspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live, "KEEP", 10)
+def streamed(addon: live.PuppetInspector, tmp_path: Path, *parts: bytes, keep: int) -> Exchange:
+    """The record of an answer that came in these parts."""
     flow = tflow.tflow(resp=True)
-    tee = addon._tees[flow.id, "response"] = live._Tee(addon)
-    assert [tee(b"12345678"), tee(b"90abcd")] == [b"12345678", b"90abcd"]
+    tee = addon._tees[flow.id, "response"] = live._Tee(addon, Spool(tmp_path, keep))
+    assert [tee(part) for part in parts] == list(parts)
     addon.response(flow)
     assert addon._recorder is not None
     addon._recorder.finish()
-    gap, exchange = recorded(tmp_path)
+    assert addon.kept == 0
+    (exchange,) = recorded(tmp_path)
     assert isinstance(exchange, Exchange)
-    assert exchange.response is not None
-    assert (exchange.response.body, exchange.response.lost, exchange.request.lost) == (b"12345678", 6, 0)
-    assert isinstance(gap, Gap)
-    assert gap.reason == "of a response body of 14 bytes only the first 8 were kept"
+    return exchange
+
+
+def test_of_a_body_that_is_too_large_the_record_has_head_size_and_digest(
+    addon: live.PuppetInspector, tmp_path: Path
+) -> None:
+    exchange = streamed(addon, tmp_path, b"x" * 70_000, b"y" * 10, keep=70_005)
+    assert exchange.response
+    assert exchange.response.body == b"x" * HEAD
+    assert exchange.response.lost == 70_010 - HEAD
+    assert exchange.response.digest == hashlib.sha256(b"x" * 70_000 + b"y" * 10).hexdigest()
+    assert (exchange.request.lost, exchange.request.digest) == (0, "")
+
+
+def test_a_large_body_is_kept_whole_without_being_held_in_memory(
+    addon: live.PuppetInspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inspector.spool.MEMORY", 1000)
+    monkeypatch.setattr("inspector.spool.CHUNK", 700)
+    held: list[int] = []
+    addon_put = Recorder.put
+
+    def put(self: Recorder, item: Any, *more: Any) -> None:
+        held.append(len(item.response.body))
+        addon_put(self, item, *more)
+
+    monkeypatch.setattr(Recorder, "put", put)
+    parts = [bytes([number]) * 600 for number in range(10)]
+    exchange = streamed(addon, tmp_path, *parts, keep=10_000)
+    assert exchange.response
+    assert exchange.response.body == b"".join(parts)
+    assert (exchange.response.lost, exchange.response.digest) == (0, "")
+    assert held == [0]
+
+
+def test_a_body_whose_disk_is_full_keeps_its_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.spool.MEMORY", 100)
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: FileIO("/dev/full", "r+"))
+    spool = Spool(tmp_path)
+    for _ in range(3):
+        spool.add(b"x" * 80)
+    assert (spool.cut, spool.head, spool.size) == (True, b"x" * 80, 240)
+    assert spool.sha256 == hashlib.sha256(b"x" * 240).digest()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import stat
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -51,11 +50,8 @@ def settle(conf: Path) -> Settle:
     """Settles options, given without their prefix."""
 
     def settled(*, own_mode: bool = False, mode: tuple[str, ...] = ("regular",), **given: object) -> options.Settings:
-        values: dict[str, Any] = {name: "" for name, _ in options.OPTIONS} | {"mode": list(mode)}
-        return options.settle(
-            SimpleNamespace(**values | {f"puppet_{name}": str(value) for name, value in given.items()}),
-            own_mode=own_mode,
-        )
+        chosen: dict[str, Any] = {f"puppet_{name}": str(value) for name, value in given.items()}
+        return options.settle(options.given(mode=list(mode), **chosen), own_mode=own_mode)
 
     return settled
 

@@ -32,7 +32,7 @@ class Preflight:
         self.show(pki.sign(ca.authority, self.key.public_key(), NAME, serial=77))
 
     def show(self, leaf: x509.Certificate) -> None:
-        self.pem.write_bytes(pki.key_pem(self.key) + pki.pem(leaf))
+        pki.write_private(self.pem, pki.key_pem(self.key) + pki.pem(leaf))
 
     def failed(self, name: str = NAME) -> dict[str, str]:
         found = checks(name, self.pem, self.pem, self.bundle, self.crl)

@@ -257,8 +257,8 @@ def test_a_records_json_holds_what_was_seen_and_nothing_else(tmp_path: Path) -> 
         (data,) = db.execute("SELECT data FROM record").fetchone()
     told = json.loads(data)
     assert set(told["record"]["request"]) == {
-        "headers", "body", "http_version", "started", "ended", "lost", "method", "target"
+        "headers", "body", "http_version", "started", "ended", "lost", "digest", "method", "target"
     }  # fmt: skip
     assert set(told["record"]["response"]) == {
-        "headers", "body", "http_version", "started", "ended", "lost", "status", "reason"
+        "headers", "body", "http_version", "started", "ended", "lost", "digest", "status", "reason"
     }  # fmt: skip

@@ -96,16 +96,17 @@ def test_recording_goes_on_when_it_dies(path: Path) -> None:
 def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
     first, second = talk(catalog(), report())
     one, two = save(tmp_path / "one.sqlite", first), tmp_path / "two.sqlite"
+    with Capture.create(one) as capture:
+        assert capture.continue_in(two) == two
+        assert capture.continue_in(tmp_path / "three.sqlite") == two  # the first one decides
     with Capture.create(two, after=1) as capture:
         keep(capture, second)
     told: list[Told] = []
     commentary = Commentary(one, 0, None, told.append)
-    commentary.more(two)
     assert commentary.end()
     # One run, of which the second capture alone would know the report only.
     assert [each.seq for each in told[:2]] == [1, 2]
-    assert [each.text for each in told[2:]] == [each.text for each in told if each.text.startswith("== run 1 of node1")]
-    assert "complete" in told[2].text
+    assert told[2].text.startswith("== run 1 of node1.example (7.23.0): complete")
 
 
 def test_what_is_known_already_is_not_told_again(path: Path) -> None:

@@ -54,11 +54,12 @@ def lines(step: Step, findings: Sequence[Finding], related: Iterable[Step] = ())
             continue
         for part in tab.parts:
             found += ["", tab.name if part.title == tab.name else f"{tab.name}: {part.title}"]
-            found += [f"  {line}" for line in _part(part)]
+            found += [f"  {line}" for line in part_lines(part)]
     return [clean(line).rstrip() for line in found]
 
 
-def _part(part: Part) -> list[str]:
+def part_lines(part: Part) -> list[str]:
+    """What is printed of a part of a tab; not yet cleaned."""
     try:
         return list(_drawn(part.make()))
     except WRONG as error:

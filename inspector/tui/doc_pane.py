@@ -8,6 +8,7 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
+from inspector import redact
 from inspector.pages.content import Content
 from inspector.pages.message import MODES, Body
 from inspector.pages.model import WRONG, Item, Table
@@ -291,7 +292,7 @@ class DocPane(Vertical):
 
     def body(self) -> tuple[str, bytes] | None:
         """A file name and the body of the tab that is shown (on others the response's, or else the request's), without
-        Content-Encoding. Its secrets are in it: a body with holes is none."""
+        Content-Encoding, its secrets masked."""
         names = [self.tab] if self.tab in ("Request", "Response") else ["Response", "Request"]
         for name in names:
             for tab in self.tabs:
@@ -300,7 +301,7 @@ class DocPane(Vertical):
                         found = self._made.get((name, at))
                         model = found[0] if found else part.make()
                         if isinstance(model, Body):
-                            return model.name, model.decoded
+                            return model.name, redact.body(model.message)
         return None
 
     def search(self, text: str, forward: bool = True, again: bool = False) -> bool:

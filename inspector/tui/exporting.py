@@ -53,7 +53,7 @@ def _write(app: Inspector, path: Path, seqs: Sequence[int]) -> None:
                 number = export_flows(records, path)
             else:
                 number = files.write(files.jsonl(records, app.source.owner), path)
-        told = f"{number} records are in {path}, with all they hold: secrets are not taken out"
+        told = f"{number} records are in {path}, secrets masked; with them: puppet-inspector export --with-secrets"
     except InspectorError as error:
         told = str(error)
     if not get_current_worker().is_cancelled:

@@ -80,7 +80,7 @@ class OnRecord(View):
         self.inspector.put_aside(told, f"record {seq} as curl; secrets are variables in it")
 
     def action_save(self) -> None:
-        """The body of the tab that is shown."""
+        """The body of the tab that is shown, without its secrets."""
         found = self.pane().body()
         if found is None:
             self.say("there is no body here")
@@ -93,6 +93,8 @@ class OnRecord(View):
             path = export.named(name)
             with export.created(path) as file:
                 file.write(data)
-            self.say(f"{len(data)} bytes are in {path}, as they were: secrets are not taken out")
+            self.say(
+                f"{len(data)} bytes are in {path}, secrets masked; with them: puppet-inspector export --with-secrets"
+            )
 
         self.attempt(write)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SIZE = 8192
 """Bytes of an answer."""
+HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {SIZE}\r\n\r\n".encode()
 TICK = os.sysconf("SC_CLK_TCK")
 STOCK = "`mitmdump -w`"
 AGENT = "agent.lab.example"
@@ -64,8 +65,7 @@ def serve(place: SslDir, port: socket.socket, stop: Event) -> None:
                         number += 1
                         seed = os.urandom(32).hex().encode()
                         body = (seed * (SIZE // len(seed)))[:SIZE]
-                        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {SIZE}\r\n\r\n"
-                        connection.sendall(head.encode() + body)
+                        connection.sendall(HEAD + body)
         except (OSError, ssl.SSLError):
             return
 
@@ -229,7 +229,9 @@ def stock(lab: Lab, agent: SslDir, target: tuple[str, int], folder: Path) -> Ite
 
 
 @contextmanager
-def ours(lab: Lab, target: tuple[str, int], folder: Path, name: str, *, own: bool = False, **options: str) -> Iterator[Road]:
+def ours(
+    lab: Lab, target: tuple[str, int], folder: Path, name: str, *, own: bool = False, **options: str
+) -> Iterator[Road]:
     """Ours, with its checks, its recording and its analysis."""
     capture = folder / "capture.sqlite"
     given = demo.options(lab, capture) | {"puppet_master": f"127.0.0.1:{target[1]}"} | options

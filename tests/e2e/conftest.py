@@ -47,12 +47,18 @@ def capture(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def proxied(capture: Path) -> Proxied:
+def own() -> bool:
+    """Whether the proxy is `puppet-inspector proxy`; else it is mitmdump with the addon."""
+    return False
+
+
+@pytest.fixture
+def proxied(capture: Path, own: bool) -> Proxied:
     """Starts proxies that record in ``capture``."""
 
     @contextmanager
     def start(lab: Lab, *arguments: str, **options: str | Path) -> Iterator[Proxy]:
-        with Proxy({**demo.options(lab, capture), **options}, arguments=arguments) as proxy:
+        with Proxy({**demo.options(lab, capture), **options}, arguments=arguments, own=own) as proxy:
             lab.proxy_address = proxy.address
             yield proxy
 

@@ -1,15 +1,20 @@
-"""A client that sends exactly the bytes it is told to, over TLS as exactly as it is told to."""
+"""A client that sends exactly the bytes it is told to, over TLS as exactly as it is told to; a master that keeps
+exactly the bytes it was sent, and a reader that takes no bytes that could be read in two ways.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import re
 import socket
 import ssl
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from inspector.pki import SslDir
@@ -105,3 +110,120 @@ def read(connection: ssl.SSLSocket, *, head: bool = False) -> Answer:
     else:
         body = stream.read()
     return Answer(status, tuple(headers), body)
+
+
+@dataclass(slots=True)
+class Heard:
+    """What came in on one connection."""
+
+    certname: str | None
+    """Whom the certificate names that it was made with; None: there was none."""
+    resumed: bool
+    data: bytearray = field(default_factory=bytearray)
+
+
+class Listener:
+    """A master that only listens: each connection by itself, byte for byte. Every silence is answered with 200."""
+
+    def __init__(self, context: Callable[[], ssl.SSLContext]) -> None:
+        """``context`` is asked once a connection."""
+        self.heard: list[Heard] = []
+        self._context = context
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.address: tuple[str, int] = self._socket.getsockname()
+        self._threads = [threading.Thread(target=self._accept)]
+        self._over = False
+
+    def __enter__(self) -> Self:
+        self._threads[0].start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes who waits in accept
+        for thread in self._threads:
+            thread.join()
+        self._socket.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                raw, _ = self._socket.accept()
+            except OSError:
+                return
+            thread = threading.Thread(target=self._serve, args=(raw,))
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, raw: socket.socket) -> None:
+        raw.settimeout(20)
+        with raw, contextlib.suppress(OSError), self._context().wrap_socket(raw, server_side=True) as secure:
+            certificate: Any = secure.getpeercert() or {}
+            names = dict(pair for rdn in certificate.get("subject", ()) for pair in rdn)
+            heard = Heard(names.get("commonName"), bool(secure.session_reused))
+            self.heard.append(heard)
+            secure.settimeout(0.1)
+            asked = False
+            while not self._over:
+                try:
+                    data = secure.recv(65536)
+                except TimeoutError:
+                    if asked:
+                        secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                    asked = False
+                    continue
+                if not data:
+                    return
+                heard.data += data
+                asked = True
+
+
+_REQUEST_LINE = re.compile(rb"[A-Z]+ [^\x00-\x20]+ HTTP/1\.[01]")
+_HEADER_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([^\x00\r\n]*)")
+
+
+def requests(data: bytes) -> list[tuple[list[bytes], bytes]]:
+    """The requests on a connection, each as the lines of its head and its body; the last body may be cut off.
+
+    Raises ValueError for everything that two readers could take for different requests.
+    """
+    found = []
+    while data:
+        head, blank, data = data.partition(b"\r\n\r\n")
+        lines = head.split(b"\r\n")
+        headers = [_HEADER_LINE.fullmatch(line) for line in lines[1:]]
+        if not blank or not _REQUEST_LINE.fullmatch(lines[0]) or not all(headers):
+            raise ValueError(f"no head that can be read in one way only: {head!r}")
+        framing = [
+            (each[1].lower(), each[2])
+            for each in headers
+            if each and each[1].lower() in (b"content-length", b"transfer-encoding")
+        ]
+        match framing:
+            case []:
+                body = b""
+            case [(b"content-length", length)] if length.isdigit():
+                body, data = data[: int(length)], data[int(length) :]
+            case [(b"transfer-encoding", coding)] if coding.lower() == b"chunked":
+                body, data = _unchunked(data)
+            case _:
+                raise ValueError(f"no framing that can be read in one way only: {framing!r}, {data!r}")
+        found.append((lines, body))
+    return found
+
+
+def _unchunked(data: bytes) -> tuple[bytes, bytes]:
+    """The body, and what follows it."""
+    body = b""
+    while data:
+        size, end, data = data.partition(b"\r\n")
+        if not end or not re.fullmatch(rb"[0-9a-f]+", size):
+            raise ValueError(f"no chunk: {size!r}")
+        chunk, end, data = data[: int(size, 16)], data[int(size, 16) :][:2], data[int(size, 16) + 2 :]
+        if end != b"\r\n":
+            raise ValueError(f"no end of a chunk: {end!r}")
+        if not chunk:
+            return body, data
+        body += chunk
+    return body, b""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.incoming import load
 from inspector.model import Exchange
 from inspector.protocol import decode, endpoints
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import content_type
 from inspector.protocol.files import Verdict, check
 from inspector.store import Capture
-from inspector.transfer import import_flows
 from tests.protocol.touching import touch
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def exchanges(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Excha
 def _read(folder: Path) -> Iterator[tuple[str, Exchange, endpoints.Match]]:
     for number, flows in enumerate(sorted(RECORDINGS.rglob("*.mitm"))):
         path = folder / f"{number}.sqlite"
-        import_flows([flows], path)
+        load([flows], path)
         with Capture.open(path) as capture:
             for record in capture.records():
                 if isinstance(record, Exchange):

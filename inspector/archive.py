@@ -1,0 +1,260 @@
+"""Captures at rest: several made into one (``merge``), and one made as small as it can be (``vacuum``).
+
+Both write a new file and put it in its place when it is whole. They read and write records as anybody does; how a
+capture stores them is the store's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import heapq
+import itertools
+import os
+import sqlite3
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from inspector import captures
+from inspector.errors import CaptureError
+from inspector.model import Connection, Exchange, Handshake, Leg
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from inspector.model import Record
+
+BATCH = 500
+"""Records or connections written at once."""
+WEIGHT = 32 * 2**20
+"""Bytes of bodies written at once."""
+WINDOW = 3600.0
+"""Seconds by which the order of two captures may differ for a record that both hold to be seen as one."""
+
+
+class Merged(NamedTuple):
+    """What a merge made."""
+
+    records: int
+    twice: int
+    """Records that more than one of the captures held: they are in it once."""
+    renamed: int
+    """Connections that were called like another one of another capture."""
+
+
+class Vacuumed(NamedTuple):
+    """What a vacuum saved."""
+
+    before: int
+    """Bytes."""
+    after: int
+    dropped: int
+    """Bodies and certificates that no record and no connection referred to."""
+
+
+# -- several into one -------------------------------------------------------------------------------------
+
+
+def merge(sources: Sequence[Path], target: Path) -> Merged:
+    """Make a capture of several: their records in the order in which they ended, numbered anew.
+
+    A connection that several captures show (it went on while the proxy began another capture) is one; two that are only
+    called alike stay two. Raises CaptureError, also where there is a file at ``target`` already.
+    """
+    if os.path.lexists(target):
+        raise CaptureError(f"There is a file at {target} already.", "Choose another name.")
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(Capture.open(path)) for path in sources]
+        with _instead(target) as path, Capture.create(path) as made:
+            names = [_connections(capture, made) for capture in opened]
+            merged = _records(opened, names, made)
+            made.set_meta(_meta(opened, made))
+        return merged
+
+
+def _connections(source: Capture, made: Capture) -> Mapping[str, str]:
+    """Take a capture's connections over; returns the new names of those that another capture's have the names of."""
+    renamed: dict[str, str] = {}
+    for some in itertools.batched(_idents(source.path), BATCH):
+        for ident in some:
+            connection = source.connection(ident)
+            if connection is None:
+                continue
+            before = made.connection(ident)
+            if before is not None and _same(before.leg, connection.leg):
+                connection = _fuller(before, connection)
+            elif before is not None:
+                names = (f"{ident}~{number}" for number in itertools.count(2))
+                name = next(each for each in names if not (made.connection(each) or source.connection(each)))
+                connection = Connection(dataclasses.replace(connection.leg, id=name), connection.closed)
+                renamed[ident] = name
+            made.note(connection)
+        made.flush()
+    return renamed
+
+
+def _idents(path: Path) -> Iterator[str]:
+    """The names of a capture's connections, in the order in which they were opened."""
+    live = "" if os.path.lexists(captures.beside(path.resolve(), "-wal")) else "&immutable=1"
+    with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{live}", uri=True)) as db:
+        for (ident,) in db.execute("SELECT id FROM connection ORDER BY opened, id").fetchall():
+            yield ident
+
+
+def _same(one: Leg, other: Leg) -> bool:
+    """Whether two legs of the same name are one connection, perhaps known at another moment of it."""
+
+    def place(leg: Leg) -> tuple[object, ...]:
+        return leg.side, leg.address, leg.port, leg.connected
+
+    return one == other or (one.connected is not None and place(one) == place(other))
+
+
+def _fuller(one: Connection, other: Connection) -> Connection:
+    """All that two captures know of a connection."""
+    leg = one.leg if other.leg.secured is None else other.leg
+    return Connection(leg, other.closed or one.closed)
+
+
+def _records(opened: Sequence[Capture], names: Sequence[Mapping[str, str]], made: Capture) -> Merged:
+    numbered = [zip(capture.records(), itertools.repeat(number)) for number, capture in enumerate(opened)]
+    seen: dict[bytes, tuple[int, float]] = {}
+    records = twice = weight = 0
+    for record, number in heapq.merge(*numbered, key=lambda each: each[0].ended):
+        record = _renamed(record, names[number])
+        digest = _digest(record)
+        if seen.get(digest, (number, 0.0))[0] != number:
+            twice += 1
+            continue
+        seen[digest] = number, record.ended
+        while seen and record.ended - next(iter(seen.values()))[1] > WINDOW:
+            del seen[next(iter(seen))]
+        made.append(record)
+        records += 1
+        weight += _weight(record)
+        if weight > WEIGHT or records % BATCH == 0:
+            made.flush()
+            weight = 0
+    return Merged(records, twice, sum(map(len, names)))
+
+
+def _renamed(record: Record, names: Mapping[str, str]) -> Record:
+    def leg(old: Leg) -> Leg:
+        return dataclasses.replace(old, id=names[old.id]) if old.id in names else old
+
+    if isinstance(record, Exchange):
+        master = leg(record.master) if record.master else None
+        return dataclasses.replace(record, agent=leg(record.agent), master=master)
+    return dataclasses.replace(record, leg=leg(record.leg)) if isinstance(record, Handshake) else record
+
+
+def _digest(record: Record) -> bytes:
+    """What tells a record from any other, whatever number it has. Its connections go by their names."""
+    if isinstance(record, Exchange):
+        agent, master = Leg(record.agent.id, "agent"), Leg(record.master.id, "master") if record.master else None
+        record = dataclasses.replace(record, agent=agent, master=master, seq=0)
+    elif isinstance(record, Handshake):
+        record = dataclasses.replace(record, leg=Leg(record.leg.id, record.leg.side), seq=0)
+    else:
+        record = dataclasses.replace(record, seq=0)
+    return hashlib.sha256(msgspec.msgpack.encode((type(record).__name__, record))).digest()
+
+
+def _weight(record: Record) -> int:
+    if not isinstance(record, Exchange):
+        return 0
+    return len(record.request.body) + (len(record.response.body) if record.response else 0)
+
+
+def _meta(opened: Sequence[Capture], made: Capture) -> list[tuple[str, str]]:
+    """What the captures say about themselves, and which they were; not that one of them goes on in another."""
+    told: dict[str, dict[str, None]] = {}
+    for capture in (*opened, made):
+        for key, value in capture.meta().items():
+            if key != "continued_in":
+                told.setdefault(key, {})[value] = None
+    told["merged"] = dict.fromkeys(capture.path.name for capture in opened)
+    return [(key, ", ".join(values)) for key, values in told.items()]
+
+
+# -- one made small ---------------------------------------------------------------------------------------
+
+
+def vacuum(path: Path) -> Vacuumed:
+    """Write a capture anew without what takes room for nothing, also what a killed proxy left beside it.
+
+    Its records keep their numbers, so its index and its notes stay good. Raises CaptureError, also while somebody has
+    it open.
+    """
+    with Capture.open(path) as capture:
+        path = capture.path.resolve()
+    before, status = captures.size(path), path.stat()
+    with _alone(path) as db, _instead(path) as temporary:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        db.execute("VACUUM INTO ?", (str(temporary),))
+        dropped = _drop(temporary)
+        with contextlib.suppress(PermissionError):
+            os.chown(temporary, status.st_uid, status.st_gid)
+    return Vacuumed(before, captures.size(path), dropped)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[sqlite3.Connection]:
+    """A capture that nobody else has open, nor will have; all that was written of it is in its one file now."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=1)) as db:
+        try:
+            db.execute("PRAGMA journal_mode = DELETE")
+            db.execute("PRAGMA locking_mode = EXCLUSIVE")
+            db.execute("BEGIN EXCLUSIVE")
+            db.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+                raise CaptureError(f"{path} is being written.", "Stop the proxy that writes it first.") from error
+            raise CaptureError(f"{path} can't be changed: {error}.", "Check its permissions and its disk.") from error
+        yield db
+
+
+def _drop(path: Path) -> int:
+    """Take what nothing refers to out of a capture; returns how many bodies and certificates that were."""
+    used: set[bytes] = set()
+    with Capture.open(path) as capture:
+        for record in capture.records():
+            if isinstance(record, Exchange):
+                used.add(hashlib.sha256(record.request.body).digest())
+                if record.response:
+                    used.add(hashlib.sha256(record.response.body).digest())
+        for ident in _idents(path):
+            if connection := capture.connection(ident):
+                chains = connection.leg.peer_chain + connection.leg.own_chain
+                used.update(hashlib.sha256(der).digest() for der in chains)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("BEGIN")
+        db.execute("CREATE TEMP TABLE used (sha256 BLOB PRIMARY KEY)")
+        db.executemany("INSERT INTO used VALUES (?)", ((each,) for each in used))
+        dropped = db.execute("DELETE FROM blob WHERE sha256 NOT IN (SELECT sha256 FROM used)").rowcount
+        db.execute("COMMIT")
+        if dropped:
+            db.execute("VACUUM")
+    return dropped
+
+
+@contextlib.contextmanager
+def _instead(target: Path) -> Iterator[Path]:
+    """A place beside a file to write a new one; it takes the file's place when it is whole. Raises CaptureError."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        yield temporary
+        temporary.replace(target)
+    except (sqlite3.Error, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CaptureError(
+            f"{target} can't be written: {reason}.", "Check what is read for damage, and the disk for room."
+        ) from error
+    finally:
+        for ending in ("", "-wal", "-shm", "-journal"):
+            with contextlib.suppress(OSError):
+                captures.beside(temporary, ending).unlink(missing_ok=True)

@@ -1,0 +1,120 @@
+"""Records and connections as plain JSON, to the last bit, and back: what jsonl and HAR carry along so that ``import``
+gives back what was exported.
+
+A record's headers and bodies are not in it, nor the certificates of its connections: the formats have places of their
+own for the former, and a connection is told once, not with each of its exchanges.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from inspector.model import Connection, Exchange, Gap, Handshake
+from inspector.redact import redacted
+
+if TYPE_CHECKING:
+    from inspector.model import Headers, Leg, Record
+
+type Item = Connection | Record
+"""What a capture consists of. In a sequence of them a connection comes before the first record that uses it."""
+
+LARGEST = 2**63 - 1
+"""The largest number that is believed: SQLite has none beyond."""
+
+type Content = tuple[Headers, bytes]
+"""A message's headers and its body, as on the wire."""
+NONE: Content = ((), b"")
+
+_KINDS: dict[str, type[Exchange | Handshake | Gap]] = {"exchange": Exchange, "handshake": Handshake, "gap": Gap}
+
+
+def legs(record: Record) -> tuple[Leg, ...]:
+    """The connections of a record."""
+    match record:
+        case Exchange():
+            return (record.agent, record.master) if record.master else (record.agent,)
+        case Handshake():
+            return (record.leg,)
+    return ()
+
+
+def told(record: Record) -> dict[str, Any]:
+    """A record without headers, bodies and certificates."""
+    match record:
+        case Exchange():
+            response = record.response
+            record = dataclasses.replace(
+                record,
+                agent=_bare(record.agent),
+                master=_bare(record.master) if record.master else None,
+                request=dataclasses.replace(record.request, headers=(), body=b""),
+                response=dataclasses.replace(response, headers=(), body=b"") if response else None,
+            )
+        case Handshake():
+            record = dataclasses.replace(record, leg=_bare(record.leg))
+    return {"kind": type(record).__name__.lower()} | _filled(msgspec.to_builtins(record))
+
+
+def connection(of: Connection, *, secrets: bool = False) -> dict[str, Any]:
+    """A connection, its certificates as DER in base64; secrets in them masked unless they are wanted."""
+    if not secrets:
+        bearer = redacted(Handshake(of.leg, 0.0, ""))
+        of = dataclasses.replace(of, leg=bearer.leg if isinstance(bearer, Handshake) else of.leg)
+    return {"kind": "connection"} | _filled(msgspec.to_builtins(of))
+
+
+def _filled(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without what is not known or holds nothing: reading it back gives that anyway."""
+    known = {key: each for key, each in fields.items() if each not in (None, (), [])}
+    return {key: _filled(each) if isinstance(each, dict) else each for key, each in known.items()}
+
+
+def record(given: dict[str, Any], request: Content = NONE, response: Content = NONE) -> Record:
+    """The record that ``told`` told of, with what its request and its response held. Raises ValueError."""
+    kind = _KINDS.get(str(given.get("kind")))
+    if kind is None:
+        raise ValueError(f"{given.get('kind')!r} is no kind of record")
+    found = _read(given, kind)
+    if not isinstance(found, Exchange):
+        return found
+    return dataclasses.replace(
+        found,
+        request=dataclasses.replace(found.request, headers=request[0], body=request[1]),
+        response=dataclasses.replace(found.response, headers=response[0], body=response[1]) if found.response else None,
+    )
+
+
+def connection_of(given: dict[str, Any]) -> Connection:
+    """The connection that ``connection`` told of. Raises ValueError."""
+    return _read(given, Connection)
+
+
+def _read[T](given: dict[str, Any], kind: type[T]) -> T:
+    _check(given)
+    # By way of JSON: what no JSON can say (half a character, an infinite time) no capture can hold either.
+    return msgspec.json.decode(msgspec.json.encode(given), type=kind)
+
+
+def _check(value: Any) -> None:
+    match value:
+        case dict():
+            for each in value.values():
+                _check(each)
+        case int() if abs(value) > LARGEST:
+            raise ValueError("a number in it is too large")
+
+
+def headers(pairs: list[tuple[str, str]]) -> Headers:
+    """Names and values as a record has them: each character a byte (Latin-1). Others are taken as UTF-8."""
+    return tuple((_latin1(name), _latin1(value)) for name, value in pairs)
+
+
+def _latin1(text: str) -> str:
+    return text if not text or max(text) <= "\xff" else text.encode("utf-8", "replace").decode("latin-1")
+
+
+def _bare(leg: Leg) -> Leg:
+    return dataclasses.replace(leg, peer_chain=(), own_chain=())

@@ -1,0 +1,239 @@
+"""A capture as an HTTP archive (HAR 1.2), which browsers and many tools open.
+
+An entry is an exchange, a page is a run. What HAR has no place for stands in fields named ``_puppet``, which other
+tools pass over: both TLS legs with their certificates, findings, failed handshakes, gaps. With them ``har_reader``
+gives back what was exported.
+
+Source: HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/); its schema is docs/json/har.schema.json.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ipaddress
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote
+
+from inspector import __version__, exact, present, public, redact
+from inspector.analyzer import retrace
+from inspector.model import Connection, Exchange
+from inspector.protocol import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from inspector.exact import Item
+    from inspector.model import Message, Record, Request, Response
+    from inspector.runs import Run
+
+_TOLD = ("seq", "run", "certname", "phase", "endpoint", "environment", "findings", "identity", "stripped", "tls")
+"""What is taken over from ``show --json``."""
+_UNKNOWN = "x-unknown"
+"""The media type of a body that names none, as browsers have it."""
+_URL = "!#$%&'()*+,-./:;=?@[]_~"
+
+
+def lines(
+    items: Iterable[Item], owner: Callable[[int], Run | None] = lambda _: None, *, secrets: bool = False
+) -> Iterator[str]:
+    """The archive, an entry a line, secrets masked unless they are wanted. ``owner`` tells whose a record is."""
+    creator = {"name": "puppet-inspector", "version": __version__}
+    yield f'{{"log":{{"version":"1.2","creator":{_json(creator)},"entries":['
+    waiting: list[Connection] = []
+    others: list[dict[str, Any]] = []
+    runs: dict[int, Run] = {}
+    comma = ""
+    for item in items:
+        if isinstance(item, Connection):
+            waiting.append(item)
+            continue
+        record = item if secrets else redact.redacted(item)
+        run = owner(record.seq)
+        told = _told(record, run, str if secrets else redact.text)
+        if not isinstance(record, Exchange):
+            others.append(told)
+            continue
+        if run and run.number:
+            runs[run.number] = run
+        told["connections"] = [exact.connection(each, secrets=secrets) for each in waiting]
+        waiting = []
+        yield comma + _json(_entry(record, run, told))
+        comma = ","
+    rest = {"records": others, "connections": [exact.connection(each, secrets=secrets) for each in waiting]}
+    pages = [_page(runs[number], str if secrets else redact.text) for number in sorted(runs)]
+    yield f'],"pages":{_json(pages)},"comment":{_json(_comment(others, secrets=secrets))},"_puppet":{_json(rest)}}}}}'
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _comment(others: list[dict[str, Any]], *, secrets: bool) -> str:
+    told = [] if secrets else ["Secrets are masked."]
+    if others:
+        told.append(
+            f"Failed TLS handshakes and gaps ({len(others)}) are in _puppet.records: HAR has no place for them."
+        )
+    return " ".join(told)
+
+
+def _told(record: Record, run: Run | None, said: Callable[[str], str]) -> dict[str, Any]:
+    """``said`` is asked how to say what quotes captured text."""
+    (step,) = retrace([record])
+    shown = public.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
+    for each in shown["findings"]:
+        each["message"] = said(each["message"])
+    shown |= {"run": run.number if run else None, "certname": (run.certname if run else None) or step.certname}
+    return {name: shown[name] for name in _TOLD if name in shown} | {"exact": exact.told(record)}
+
+
+def _page(run: Run, said: Callable[[str], str]) -> dict[str, Any]:
+    name = run.certname or run.address or "an unnamed agent"
+    page = {
+        "startedDateTime": _date(run.started),
+        "id": f"run-{run.number}",
+        "title": present.clean(f"run {run.number} of {name}: {run.outcome}"),
+        "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
+    }
+    verdict = present.verdict(run)
+    return page | {"comment": said(". Do: ".join(verdict))} if verdict else page
+
+
+def _entry(exchange: Exchange, run: Run | None, told: dict[str, Any]) -> dict[str, Any]:
+    timings = _timings(exchange)
+    entry: dict[str, Any] = {"pageref": f"run-{run.number}"} if run and run.number else {}
+    entry |= {
+        "startedDateTime": _date(exchange.time),
+        "time": round(sum(value for name, value in timings.items() if value > 0 and name != "ssl"), 3),
+        "request": _request(exchange),
+        "response": _response(exchange),
+        "cache": {},
+        "timings": timings,
+        "connection": exchange.agent.id,
+    }
+    with contextlib.suppress(ValueError):
+        entry["serverIPAddress"] = str(ipaddress.ip_address((exchange.master and exchange.master.address) or ""))
+    return entry | {"_puppet": told}
+
+
+def _timings(exchange: Exchange) -> dict[str, float]:
+    """Where the time went, in milliseconds. The proxy connects to the master when it has the request: what it needs
+    for that is ``connect``, TLS included."""
+    request, response, master = exchange.request, exchange.response, exchange.master
+    whole = _ms(exchange.ended - exchange.time)
+    send = min(whole, _between(exchange.time, request.ended))
+    receive = min(whole - send, _between(response.started, response.ended)) if response else 0.0
+    connect = ssl = -1.0
+    if master and master.connecting is not None and master.connecting >= exchange.time:
+        connect = min(whole - send - receive, _between(master.connecting, master.secured or master.connected))
+        ssl = min(connect, _between(master.connected, master.secured)) if master.secured else -1.0
+    wait = whole - send - receive - max(connect, 0)
+    told = {"connect": connect, "ssl": ssl, "send": send, "wait": wait, "receive": receive}
+    return {"blocked": -1, "dns": -1} | {name: round(value, 3) for name, value in told.items()}
+
+
+def _between(begin: float | None, end: float | None) -> float:
+    return _ms(end - begin) if begin is not None and end is not None else 0.0
+
+
+def _ms(seconds: float) -> float:
+    return max(0.0, round(seconds * 1000, 3))
+
+
+def _date(time: float) -> str:
+    return present.utc(time)
+
+
+def _request(exchange: Exchange) -> dict[str, Any]:
+    request = exchange.request
+    query = parse_qsl(request.query, keep_blank_values=True, errors="replace")
+    told = {
+        "method": request.method,
+        "url": _url(exchange),
+        "httpVersion": request.http_version,
+        "cookies": _cookies(request, "cookie"),
+        "headers": _pairs(request.headers),
+        "queryString": _pairs(query),
+        "headersSize": _head(request, f"{request.method} {request.target} {request.http_version}"),
+        "bodySize": len(request.body) + request.lost,
+    }
+    if request.body:
+        content = decode.content(request)
+        text = (request.body if content is None else content).decode(errors="replace")
+        told["postData"] = {"mimeType": _media(request), "params": [], "text": text} | _raw(request, text.encode())
+    return told
+
+
+def _url(exchange: Exchange) -> str:
+    agent, master, request = exchange.agent, exchange.master, exchange.request
+    if request.target.startswith(("http://", "https://")):
+        return quote(request.target, safe=_URL, encoding="latin-1", errors="replace")
+    clear = agent.connected is not None and not (agent.secured or agent.tls_version)
+    host = request.header("host") or agent.sni or (master and master.sni) or "puppet:8140"
+    url = f"{host}/{request.target.removeprefix('/')}"
+    return ("http://" if clear else "https://") + quote(url, safe=_URL, encoding="latin-1", errors="replace")
+
+
+def _response(exchange: Exchange) -> dict[str, Any]:
+    response = exchange.response
+    if response is None:
+        nothing = {"status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [], "redirectURL": ""}
+        content = {"size": 0, "mimeType": _UNKNOWN}
+        error = exchange.error or "no answer came"
+        return nothing | {"content": content, "headersSize": -1, "bodySize": -1, "_error": error}
+    told = {
+        "status": response.status,
+        "statusText": response.reason,
+        "httpVersion": response.http_version,
+        "cookies": _cookies(response, "set-cookie"),
+        "headers": _pairs(response.headers),
+        "content": _content(response),
+        "redirectURL": response.header("location") or "",
+        "headersSize": _head(response, f"{response.http_version} {response.status} {response.reason}"),
+        "bodySize": len(response.body) + response.lost,
+    }
+    return told | {"_error": exchange.error} if exchange.error else told
+
+
+def _content(response: Response) -> dict[str, Any]:
+    plain = decode.content(response)
+    body = response.body if plain is None else plain
+    told: dict[str, Any] = {"size": len(body), "mimeType": _media(response)}
+    if len(body) > len(response.body):
+        told["compression"] = len(body) - len(response.body)
+    if response.lost:
+        told["comment"] = f"{response.lost} bytes more came, which were not kept"
+    if body:
+        try:
+            told["text"] = body.decode()
+        except UnicodeDecodeError:
+            told |= {"text": base64.b64encode(body).decode(), "encoding": "base64"}
+    return told | _raw(response, body)
+
+
+def _raw(message: Message, shown: bytes) -> dict[str, str]:
+    """The body as on the wire, where what is shown of it is not that."""
+    return {} if shown == message.body else {"_raw": base64.b64encode(message.body).decode()}
+
+
+def _media(message: Message) -> str:
+    return message.header("content-type") or _UNKNOWN
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in pairs]
+
+
+def _cookies(message: Message, header: str) -> list[dict[str, str]]:
+    values = [value for name, value in message.headers if name.lower() == header]
+    if header == "set-cookie":
+        values = [value.partition(";")[0] for value in values]  # the rest is about the cookie
+    pairs = [each.strip().partition("=") for value in values for each in value.split(";")]
+    return _pairs((name, value) for name, _, value in pairs if name)
+
+
+def _head(message: Request | Response, start: str) -> int:
+    """Bytes of a head with its empty line."""
+    return len(start) + sum(len(name) + len(value) + 4 for name, value in message.headers) + 4

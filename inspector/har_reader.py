@@ -1,0 +1,242 @@
+"""The records in an HTTP archive (HAR 1.2): one of ours as they were, one of somebody else's as far as it tells.
+
+A foreign archive knows no agent's address and no TLS; where it names no connections, all to one server is taken for
+one. Its bodies are without their Content-Encoding, so that header is left out, and Content-Length is theirs; a body
+that it does not have is lost, not empty.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from inspector import exact
+from inspector.model import Connection, Exchange, Leg, Request, Response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from inspector.exact import Item
+    from inspector.model import Headers, Record
+
+_ENTRIES = re.compile(r'"entries"\s*:\s*\[')
+_BETWEEN = re.compile(r"[\s,]*")
+_PORTS = {"https": 443, "http": 80}
+
+
+class _Pair(msgspec.Struct):
+    name: str
+    value: str = ""
+
+
+class _Body(msgspec.Struct):
+    """``postData`` or ``content``."""
+
+    text: str | None = None
+    encoding: str | None = None
+    raw: str | None = msgspec.field(default=None, name="_raw")
+    size: float = 0
+    params: list[_Pair] = []
+
+    def bytes(self) -> bytes | None:
+        """As on the wire or, in a foreign archive, without its Content-Encoding; None if it is not there."""
+        if self.raw is not None:
+            return base64.b64decode(self.raw, validate=True)
+        if self.text is None or (not self.text and self.params):
+            pairs = [(each.name, each.value) for each in self.params]
+            return urlencode(pairs).encode() if pairs else None
+        return base64.b64decode(self.text) if self.encoding == "base64" else self.text.encode("utf-8", "replace")
+
+
+class _Request(msgspec.Struct, rename="camel"):
+    method: str
+    url: str
+    headers: list[_Pair]
+    http_version: str = ""
+    post_data: _Body | None = None
+
+
+class _Response(msgspec.Struct, rename="camel"):
+    status: int
+    headers: list[_Pair]
+    content: _Body
+    status_text: str = ""
+    http_version: str = ""
+    error: str | None = msgspec.field(default=None, name="_error")
+
+
+class _Timings(msgspec.Struct):
+    """In milliseconds; what is not known is negative, null or not there. ``connect`` includes ``ssl``."""
+
+    blocked: float | None = None
+    dns: float | None = None
+    connect: float | None = None
+    send: float | None = None
+    wait: float | None = None
+    receive: float | None = None
+
+    def seconds(self, *names: str) -> float:
+        return sum(max(0.0, getattr(self, name) or 0.0) for name in names) / 1000
+
+
+class _Puppet(msgspec.Struct):
+    """What our own archives have beside that."""
+
+    exact: dict[str, Any]
+    connections: list[dict[str, Any]] = []
+
+
+class _Entry(msgspec.Struct):
+    started: str = msgspec.field(name="startedDateTime")
+    request: _Request
+    response: _Response
+    timings: _Timings
+    server: str | None = msgspec.field(default=None, name="serverIPAddress")
+    connection: str | int | None = None
+    puppet: _Puppet | None = msgspec.field(default=None, name="_puppet")
+
+
+class _Rest(msgspec.Struct):
+    """What of an archive of ours is no exchange's."""
+
+    records: list[_Puppet] = []
+    connections: list[dict[str, Any]] = []
+
+
+class _Log(msgspec.Struct):
+    entries: list[dict[str, Any]]
+    puppet: _Rest = msgspec.field(default_factory=_Rest, name="_puppet")
+
+
+class _Archive(msgspec.Struct):
+    log: _Log
+
+
+def read(path: Path) -> Iterator[Item]:
+    """The records of an archive in their order, and their connections. Raises OSError, and ValueError for what is no
+    archive; of one that is broken somewhere what comes before that is given first."""
+    data = path.read_bytes()
+    mark = hashlib.sha256(data).hexdigest()[:12]  # connections of several archives are told apart by it
+    log, broken = _log(data.decode("utf-8-sig"))
+    connections: dict[int, list[Connection]] = {}
+    records: list[Record] = []
+    try:
+        for number, given in enumerate(log.entries, 1):
+            try:
+                entry = msgspec.convert(given, _Entry)
+                if entry.puppet:
+                    record = _known(entry, entry.puppet)
+                elif urlsplit(entry.request.url).scheme in _PORTS:
+                    record = _foreign(entry, mark)
+                else:
+                    continue  # a browser's own: data:, blob:, chrome-extension:
+            except (ValueError, OverflowError, RecursionError) as error:
+                raise ValueError(f"entry {number} can't be read ({error})") from error
+            records.append(record)
+            given_with = entry.puppet.connections if entry.puppet else []
+            connections[id(record)] = [exact.connection_of(each) for each in given_with]
+        records += [exact.record(each.exact) for each in log.puppet.records]
+    except ValueError as error:
+        broken = error
+    ours = all(record.seq for record in records)
+    for record in sorted(records, key=lambda record: record.seq if ours else record.ended):
+        yield from connections.get(id(record), ())
+        yield record
+    yield from map(exact.connection_of, log.puppet.connections)
+    if broken:
+        raise broken
+
+
+def _log(text: str) -> tuple[_Log, ValueError | None]:
+    """What an archive holds; of one that is no JSON to its end the entries before that, and what is wrong."""
+    try:
+        return msgspec.convert(json.loads(text), _Archive).log, None
+    except json.JSONDecodeError as error:
+        return _Log(list(_whole_entries(text))), error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _whole_entries(text: str) -> Iterator[dict[str, Any]]:
+    begin = _ENTRIES.search(text)
+    decoder, at = json.JSONDecoder(), begin.end() if begin else len(text)
+    while at < len(text):
+        between = _BETWEEN.match(text, at)
+        try:
+            entry, at = decoder.raw_decode(text, between.end() if between else at)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(entry, dict):
+            return
+        yield entry
+
+
+def _known(entry: _Entry, puppet: _Puppet) -> Record:
+    request, response = entry.request, entry.response
+    asked = (request.post_data.bytes() if request.post_data else None) or b""
+    return exact.record(
+        puppet.exact,
+        (_headers(request.headers), asked),
+        (_headers(response.headers), response.content.bytes() or b""),
+    )
+
+
+def _headers(pairs: list[_Pair]) -> Headers:
+    return exact.headers([(each.name, each.value) for each in pairs])
+
+
+def _foreign(entry: _Entry, mark: str) -> Record:
+    url, timings = urlsplit(entry.request.url), entry.timings
+    port = url.port or _PORTS[url.scheme]
+    began = _moment(entry.started)
+    sent = began + timings.seconds("blocked", "dns", "connect", "send")
+    answered = sent + timings.seconds("wait")
+    ended = answered + timings.seconds("receive")
+    ident = f"{mark}-{entry.connection or url.netloc}"
+    # Without TLS that is known, a connection whose beginning is known was in clear.
+    agent = Leg(f"{ident}-agent", "agent", sni=url.hostname, connected=began if url.scheme == "http" else None)
+    address = (entry.server or "").strip("[]")
+    master = Leg(f"{ident}-master", "master", address, port, sni=url.hostname) if address else None
+    target = f"{url.path or '/'}{'?' + url.query if url.query else ''}"
+    ((target, _),) = exact.headers([(target, "")])
+    asked, lost = _message(entry.request.headers, entry.request.post_data)
+    request = Request(started=began, ended=sent, http_version=_version(entry.request.http_version), lost=lost,
+                      method=entry.request.method, target=target)  # fmt: skip
+    given = entry.response
+    if given.status <= 0:
+        failed = Exchange(agent, request, None, master, error=given.error or "no answer came", failed=ended)
+        return exact.record(exact.told(failed), asked)
+    told, lost = _message(given.headers, given.content)
+    response = Response(started=answered, ended=ended, http_version=_version(given.http_version), lost=lost,
+                        status=given.status, reason=given.status_text)  # fmt: skip
+    # This way round it is checked like one of ours.
+    return exact.record(exact.told(Exchange(agent, request, response, master, error=given.error)), asked, told)
+
+
+def _message(pairs: list[_Pair], body: _Body | None) -> tuple[exact.Content, int]:
+    """Headers and body, and how much of the body the archive does not have."""
+    # HTTP/2's pseudo-headers say what stands elsewhere.
+    headers = [each for each in _headers(pairs) if not each[0].startswith(":")]
+    data = body.bytes() if body else b""
+    if data is None:
+        return (tuple(headers), b""), int(max(0, body.size)) if body else 0
+    kept = [(name, value) for name, value in headers if name.lower() != "content-encoding"]
+    told = {"content-length": str(len(data))} if len(kept) < len(headers) else {}
+    return (tuple((name, told.get(name.lower(), value)) for name, value in kept), data), 0
+
+
+def _version(text: str) -> str:
+    return text.upper() if text[:5].upper() == "HTTP/" else "HTTP/1.1"
+
+
+def _moment(text: str) -> float:
+    moment = datetime.datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()

@@ -1,0 +1,125 @@
+"""Records from the files of other tools, and from our own exports, into a capture.
+
+What a file is is told by what is in it. What it holds before it is cut off or damaged is taken.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from inspector import exact, har_reader, jsonl
+from inspector.errors import CaptureError
+from inspector.model import Connection
+from inspector.store import Capture
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from inspector.exact import Item
+
+_WORDS = {"handshakes": "failed handshakes"}
+BATCH = 500
+"""Records that are written at a time."""
+_HEAD = 4096
+"""Bytes by which a file is told from others."""
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What an import came to."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    """How many records and connections of each kind are in the capture now; without any there is no capture."""
+    troubles: list[CaptureError] = field(default_factory=list)
+    """What is wrong with the files, one each."""
+    formats: set[str] = field(default_factory=set)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many records of each kind, by the kind's plural."""
+        return {f"{kind}s": self.kinds[kind] for kind in ("exchange", "handshake", "gap")}
+
+    @property
+    def words(self) -> str:
+        """How many records of each kind there are."""
+        return ", ".join(f"{number} {_WORDS.get(kind, kind)}" for kind, number in self.counts.items() if number)
+
+
+def load(sources: Iterable[Path], target: Path) -> Loaded:
+    """Append what files hold to a capture: those of one file in their order, files mixed by when a record ended.
+
+    Raises CaptureError if the capture can't be written.
+    """
+    loaded = Loaded()
+    items = heapq.merge(*(_timed(source, target, loaded) for source in sources), key=lambda each: each[0])
+    first = next(items, None)
+    if first is None:
+        return loaded
+    told: set[str] = set()
+    with Capture.create(target) as capture:
+        for _, item in itertools.chain([first], items):
+            _keep(item, capture, told)
+            loaded.kinds[type(item).__name__.lower()] += 1
+            if len(capture.pending) >= BATCH:
+                capture.flush()
+        capture.set_meta([("source", f"imported from {', '.join(sorted(loaded.formats))}")])
+    return loaded
+
+
+def _keep(item: Item, capture: Capture, told: set[str]) -> None:
+    if isinstance(item, Connection):
+        told.add(item.leg.id)
+        capture.note(item)
+        return
+    for leg in exact.legs(item):
+        if leg.id not in told:
+            capture.note(Connection(leg))
+    capture.append(item)
+
+
+def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, Item]]:
+    """What a file holds, with the time by which it is placed among others'."""
+    number, time = 0, -math.inf
+    try:
+        for item in _read(source, loaded.formats):
+            if not isinstance(item, Connection):
+                number, time = number + 1, item.ended
+            yield time, item
+    except OSError as error:
+        loaded.troubles.append(CaptureError(f"{source} can't be read: {error.strerror}.", "Check the path."))
+    except ValueError as error:
+        why = clean(str(error).rstrip("."))
+        if number:
+            told = f"{source} is cut off or damaged after {number} records ({why})."
+            loaded.troubles.append(CaptureError(told, f"What came before is in {target}."))
+        else:
+            hint = "Give a file that `mitmdump -w` or `puppet-inspector export` wrote, or a browser's HAR."
+            loaded.troubles.append(CaptureError(f"{source} can't be imported: {why}.", hint))
+
+
+def _read(source: Path, formats: set[str]) -> Iterator[Item]:
+    with source.open("rb") as file:
+        head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if re.match(rb"\d+:", head):
+        from inspector.transfer import flows  # loads mitmproxy
+
+        formats.add("mitmproxy's flows")
+        yield from flows(source)
+    elif re.match(rb'\{\s*"log"\s*:', head):
+        formats.add("HAR")
+        yield from har_reader.read(source)
+    elif head.startswith(b"{"):
+        formats.add("jsonl")
+        yield from jsonl.read(source)
+    elif head.startswith(b"SQLite format 3"):
+        raise ValueError("it is a capture already; `puppet-inspector merge` puts captures together")
+    else:
+        raise ValueError("it is no flow file of mitmproxy, no HAR and no jsonl" if head else "it is empty")

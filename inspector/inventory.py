@@ -1,0 +1,148 @@
+"""What captures a directory holds: since when, how large, whose runs, with which findings.
+
+Runs and findings are the derived index's, which is made where there is none yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inspector import captures, index, indexer, text
+from inspector.errors import CaptureError, InspectorError
+from inspector.index import Index
+from inspector.model import Severity
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from inspector.index import State
+    from inspector.model import Finding
+
+COLUMNS = ("capture", "from", "to", "size", "agents", "runs", "findings", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the index knows of a capture."""
+
+    begun: float
+    """When its first record began; seconds since the epoch."""
+    ended: float
+    """When its last record ended."""
+    records: int
+    agents: int
+    """By their certnames, or their addresses if they said none."""
+    runs: int
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One capture of a directory."""
+
+    path: Path
+    size: int
+    """Bytes, with what is being written."""
+    live: bool = False
+    """A proxy is writing it, or was killed while it did."""
+    known: Known | None = None
+    """None: there is no record in it, or it can't be read."""
+    trouble: str = ""
+    """What can't be read of it; empty if nothing."""
+
+    def row(self) -> tuple[str, ...]:
+        """Its cells for ``COLUMNS``; times are local."""
+        known = self.known
+        state = "; ".join(filter(None, ("open" if self.live else "", text.clean(self.trouble))))
+        name, size = text.clean(self.path.name), text.size(self.size)
+        if known is None:
+            return name, "-", "-", size, "-", "-", "-", state or "empty"
+        return (
+            name,
+            f"{text.day(known.begun)} {text.clock(known.begun)[:8]}",
+            f"{text.day(known.ended)} {text.clock(known.ended)[:8]}",
+            size,
+            str(known.agents),
+            str(known.runs),
+            text.counts(known.findings) or "none",
+            state,
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """For ``--json``."""
+        known = self.known
+        return {
+            "capture": str(self.path),
+            "from": text.utc(known.begun) if known else None,
+            "to": text.utc(known.ended) if known else None,
+            "bytes": self.size,
+            "records": known.records if known else None,
+            "agents": known.agents if known else None,
+            "runs": known.runs if known else None,
+            "findings": {str(each): sum(found.severity is each for found in known.findings) for each in Severity}
+            if known
+            else None,
+            "open": self.live,
+            "trouble": self.trouble or None,
+        }
+
+
+def paths(folder: Path) -> list[Path]:
+    """The captures in a directory, the one written last at the end. Raises InspectorError."""
+    if not folder.is_dir():
+        raise InspectorError(f"{folder} is no directory.", "Name one that captures are in.")
+    return sorted(folder.glob("*.sqlite"), key=lambda path: (captures.written(path), path.name))
+
+
+def look(path: Path, say: Callable[[str], None]) -> Held:
+    """A capture at a glance. ``say`` gets a line before it takes long. Never raises: see ``trouble``."""
+    held = Held(path, captures.size(path))
+    try:
+        with Capture.open(path) as capture:
+            last = capture.last
+            held = Held(path, held.size, capture.live)
+            with _index(path) as found:
+                whole = found is not None and found.fits(capture) and _whole(found.state(), last, live=capture.live)
+        if not last:
+            return held
+        if not whole:
+            say(f"reading {text.clean(path.name)} ({text.size(held.size)})")
+            indexer.build(path, index.place(path))
+        with _index(path) as found:
+            if found is None or found.state().last < last:
+                raise CaptureError("Another process is just reading it.", "Try it again.")
+            return Held(path, held.size, held.live, _known(found), found.state().trouble)
+    except (InspectorError, sqlite3.Error, OSError) as error:
+        return Held(
+            path, held.size, held.live, trouble=error.message if isinstance(error, InspectorError) else str(error)
+        )
+
+
+@contextlib.contextmanager
+def _index(path: Path) -> Iterator[Index | None]:
+    found = Index.open(index.place(path))
+    try:
+        yield found
+    finally:
+        if found is not None:
+            found.close()
+
+
+def _whole(state: State, last: int, *, live: bool) -> bool:
+    """Whether an index says all that there is to say by now."""
+    return state.last == last and (state.complete or live)
+
+
+def _known(found: Index) -> Known | None:
+    begun, ended, records = math.inf, -math.inf, 0
+    for each in found.all_briefs():
+        begun, ended, records = min(begun, each.time), max(ended, each.ended), records + 1
+    runs = [run.brief for run in found.runs().values() if run is not None]
+    findings = tuple(finding for run in runs for finding in run.findings)
+    return Known(begun, ended, records, len({run.name for run in runs}), len(runs), findings) if records else None

@@ -1,0 +1,233 @@
+"""What looks like a secret though nobody marked it: names, pieces of texts, attributes of signing requests.
+
+A mask keeps the shape of what it covers, so that rules say of a masked capture what they say of the original.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MASK = "MASKED"
+"""What stands for a secret in what leaves: ASCII, so that every notation can hold it as it is."""
+
+# -- names ------------------------------------------------------------------------------------------------
+
+_NAME = re.compile(
+    r"(?:(?:.*[^a-z])?(?:pass|psk|pwd)|.*(?:passw(?:or)?d|passphrase|rootpw|secret|token|credential|community_?string"
+    r"|(?:api|auth|access|account|encrypt(?:ion)?|shared|preshared|private|signing|master|license)[_-]?key))s?"
+    r"(?:[_-]?(?:hash|value|data|content|string|text|base64|pem|plain|clear|new|old|key|[0-9]+))*",
+    re.IGNORECASE,
+)
+_IDENTIFIER = re.compile(r"[\w.:@ -]{1,200}")
+"""What can be a parameter's name. A reference such as ``Exec[token]`` is none."""
+_HARMLESS = re.compile(
+    r"|true|false|yes|no|on|off|undef|nil|null|none|present|absent|[*!x]+|(?:/[\w.@%+-]+)+\.\w{2,5}|[a-z]+:///\S*",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4096)
+def named(name: str) -> bool:
+    """Whether a parameter or fact of this name holds a secret: its last words say so (not ``password_max_age``)."""
+    return _IDENTIFIER.fullmatch(name) is not None and _NAME.fullmatch(name) is not None
+
+
+def harmless(value: str) -> bool:
+    """What is no secret whatever its name: nothing, a truth value, a locked password, the place of a file."""
+    return _HARMLESS.fullmatch(value) is not None
+
+
+# -- texts ------------------------------------------------------------------------------------------------
+
+_KEY = re.compile(
+    r"(-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY-----(?:\s|\\[rn])*)[^\"<>]*?"
+    r"((?:\s|\\[rn])*-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY-----|(?=[\"<>])|\Z)"
+)
+_SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
+    (("PRIVATE KEY-----",), _KEY, rf"\g<1>{MASK * 3}\g<2>"),
+    (("AKIA", "ASIA"), re.compile(r"(?<![A-Z0-9])(A(?:KIA|SIA))[A-Z2-7]{16}(?![A-Z0-9])"), r"\1MASKEDMASKEDMASK"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+     re.compile(r"(?<![A-Za-z0-9_])(gh[pousr]_)[A-Za-z0-9]{36}(?![A-Za-z0-9])"), rf"\1{MASK * 6}"),
+    (("github_pat_",), re.compile(r"(github_pat_)\w{20,}"), rf"\1{MASK}"),
+    (("glpat-",), re.compile(r"(?<![A-Za-z0-9_])(glpat-)[A-Za-z0-9_-]{20}(?![A-Za-z0-9_-])"),
+     r"\1MASKED-MASKED-MASKED"),
+    (("xox",), re.compile(r"\b(xox[abprs]-)[A-Za-z0-9-]{10,}"), rf"\1{MASK}"),
+    (("eyJ",), re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), MASK),
+    (("$",), re.compile(r"(\$(?:1|2[abxy]|5|6|7|y|gy|md5|apr1|scrypt|argon2\w{1,2}|pbkdf2[a-z0-9-]*)\$)"
+                        r"[./A-Za-z0-9$=,+]{16,}"), rf"\1{MASK}"),
+    (("://",), re.compile(r"([A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@'\"]{0,200}:)[^\s/@'\"]{1,500}(?=@)"), rf"\1{MASK}"),
+    (("earer ", "EARER ", "asic ", "ASIC "),
+     re.compile(r"\b((?:bearer|basic) +)[A-Za-z0-9._~+/-]{16,}=*", re.IGNORECASE), rf"\1{MASK}"),
+)  # fmt: skip
+"""Pieces that are nothing but a secret: what a text with one contains, the piece, its mask."""
+_ASSIGNED = re.compile(
+    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account)[_-]?key|token)"
+    r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
+    r"(?:(?P<open>\\?['\"])(?P<quoted>[^'\"\\\n]{1,1000})(?=\\?['\"])|(?P<bare>[^\s'\",;&\\]{6,1000}))",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"[$%{<\[(*/@&].*|(.)\1*|[a-z_][\w.]*[(\[].*|\w+::.*|(?:true|false|undef|null|none|nil|sensitive|redacted|changed|required)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A reference, a mask, a call, a path, a word: what may stand behind ``password =`` without being one."""
+_SIGNS = (
+    "pass", "psk", "pwd", "rootpw", "secret", "token", "credential", "community", "_key", "-key", "apikey", "authkey",
+    "accesskey", "accountkey", "encryptkey", "encryptionkey", "signingkey", "masterkey", "licensekey", "private",
+    "shared", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyj", "$1$",
+    "$2", "$5$", "$6$", "$7$", "$y$", "$gy$", "$md5", "$apr1", "$scrypt", "$argon", "$pbkdf2", "bearer ", "basic ",
+    "-----begin",
+)  # fmt: skip
+
+
+def signs(value: str) -> tuple[str, ...]:
+    """What of a text gives reason to look closer, in lower case: where none of it stands, nothing looks like a secret,
+    be it in names or in texts."""
+    lowered = value.lower()
+    found = tuple(each for each in _SIGNS if each in lowered)
+    return (*found, "://") if "://" in lowered and "@" in lowered else found
+
+
+def text(value: str, *, code: bool = False) -> str:
+    """A text with a mask in place of what looks like a secret in it. Of ``code`` (a plugin's), whose variables may well
+    be called ``password``, only what is sure."""
+    value = shapes(value)
+    if "BEGIN" in value and "CERTIFICATE" in value:
+        value = _PEM.sub(_block, value)
+    if code or not ("=" in value or ":" in value):
+        return value
+    return _ASSIGNED.sub(_unassigned, value)
+
+
+def shapes(value: str) -> str:
+    """A text with a mask in place of what is nothing but a secret: private keys, tokens, hashes of passwords."""
+    for signs, pattern, mask in _SHAPES:
+        if any(each in value for each in signs):
+            value = pattern.sub(mask, value)
+    return value
+
+
+def is_shape(value: str) -> bool:
+    """Whether a text is one such piece and nothing more."""
+    return any(pattern.fullmatch(value.strip()) for _, pattern, _ in _SHAPES)
+
+
+def _unassigned(found: re.Match[str]) -> str:
+    quoted, bare = found["quoted"], found["bare"]
+    if quoted is not None:
+        return found[0] if harmless(quoted) or quoted[0] in "$%" else f"{found['before']}{found['open']}{MASK}"
+    # Behind a colon there may be any sentence, unless the name is quoted.
+    if _CODE.fullmatch(bare) or (found["sign"] == ":" and not found["close"] and not _line(found)):
+        return found[0]
+    return found["before"] + MASK
+
+
+def _line(found: re.Match[str]) -> bool:
+    """Whether this is all that a line says, as in YAML: ``db_password: hunter2``."""
+    begin = found.string.rfind("\n", 0, found.start()) + 1
+    end = found.string.find("\n", found.end())
+    rest = found.string[found.end() : end if end >= 0 else None]
+    return not rest.strip() and re.fullmatch(r"[ \t+-]*['\"]?[\w.:-]*", found.string[begin : found.start()]) is not None
+
+
+# -- certificates and signing requests ----------------------------------------------------------------------
+
+_PEM = re.compile(
+    r"(-----BEGIN ((?:NEW )?CERTIFICATE REQUEST|(?:X509 |TRUSTED )?CERTIFICATE)-----\s*)([A-Za-z0-9+/=\s]*?)"
+    r"(\s*-----END \2-----)"
+)
+_AUTO_RENEW = bytes.fromhex("2b06010401828c4c010302")
+"""The attribute ``pp_auth_auto_renew``, which is no credential; content of an OBJECT IDENTIFIER."""
+_PRESHARED = bytes.fromhex("2b06010401828c4c010104")
+"""The extension ``pp_preshared_key``."""
+_REQUESTED = frozenset({bytes.fromhex("2a864886f70d01090e"), bytes.fromhex("2b06010401823702010e")})
+"""The attributes that hold the extensions asked for: of PKCS#9, and Microsoft's."""
+_ATTRIBUTES, _EXTENSIONS = 0xA0, 0xA3
+"""Tags of what holds them in a signing request, in a certificate."""
+_OCTETS, _CONSTRUCTED = 0x04, 0x20
+_TEXTS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1E})
+
+
+@lru_cache(maxsize=256)
+def der(data: bytes) -> bytes:
+    """A signing request or certificate with masks of the same length in place of what the CA decides by: custom
+    attributes (challengePassword) and the preshared key. Its signature then no longer verifies. Bytes that are
+    no DER stay as they are."""
+    masked = bytearray(data)
+    for begin, end in _confidential(data):
+        masked[begin:end] = (MASK.encode() * ((end - begin) // len(MASK) + 1))[: end - begin]
+    return bytes(masked) if masked != data else data
+
+
+def _confidential(data: bytes) -> Iterator[tuple[int, int]]:
+    outer = _items(data, 0, len(data))
+    inner = _items(data, *outer[0][1:]) if outer else []
+    for tag, begin, end in _items(data, *inner[0][1:]) if inner else ():
+        if tag == _ATTRIBUTES:
+            yield from _attributes(data, begin, end)
+        elif tag == _EXTENSIONS:
+            yield from _preshared(data, begin, end)
+
+
+def _attributes(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    for _, *attribute in _items(data, begin, end):
+        oid, *values = _items(data, *attribute) or [(0, 0, 0)]
+        name = data[oid[1] : oid[2]]
+        for tag, *value in values:
+            if name in _REQUESTED:
+                yield from _preshared(data, *value)
+            elif name != _AUTO_RENEW:
+                yield from _contents(data, tag, *value)
+
+
+def _preshared(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    for _, *extensions in _items(data, begin, end):
+        for _, *extension in _items(data, *extensions):
+            oid, *rest = _items(data, *extension) or [(0, 0, 0)]
+            if data[oid[1] : oid[2]] == _PRESHARED and rest:
+                yield from _contents(data, *rest[-1])
+
+
+def _contents(data: bytes, *value: int) -> Iterator[tuple[int, int]]:
+    """The bytes that say something, of a value that may be wrapped."""
+    waiting = [value]
+    while waiting:
+        tag, begin, end = waiting.pop()
+        inner = _items(data, begin, end) if tag & _CONSTRUCTED or tag == _OCTETS else []
+        if inner and inner[-1][2] == end and (tag & _CONSTRUCTED or inner[0][0] in _TEXTS):
+            waiting += inner
+        else:
+            yield begin, end
+
+
+def _items(data: bytes, begin: int, end: int) -> list[tuple[int, int, int]]:
+    """The values that stand in a row: tag, begin and end of the contents; up to where it is no DER."""
+    found = []
+    while begin + 2 <= end:
+        tag, size, at = data[begin], data[begin + 1], begin + 2
+        if size > 0x80:
+            at, size = at + size - 0x80, int.from_bytes(data[at : at + size - 0x80])
+        if size == 0x80 or at + size > end:
+            break
+        found.append((tag, at, at + size))
+        begin = at + size
+    return found
+
+
+def _block(found: re.Match[str]) -> str:
+    try:
+        data = base64.b64decode(found[3])
+    except (binascii.Error, ValueError):
+        return found[0]
+    masked = der(data)
+    if masked == data:
+        return found[0]
+    lines = re.findall(".{1,64}", base64.b64encode(masked).decode())
+    return found[1] + "\n".join(lines) + found[4]

@@ -1,0 +1,312 @@
+"""Records without their secrets: what is done to everything that leaves.
+
+Masked are what Puppet marks as Sensitive, parameters and facts whose name says so, what a signing request carries for
+its CA, private keys, tokens and credentials in headers; and all of it wherever else it stands in the same record,
+unless it is a mere word. A body stays what it was (JSON is JSON, gzip is gzip) and every other byte of it stays; what
+can't be read but may hold a secret is masked whole. Certificates and signing requests with masks in them no longer
+verify.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from inspector import patterns, rewrite, secrets
+from inspector.model import Exchange, Gap, Handshake, Message, Request
+from inspector.patterns import MASK
+from inspector.protocol import bodies, endpoints, files, rich
+from inspector.rewrite import Fields, Leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from inspector.model import Headers, Leg, Record
+    from inspector.rewrite import Node, Tree
+
+_WORK = 2_000_000_000
+"""Bytes that are searched through for all the secrets of a record together: some seconds."""
+_LONG, _SHORT = 8, 5
+"""Characters of a word, and of what is no mere word nor number, that is looked for wherever it may stand."""
+_DESCRIBING = ("property", "name")
+_DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_literal", "default_source", "value")
+"""What is said of a property or a parameter that another field names."""
+
+
+def redacted(record: Record) -> Record:
+    """The record with a mask in place of every secret; the same object if there is none. Never raises."""
+    match record:
+        case Exchange():
+            return exchange(record)
+        case Handshake():
+            leg, reason = _leg(record.leg), text(record.reason)
+            culprits = tuple(map(text, record.culprits))
+            if leg is record.leg and (reason, culprits) == (record.reason, record.culprits):
+                return record
+            return dataclasses.replace(record, leg=leg, reason=reason, culprits=culprits)
+        case Gap():
+            reason = text(record.reason)
+            return record if reason == record.reason else dataclasses.replace(record, reason=reason)
+
+
+def text(value: str) -> str:
+    """A text (an error message, a line of a log) with a mask in place of what looks like a secret in it."""
+    return patterns.text(value)
+
+
+def body(message: Message) -> bytes:
+    """A message's body with masks, without its Content-Encoding if that can be taken off."""
+    part = _Part(message)
+    return part.told(part.known)
+
+
+def exchange(of: Exchange) -> Exchange:
+    """An exchange without its secrets."""
+    found = endpoints.match(of.request.method, of.request.target)
+    code = found is not None and found.endpoint.name == "plugin_file"
+    request = _Part(of.request)
+    response = _Part(of.response, code=code) if of.response else None
+    known = request.known | (response.known if response else set())
+    asked, answered = request.masked(known), response.masked(known) if response else None
+    new = dataclasses.replace(
+        of,
+        agent=_leg(of.agent),
+        master=_leg(of.master) if of.master else None,
+        request=_filed(of, asked, answered),
+        response=answered,
+        error=text(of.error) if of.error else of.error,
+    )
+    return of if new == of else new
+
+
+def _filed(exchange: Exchange, request: Request, response: Message | None) -> Request:
+    """A filebucket's request: its URL says the digest of what it carries or gets."""
+    for before, after in ((exchange.request, request), (exchange.response, response)):
+        if before is None or after is None or before.body == after.body:
+            continue
+        found = files.bucket_file(request.target, before.body)
+        if found.sum and found.algorithm and found.verdict is files.Verdict.RIGHT:
+            digest = files.digest(after.body, found.algorithm)
+            return dataclasses.replace(request, target=request.target.replace(found.sum, digest or "", 1))
+    return request
+
+
+@lru_cache(maxsize=1024)
+def _leg(leg: Leg) -> Leg:
+    peer, own = tuple(map(patterns.der, leg.peer_chain)), tuple(map(patterns.der, leg.own_chain))
+    if (peer, own) == (leg.peer_chain, leg.own_chain):
+        return leg
+    return dataclasses.replace(leg, peer_chain=peer, own_chain=own)
+
+
+class _Part[M: Message]:
+    """A request or a response: which secrets are in it, and then it with masks."""
+
+    def __init__(self, message: M, *, code: bool = False) -> None:
+        self.message = message
+        self.media = bodies.content_type(message)
+        self.packed = True
+        """Whether a Content-Encoding has to be put on again."""
+        self.body: Tree | None = None
+        """None: there is nothing to look for in it."""
+        try:
+            self.plain = bodies.plain(message)
+        except bodies.Unreadable:
+            self.plain, self.packed = message.body, False
+            self.body = _whole(message.body)
+        if self.packed and _suspicious(self.plain, self.media):
+            self.body = _read(self.plain, self.media)
+        self.query: Tree | None = None
+        if isinstance(message, Request) and message.query:
+            query = _bytes(message.query)
+            self.query = _read(query, rewrite.FORM) if _suspicious(query, rewrite.FORM) else None
+        self.known: set[str] = set()
+        """Secrets that are no mere words, to be looked for elsewhere."""
+        for tree in (self.body, self.query):
+            if tree is not None:
+                self.known |= _mask(tree.top, code=code)
+
+    def masked(self, known: Collection[str]) -> M:
+        """The message with masks, also for what is known of the other one; itself if there is nothing to mask."""
+        message, body = self.message, self._body(known)
+        headers = _headers(message, known, len(body) - len(message.body))
+        # The digest of what was not kept would tell whether a guess at the secret is right.
+        digest = message.digest if body == message.body else ""
+        new = dataclasses.replace(message, headers=headers, body=body, digest=digest)
+        if isinstance(new, Request):
+            path, mark, query = new.target.partition("?")
+            if self.query is not None:
+                query = _rewritten(self.query, _bytes(query), known).decode("latin-1")
+            new = dataclasses.replace(new, target=_replaced(path + mark + query, known))
+        return new
+
+    def told(self, known: Collection[str]) -> bytes:
+        """The body with masks, without its Content-Encoding."""
+        if self.body is None and known and self.plain:
+            self.body = _read(self.plain, self.media)
+        return self.plain if self.body is None else _rewritten(self.body, self.plain, known)
+
+    def _body(self, known: Collection[str]) -> bytes:
+        new = self.told(known)
+        if new == self.plain:
+            return self.message.body
+        return rewrite.encoded(self.message, new) if self.packed else new
+
+
+def _suspicious(data: bytes, media: str) -> bool:
+    """Whether a body may hold secrets; False is sure."""
+    if media == rewrite.FORM and data:
+        try:
+            data = bodies.unescape(bodies.unescape(data))
+        except bodies.Unreadable:
+            return True
+        if b"b64_zlib_yaml" in data:
+            return True
+    return bool(patterns.signs(data.decode("latin-1"))) or (b"ensitive" in data and secrets.hinted(data, media))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1", "replace")
+
+
+def _read(body: bytes, media: str) -> Tree:
+    with contextlib.suppress(bodies.Unreadable, *bodies.WRONG):
+        return rewrite.read(body, media)
+    return _whole(body) if secrets.marked(body) else rewrite.text(body)
+
+
+def _whole(body: bytes) -> Tree:
+    """A body that can't be read and may hold anything."""
+    leaf = Leaf(body, MASK if body else None)
+    return rewrite.Tree(leaf, MASK.encode)
+
+
+def _rewritten(tree: Tree, before: bytes, known: Collection[str]) -> bytes:
+    """What was read, with masks; ``before`` if there is nothing to mask."""
+    texts = [leaf for leaf in rewrite.leaves(tree.top) if isinstance(leaf.now, str)] if known else []
+    told = "\n".join(leaf.now for leaf in texts)
+    if len(known) * len(told) > _WORK:
+        return MASK.encode()
+    if found := [each for each in known if each in told]:
+        for leaf in texts:
+            told = _replaced(leaf.now, found)
+            leaf.new = told if told != leaf.value else None
+    try:
+        new = tree.write() if tree.changed else before
+    except (bodies.Unreadable, *bodies.WRONG):
+        return MASK.encode()
+    # A comment in YAML is no leaf.
+    return MASK.encode() if any(each.encode("utf-8", "replace") in new for each in known) else new
+
+
+def _headers(message: Message, known: Collection[str], longer: int) -> Headers:
+    made = []
+    for name, value in message.headers:
+        lower, new = name.strip().lower(), value
+        if lower in secrets.HEADERS or patterns.named(lower):
+            new = _credential(value)
+        elif lower == "content-length":
+            new = rewrite.promised(name, value, longer)
+        elif patterns.signs(value):
+            new = patterns.text(value)
+        made.append((name, _replaced(new, known)))
+    return tuple(made)
+
+
+def _credential(value: str) -> str:
+    """What kind it is, is no secret: ``Basic MASKED``."""
+    kind, space, rest = value.strip().partition(" ")
+    return f"{kind} {MASK}" if space and rest and kind.isalpha() else MASK
+
+
+def _replaced(value: str, known: Collection[str]) -> str:
+    for each in sorted(filter(value.__contains__, known), key=len, reverse=True):  # one may be part of another
+        value = value.replace(each, MASK)
+    return value
+
+
+# -- what is secret in a tree -----------------------------------------------------------------------------
+
+
+def _mask(top: Node, *, code: bool) -> set[str]:
+    """Set masks; returns the secrets that can be told from mere words."""
+    known: set[str] = set()
+    signs = patterns.signs("\n".join(leaf.value for leaf in rewrite.leaves(top) if isinstance(leaf.value, str)))
+    waiting: list[tuple[Node, bool, bool]] = [(top, False, False)]
+    seen: set[tuple[int, bool, bool]] = set()
+    while waiting:
+        node, sure, likely = waiting.pop()
+        if isinstance(node, Leaf):
+            if node.new is None:
+                value, hidden = node.value, _hidden(node.value, sure=sure, likely=likely)
+                if hidden is not None and isinstance(value, str) and _telling(value, sure=sure):
+                    known.add(value)
+                elif hidden is None and isinstance(value, str) and _any(signs, value):
+                    hidden = patterns.text(value, code=code)
+                node.new = hidden if hidden != value else None
+            continue
+        if (id(node), sure, likely) in seen:
+            continue
+        seen.add((id(node), sure, likely))
+        if isinstance(node, Fields):
+            waiting += _fields(node, sure, likely)
+        else:
+            waiting += [(each, sure, likely) for each in node]
+    return known
+
+
+def _fields(node: Fields, sure: bool, likely: bool) -> Iterator[tuple[Node, bool, bool]]:
+    kind = _value(node.get(rich.MARK))
+    sure = sure or kind == "Sensitive"
+    listed, given = node.get("sensitive_parameters"), node.get("parameters")
+    marked = {_value(each) for each in listed} if isinstance(listed, list) else set()
+    described = any(isinstance(name := _value(node.get(each)), str) and patterns.named(name) for each in _DESCRIBING)
+    for key, value in node.pairs:
+        name = key.value.lstrip(":@") if isinstance(key.value, str) else ""
+        yield key, False, False
+        if name == rich.MARK:
+            yield value, False, False
+        elif value is given and isinstance(value, Fields) and marked:
+            yield value, sure, likely
+            yield from ((each, True, False) for key, each in value.pairs if key.value in marked)
+        elif kind == "Hash" and name == rich.VALUE and isinstance(value, list):
+            yield from _hash(value, sure, likely)
+        else:
+            yield value, sure, likely or patterns.named(name) or (described and name in _DESCRIBED)
+
+
+def _hash(items: list[Node], sure: bool, likely: bool) -> Iterator[tuple[Node, bool, bool]]:
+    """A mapping whose keys need not be texts: keys and values in turn."""
+    for key, value in zip(items[::2], items[1::2], strict=False):
+        name = _value(key)
+        yield key, sure, False
+        yield value, sure, likely or (isinstance(name, str) and patterns.named(name))
+
+
+def _value(node: Node | None) -> Any:
+    return node.value if isinstance(node, Leaf) else None
+
+
+def _hidden(value: Any, *, sure: bool, likely: bool) -> str | None:
+    """What stands for a secret; None for what is none."""
+    if value is None or value in ("", rich.REDACTED, MASK) or not (sure or likely):
+        return None
+    if isinstance(value, str) and not sure:
+        if patterns.harmless(value):
+            return None
+        return patterns.shapes(value) if patterns.is_shape(value) else MASK
+    return MASK if sure or not isinstance(value, bool) else None
+
+
+def _any(signs: tuple[str, ...], value: str) -> bool:
+    lowered = value.lower()
+    return any(each in lowered for each in signs)
+
+
+def _telling(value: str, *, sure: bool) -> bool:
+    """Whether a secret is so unlike a word or a number that it is the secret wherever it stands. What is only likely
+    to be one may be a common word."""
+    mixed = not value.isalpha() and not value.isdecimal()
+    return len(value) >= (_SHORT if mixed and sure else _LONG) and (mixed or sure)

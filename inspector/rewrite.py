@@ -1,0 +1,372 @@
+"""Bodies as trees of leaves that can be given other values, and written again: the rest byte for byte as it was.
+
+What is found in a leaf, and what it is to be, is others' business (``redact``, ``share``). JSON, PSON and YAML keep
+every byte around a leaf; msgpack, and what is packed in a form, are written anew.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+import yaml
+
+from inspector.protocol import bodies, ruby_yaml
+from inspector.protocol.bodies import Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from inspector.model import Message
+
+FORM = "application/x-www-form-urlencoded"
+_DIGITS = 15
+"""Of a length that is believed."""
+
+
+@dataclass(slots=True, eq=False)
+class Leaf:
+    """A scalar, and what it is to be instead."""
+
+    value: Any
+    new: str | None = None
+    """None: it stays."""
+    begin: int = 0
+    end: int = 0
+
+    @property
+    def now(self) -> Any:
+        return self.value if self.new is None else self.new
+
+
+@dataclass(slots=True, eq=False)
+class Fields:
+    """A mapping: keys need not be different."""
+
+    pairs: list[tuple[Leaf, Node]]
+
+    def get(self, name: str) -> Node | None:
+        """The value under a key, the last one as any decoder takes it."""
+        return next((value for key, value in reversed(self.pairs) if key.value == name), None)
+
+
+type Node = Leaf | Fields | list[Node]
+
+
+@dataclass(slots=True, eq=False)
+class Tree:
+    """A body that was read. ``write`` gives its bytes with what is new."""
+
+    top: Node
+    write: Callable[[], bytes]
+
+    @property
+    def changed(self) -> bool:
+        return any(leaf.new is not None for leaf in leaves(self.top))
+
+
+def leaves(top: Node) -> Iterator[Leaf]:
+    """Every leaf once, keys among them."""
+    waiting, seen = [top], set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Leaf):
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))  # YAML may refer to it again
+            if isinstance(node, Fields):
+                for key, value in node.pairs:
+                    yield key
+                    waiting.append(value)
+            else:
+                waiting += node
+
+
+def read(body: bytes, media: str) -> Tree:
+    """A body without its Content-Encoding, by its media type; what has no structure is one leaf. Raises Unreadable."""
+    if media == FORM:
+        return form(body)
+    if media in bodies.PACKED:
+        return _packed(bodies.structure(body, media, Any))
+    if media in bodies.YAML or (media in ("", "text/plain") and body[:4] == b"--- "):
+        return _yaml(body)
+    if any(each in media for each in ("json", "pson")) or (media != "application/octet-stream" and _is_json(body)):
+        return _json(body, "text/pson" if "pson" in media else "application/json")
+    return text(body)
+
+
+def _is_json(body: bytes) -> bool:
+    return body[:1] in (b"{", b"[") and body.rstrip()[-1:] in (b"}", b"]")
+
+
+def text(body: bytes) -> Tree:
+    """A body that is one leaf."""
+    told, encoding = _decoded(body)
+    leaf = Leaf(told)
+    return Tree(leaf, lambda: leaf.now.encode(encoding, "replace"))
+
+
+def _decoded(body: bytes) -> tuple[str, str]:
+    try:
+        return body.decode(), "utf-8"
+    except UnicodeDecodeError:
+        return body.decode("latin-1"), "latin-1"
+
+
+def encoded(message: Message, body: bytes) -> bytes:
+    """A body with the Content-Encodings that the message says, which ``bodies.plain`` took off."""
+    for encoding in (message.header("content-encoding") or "").lower().split(","):
+        match encoding.strip():
+            case "gzip" | "x-gzip":
+                body = _packing(body, zlib.MAX_WBITS | 16)
+            case "deflate":
+                body = _packing(body, zlib.MAX_WBITS)
+    return body
+
+
+def promised(name: str, value: str, longer: int) -> str:
+    """A header's value; Content-Length grows as the body did: what was promised and did not come is missing still."""
+    if name.strip().lower() != "content-length" or not (value.isascii() and value.isdecimal() and len(value) < _DIGITS):
+        return value
+    return str(max(0, int(value) + longer)) if longer else value
+
+
+def _packing(body: bytes, wbits: int) -> bytes:
+    packer = zlib.compressobj(wbits=wbits)
+    return packer.compress(body) + packer.flush()
+
+
+# -- JSON -------------------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s\[\]{},:"]+', re.DOTALL)
+_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
+
+
+def _json(body: bytes, media: str) -> Tree:
+    bodies.structure(body, media, msgspec.Raw)  # is it some, and of a bearable size?
+    told, encoding = _decoded(body)
+    top: list[Node] = []
+    path: list[list[Node] | Fields] = [top]
+    key: Leaf | None = None
+    for found in _TOKEN.finditer(told):
+        written = found[0]
+        node: Node
+        if written in "]}":
+            if len(path) > 1:
+                path.pop()
+            continue
+        inside = path[-1]
+        if written == "[":
+            node = []
+        elif written == "{":
+            node = Fields([])
+        else:
+            node = Leaf(_scalar(written), None, found.start(), found.end())
+            if isinstance(inside, Fields) and key is None:
+                key = node
+                continue
+        if isinstance(inside, list):
+            inside.append(node)
+        elif key is not None:
+            inside.pairs.append((key, node))
+            key = None
+        if not isinstance(node, Leaf):
+            path.append(node)
+    return Tree(top, lambda: _spliced(told, top, _quoted).encode(encoding))
+
+
+def _scalar(token: str) -> Any:
+    if token[0] == '"':
+        if "\\" not in token:
+            return token[1:-1]
+        try:
+            return json.loads(token, strict=False)
+        except ValueError:
+            return token[1:-1]
+    if token in _WORDS:
+        return _WORDS[token]
+    try:
+        return int(token) if token.lstrip("-").isdigit() else float(token)
+    except ValueError:
+        return token
+
+
+def _spliced(told: str, top: Node, written: Callable[[Leaf, str], str]) -> str:
+    parts, at = [], 0
+    for leaf in sorted((each for each in leaves(top) if each.new is not None), key=lambda each: each.begin):
+        if leaf.new is not None and leaf.begin >= at:
+            parts += [told[at : leaf.begin], written(leaf, leaf.new)]
+            at = leaf.end
+    return "".join([*parts, told[at:]])
+
+
+def _quoted(_leaf: Leaf, new: str) -> str:
+    return json.dumps(new)
+
+
+# -- YAML -------------------------------------------------------------------------------------------------
+
+
+def _yaml(body: bytes) -> Tree:
+    try:
+        ruby_yaml.load(bodies.utf8(body))  # bounds what follows: no depth, no flood of values, no cycle
+    except bodies.WRONG as error:
+        raise Unreadable(str(error)) from error
+    told, encoding = _decoded(body)
+    top: list[Node] = []
+    path: list[list[Node] | Fields] = [top]
+    keys: list[Leaf | None] = [None]
+    anchors: dict[str | None, Node] = {}
+    for event in yaml.parse(told, Loader=yaml.CSafeLoader):
+        node: Node
+        match event:
+            case yaml.ScalarEvent():
+                node = Leaf(_plain(event), None, *_place(event))
+            case yaml.AliasEvent():
+                node = anchors[event.anchor]
+            case yaml.SequenceStartEvent():
+                node = []
+            case yaml.MappingStartEvent():
+                node = Fields([])
+            case yaml.CollectionEndEvent():
+                path.pop()
+                keys.pop()
+                continue
+            case _:
+                continue
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            anchors[event.anchor] = node
+        inside = path[-1]
+        if isinstance(inside, list):
+            inside.append(node)
+        elif isinstance(key := keys[-1], Leaf):
+            inside.pairs.append((key, node))
+            keys[-1] = None
+        elif isinstance(node, Leaf):
+            keys[-1] = node
+            continue
+        if isinstance(event, yaml.CollectionStartEvent) and not isinstance(node, Leaf):
+            path.append(node)
+            keys.append(None)
+
+    def write() -> bytes:
+        new = _spliced(told, top, lambda leaf, text: _as_yaml(told[leaf.begin : leaf.end], text)).encode(encoding)
+        try:
+            ruby_yaml.load(bodies.utf8(new))
+        except bodies.WRONG as error:
+            raise Unreadable(f"what it should be is no YAML: {error}") from error
+        return new
+
+    return Tree(top, write)
+
+
+def _place(event: yaml.Event) -> tuple[int, int]:
+    assert event.start_mark and event.end_mark  # noqa: S101, PT018 - the loader sets them
+    return event.start_mark.index, event.end_mark.index
+
+
+def _plain(event: yaml.ScalarEvent) -> Any:
+    text: str = event.value
+    if event.tag in ("!binary", "tag:yaml.org,2002:binary"):
+        return _decoded(base64.b64decode(text.encode()))[0]
+    return None if event.implicit[0] and text in ("", "~", "null") else text
+
+
+_ANCHOR = re.compile(r"(?:!\S*\s+)?(&\S+\s)")
+
+
+def _as_yaml(before: str, text: str) -> str:
+    """A scalar that keeps its anchor, and the line's end that belongs to a block."""
+    anchor = _ANCHOR.match(before)
+    return (anchor[1] if anchor else "") + json.dumps(text, ensure_ascii=False) + ("\n" if before[-1:] == "\n" else "")
+
+
+# -- msgpack ----------------------------------------------------------------------------------------------
+
+
+def _packed(value: Any) -> Tree:
+    top = _node(value)
+    return Tree(top, lambda: msgspec.msgpack.encode(_rebuilt(top)))
+
+
+def _node(value: Any) -> Node:
+    match value:
+        case dict():
+            return Fields([(Leaf(_told(key)), _node(item)) for key, item in value.items()])
+        case list():
+            return [_node(item) for item in value]
+    return Leaf(_told(value))
+
+
+def _told(value: Any) -> Any:
+    # Ruby sends text that does not call itself UTF-8 as bytes.
+    return _decoded(value)[0] if isinstance(value, bytes) else value
+
+
+def _rebuilt(node: Node) -> Any:
+    match node:
+        case Leaf():
+            return node.now
+        case Fields():
+            return {_rebuilt(key): _rebuilt(value) for key, value in node.pairs}
+        case list():
+            return [_rebuilt(each) for each in node]
+
+
+# -- forms ------------------------------------------------------------------------------------------------
+
+
+def form(body: bytes) -> Tree:
+    """A form or a query; facts in it are read too. Raises Unreadable."""
+    told = bodies.form(body)
+    notation = told.get(b"facts_format", b"").decode("latin-1")
+    top = Fields([])
+    fields: list[tuple[bytes, Tree, Callable[[bytes], bytes]]] = []
+    for field in body.split(b"&"):
+        name, _, value = field.partition(b"=")
+        key = Leaf(_decoded(bodies.unescape(name))[0])
+        tree, written = _field(key.value, bodies.unescape(value), notation)
+        top.pairs.append((key, tree.top))
+        fields.append((field, tree, written))
+
+    def write() -> bytes:
+        return b"&".join(
+            field.partition(b"=")[0] + b"=" + written(tree.write()) if tree.changed else field
+            for field, tree, written in fields
+        )
+
+    return Tree(top, write)
+
+
+def _escaped(value: bytes) -> bytes:
+    return quote(value, safe="").encode()
+
+
+def _twice(value: bytes) -> bytes:
+    return _escaped(_escaped(value))
+
+
+def _field(name: str, value: bytes, notation: str) -> tuple[Tree, Callable[[bytes], bytes]]:
+    """A field's value and how it is written; facts as ``bodies.facts_of_form`` reads them."""
+    if name != "facts":
+        return text(value), _escaped
+    head = value[:64].lstrip()
+    if notation == "b64_zlib_yaml":
+        twice = b"%" in value
+        packed = (bodies.unescape(value) if twice else value).replace(b" ", b"+")
+        try:
+            tree = _yaml(bodies.inflate(base64.b64decode(packed), zlib.MAX_WBITS, "zlib"))
+        except ValueError as error:
+            raise Unreadable(str(error)) from error
+        escape = _twice if twice else _escaped
+        return tree, lambda new: escape(base64.b64encode(zlib.compress(new)))
+    twice = (b"%" in head or b"+" in head[:4]) if notation == "yaml" else head[:1] != b"{"
+    inner = bodies.unescape(value) if twice else value
+    media = {"yaml": "text/yaml", "pson": "text/pson"}.get(notation, notation if notation in bodies.PACKED else "")
+    return read(inner, media or "application/json"), _twice if twice else _escaped

@@ -1,0 +1,171 @@
+"""`puppet-inspector proxy`, and what the proxy can be told: the real process between the lab's two ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+import time
+from contextlib import closing, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import demo
+from inspector.model import Exchange
+from inspector.proxy import Proxy
+from inspector.store import Capture
+from tests.e2e.conftest import analyzed, records
+from tests.e2e.wire import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.lab import Lab
+    from inspector.model import Request, Response
+    from tests.e2e.conftest import Proxied
+
+
+@contextmanager
+def own(lab: Lab, capture: Path, *arguments: str, **options: str | Path) -> Iterator[Proxy]:
+    """`puppet-inspector proxy` for a lab."""
+    with Proxy({**demo.options(lab, capture), **options}, arguments=arguments, own=True) as proxy:
+        lab.proxy_address = proxy.address
+        yield proxy
+
+
+def exchanges(capture: Path) -> list[Exchange]:
+    return [each for each in records(capture) if isinstance(each, Exchange)]
+
+
+def test_a_bootstrap_and_a_run_go_through(lab: Lab, capture: Path) -> None:
+    with own(lab, capture) as proxy:
+        assert lab.agent("agent.lab.example").run().status == 2
+    assert proxy.status == 0
+    (run,) = analyzed(capture).runs
+    assert (run.certname, run.outcome) == ("agent.lab.example", "complete")
+    assert any(line.startswith("== run 1 of agent.lab.example") for line in proxy.lines)
+    assert proxy.lines[-1] == f"The capture is {capture}"
+    assert {each.identity.certname for each in exchanges(capture) if each.identity and each.agent.peer_chain} == {
+        "agent.lab.example"
+    }
+
+
+def test_nobody_unverified_is_lent_an_identity(lab: Lab, capture: Path) -> None:
+    lab.agent("agent.lab.example", enrolled=True)
+    with own(lab, capture) as proxy:
+        answer = Peer(proxy.address, lab.proxy_name).ask("GET", "/puppet/v3/node/agent.lab.example?environment=x")
+    assert answer.status == 403
+    (exchange,) = exchanges(capture)
+    assert exchange.master
+    assert exchange.master.own_chain == ()
+
+
+def test_it_says_what_is_wrong_in_one_sentence(lab: Lab, capture: Path, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="did not start") as told, own(lab, capture, puppet_ssldir=tmp_path / "none"):
+        pass
+    assert "Traceback" not in str(told.value)
+    assert "puppet-inspector: " in str(told.value)
+
+
+def test_workers_record_into_one_capture_that_reads_as_one(lab: Lab, capture: Path) -> None:
+    names = [f"agent{number}.lab.example" for number in range(6)]
+    agents = [lab.agent(name, enrolled=True) for name in names]
+    with own(lab, capture, "--workers", "2") as proxy:
+        threads = [threading.Thread(target=agent.run) for agent in agents for agent in (lab.agent(agent.certname),)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert proxy.status == 0
+    runs = [run for run in analyzed(capture).runs if run.certname]
+    assert sorted((run.certname, run.outcome) for run in runs) == [(name, "complete") for name in names]
+    seqs = [each.seq for each in records(capture)]
+    assert seqs == list(range(1, len(seqs) + 1))
+    assert sum(line.startswith("== run ") for line in proxy.lines) == 6
+
+
+def test_a_worker_that_dies_is_replaced(lab: Lab, capture: Path) -> None:
+    with own(lab, capture, "--workers", "2") as proxy:
+        task = Path(f"/proc/{proxy.process.pid}/task")
+        children = [int(each) for one in task.iterdir() for each in (one / "children").read_text().split()]
+        servers = [each for each in children if "inspector.server" in Path(f"/proc/{each}/cmdline").read_text()]
+        assert len(servers) == 2
+        os.kill(servers[0], signal.SIGKILL)
+        until = time.monotonic() + 20
+        while not any("another one takes its place" in line for line in proxy.lines) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert lab.agent("agent.lab.example").run().status == 2
+    assert proxy.status == 0
+
+
+def test_only_the_agents_that_were_asked_for_are_recorded(lab: Lab, capture: Path, proxied: Proxied) -> None:
+    with proxied(lab, puppet_only="web*,db1.lab.example"):
+        assert lab.agent("web1.lab.example").run().status == 2
+        assert lab.agent("app1.lab.example").run().status == 2
+    assert {run.certname for run in analyzed(capture).runs} == {"web1.lab.example"}
+    # Its bootstrap too, whose first requests do not say whose they are.
+    assert "/puppet-ca/v1/certificate/ca" in {each.request.path for each in exchanges(capture)}
+    with Capture.open(capture) as opened:
+        used = {each.agent.id for each in exchanges(capture)} | {
+            each.master.id for each in exchanges(capture) if each.master
+        }
+        assert {each.leg.id for each in opened.connections()} == used
+
+
+def test_another_capture_begins_and_the_old_ones_go(lab: Lab, tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    with own(lab, folder, puppet_rotate_age="1s", puppet_keep="2") as proxy:
+        for _ in range(4):
+            assert lab.agent("agent.lab.example").run().status in (0, 2)
+            time.sleep(2.3)  # the proxy's clock: a run is never cut before twice the limit
+    left = sorted(folder.glob("*.sqlite"))
+    assert 2 <= len(left) <= 3  # one may have begun as the proxy ended
+    assert proxy.lines[-1] == f"The capture is {left[-1]}"
+    assert sum(line.startswith("-- another capture begins: ") for line in proxy.lines) >= 2
+    assert sum("was deleted: more are not to be kept" in line for line in proxy.lines) >= 1
+    for one, two in pairwise(left):
+        with Capture.open(one) as first, Capture.open(two) as second:
+            assert first.continued_in == two
+            assert second.first == first.last + 1 or second.last == 0
+    # What is told goes on over all of them.
+    assert sum(line.startswith("== run ") for line in proxy.lines) == 4
+
+
+def test_secrets_are_taken_out_before_they_are_recorded(lab: Lab, capture: Path, proxied: Proxied) -> None:
+    with proxied(lab, puppet_redact="write") as proxy:
+        Peer(proxy.address, lab.proxy_name).ask(
+            "GET", "/puppet/v3/status/x", headers={"Authorization": "Basic c2VjcmV0"}
+        )
+    with closing(sqlite3.connect(capture)) as db:
+        (data,) = db.execute("SELECT data FROM record").fetchone()
+    assert "Authorization" in data
+    assert "c2VjcmV0" not in data
+
+
+def test_what_is_under_way_ends_before_the_proxy_does(lab: Lab, capture: Path) -> None:
+    """SIGTERM in the middle of a compile."""
+    agent = lab.agent("agent.lab.example", enrolled=True)
+    entered = threading.Event()
+    answer = lab.master._server._http.answer
+
+    def slow(request: Request, certname: str | None) -> Response:
+        entered.set()
+        time.sleep(1.5)
+        return answer(request, certname)
+
+    lab.master._server._http.answer = slow
+    status: list[int] = []
+    with own(lab, capture) as proxy:
+        thread = threading.Thread(target=lambda: status.append(Peer.of(proxy.address, lab.proxy_name, agent.place).ask(
+            "GET", "/puppet-ca/v1/certificate/ca").status))  # fmt: skip
+        thread.start()
+        assert entered.wait(20)
+        proxy.process.terminate()
+        thread.join()
+    assert status == [200]
+    assert len(exchanges(capture)) == 1

@@ -1,0 +1,102 @@
+"""Captured text is hostile: whatever is in a capture, no command prints what a terminal, or a parser, would obey."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from inspector.analyzer import Analyzer
+from inspector.model import Exchange, Handshake, Record
+from inspector.pages.message import file_name
+from inspector.store import Capture
+from tests.conversations import Agent, together
+from tests.recorded import SAMPLES
+from tests.test_cli import save
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.conftest import Run
+
+CONTROL = "\x1b[2J\x1b]0;x\x07\x9b31m\r\u202egnp\u2066\u2028<b>&[red]\x00"
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+TOLD = frozenset({"method", "target", "http_version", "reason", "error", "alert", "tls_version", "cipher", "sni"})
+"""The fields whose text comes from the wire as it is."""
+
+
+def hostile(value: Any, name: str = "") -> Any:
+    """A record with control characters in all of its captured text."""
+    if isinstance(value, str):
+        return value + CONTROL if name in TOLD and value else value
+    if isinstance(value, tuple) and name in ("headers", "stripped"):
+        return tuple(
+            (each[0] + "\x1b[2J", each[1] + CONTROL) if name == "headers" else each + CONTROL for each in value
+        )
+    if isinstance(value, bytes) and name == "body":
+        # In documents as JSON writes it; in what is no JSON, raw.
+        escaped = json.dumps(CONTROL)[1:-1].encode()
+        return value.replace(b"production", b"production" + escaped).replace(
+            b"node1.example", b"node1.example" + escaped
+        )
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changed = {each.name: hostile(getattr(value, each.name), each.name) for each in dataclasses.fields(value)}
+        return dataclasses.replace(value, **changed)
+    return value
+
+
+@functools.cache
+def sampled(path: Path) -> list[Record]:
+    with Capture.open(path) as capture:
+        return [dataclasses.replace(hostile(record), seq=0) for record in capture.records()]
+
+
+def spoken() -> list[Record]:
+    """Agents whose very names are hostile, and who are refused."""
+    name = CONTROL.encode("ascii", "ignore").decode()  # as much of it as a certificate takes
+    agents = [Agent(name).ca().crl().csr().poll(), Agent(f"../../{name}"[:64], "192.0.2.2").run()]
+    agents.append(Agent("c.example", "192.0.2.3").refused("revoked" + CONTROL, own=True))
+    return list(together(*agents))
+
+
+def commands(path: Path, records: Sequence[Record]) -> list[tuple[object, ...]]:
+    shown = [("show", path, number) for number, _ in enumerate(records[:40], 1)]
+    return [
+        ("runs", path), ("list", path), ("check", path), ("doctor", path), ("bootstrap", path),
+        ("list", path, "--filter", "phase:catalog"), ("check", path, "--format", "junit"),
+        ("check", path, "--format", "sarif"), ("check", path, "--json"), ("runs", path, "--json"),
+        ("list", path, "--json"), ("bootstrap", path, "--json"), *shown,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("made", ["spoken", *(path.stem for path in SAMPLES)])
+def test_no_command_prints_a_control_character(made: str, run: Run, tmp_path: Path) -> None:
+    path = next((path for path in SAMPLES if path.stem == made), None)
+    records = sampled(path) if path else spoken()
+    assert any(isinstance(each, Exchange | Handshake) for each in records)
+    capture = save(tmp_path / "c.sqlite", *records)
+    seen = False
+    for argv in commands(capture, records):
+        status, out, err = run(*argv)
+        assert status in (0, 1), (argv, err)
+        found = UNSEEN.search(out.replace("\r\n", "\n") + err)
+        assert not found, (argv, out[max(0, found.start() - 80) : found.end() + 20])
+        seen |= "gnp" in out  # what is told is told, in a form that does nothing
+        if "junit" in argv:
+            assert ET.fromstring(out).tag == "testsuite"  # noqa: S314 - it is our own
+        if "sarif" in argv or "--json" in argv:
+            json.loads(out)
+    assert seen
+
+
+def test_no_captured_text_is_in_a_files_name() -> None:
+    analyzer = Analyzer()
+    names = [file_name(analyzer.feed(record), side) for record in spoken() for side in ("request", "response")]
+    assert len(names) > 10
+    assert [name for name in names if not re.fullmatch(r"[0-9]+-[a-z_]+-(request|response)", name)] == []

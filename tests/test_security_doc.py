@@ -1,0 +1,29 @@
+"""docs/security.md names, for each promise, a test that exists; and no test of a promise goes unnamed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "docs" / "security.md").read_text()
+PROVED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)
+
+
+def _names(path: str) -> set[str]:
+    tree = ast.parse((ROOT / path).read_text())
+    return {each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")}
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    table = TEXT.partition("## What it promises")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 25
+    assert [row for row in rows if not re.fullmatch(r"\| [^|]+ \| `tests/[\w/]+\.py::\w+` \|", row)] == []
+    assert [f"{path}::{name}" for path, name in PROVED if name not in _names(path)] == []
+
+
+def test_every_test_of_a_promise_is_named() -> None:
+    for path in ("tests/e2e/test_promises.py", "tests/e2e/test_smuggling.py"):
+        assert _names(path) == {name for file, name in PROVED if file == path}
