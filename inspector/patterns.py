@@ -149,8 +149,8 @@ _PRESHARED = bytes.fromhex("2b06010401828c4c010104")
 """The extension ``pp_preshared_key``."""
 _REQUESTED = frozenset({bytes.fromhex("2a864886f70d01090e"), bytes.fromhex("2b06010401823702010e")})
 """The attributes that hold the extensions asked for: of PKCS#9, and Microsoft's."""
-_ATTRIBUTES, _EXTENSIONS = 0xA0, 0xA3
-"""Tags of what holds them in a signing request, in a certificate."""
+_REQUEST, _EXTENSIONS = [0x02, 0x30, 0x30, 0xA0], 0xA3
+"""The tags of a signing request's fields, the last one its attributes; the tag of a certificate's extensions."""
 _OCTETS, _CONSTRUCTED = 0x04, 0x20
 _TEXTS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1E})
 
@@ -169,10 +169,11 @@ def der(data: bytes) -> bytes:
 def _confidential(data: bytes) -> Iterator[tuple[int, int]]:
     outer = _items(data, 0, len(data))
     inner = _items(data, *outer[0][1:]) if outer else []
-    for tag, begin, end in _items(data, *inner[0][1:]) if inner else ():
-        if tag == _ATTRIBUTES:
-            yield from _attributes(data, begin, end)
-        elif tag == _EXTENSIONS:
+    fields = _items(data, *inner[0][1:]) if inner else []
+    if [tag for tag, *_ in fields] == _REQUEST:
+        yield from _attributes(data, *fields[-1][1:])
+    for tag, begin, end in fields:
+        if tag == _EXTENSIONS:
             yield from _preshared(data, begin, end)
 
 

@@ -9,7 +9,6 @@ verify.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -172,9 +171,10 @@ def _bytes(text: str) -> bytes:
 
 
 def _read(body: bytes, media: str) -> Tree:
-    with contextlib.suppress(bodies.Unreadable, *bodies.WRONG):
+    try:
         return rewrite.read(body, media)
-    return _whole(body) if secrets.marked(body) else rewrite.text(body)
+    except (bodies.Unreadable, *bodies.WRONG):
+        return _whole(body) if secrets.marked(body) else rewrite.text(body)
 
 
 def _whole(body: bytes) -> Tree:

@@ -101,6 +101,14 @@ def read(body: bytes, media: str) -> Tree:
     return text(body)
 
 
+def anything(body: bytes, media: str) -> Tree:
+    """A body by its media type; as one leaf, if it is not what that says."""
+    try:
+        return read(body, media)
+    except (Unreadable, *bodies.WRONG):
+        return text(body)
+
+
 def _is_json(body: bytes) -> bool:
     return body[:1] in (b"{", b"[") and body.rstrip()[-1:] in (b"}", b"]")
 
