@@ -100,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     proxy = command("proxy", _proxy, "the proxy, between agents and their master")
     proxy.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="as for mitmdump (README)")
     proxy.add_argument("--workers", type=int, default=1, metavar="N", help="processes on the port (default: 1)")
+    proxy.add_argument("--user", metavar="NAME", help="started as root: go on as this user, before anything is read")
 
     run = command("run", _run, "run this host's agent once through the proxy")
     run.add_argument("-o", "--output", metavar="CAPTURE", help="record here (default: captures/<UTC time>.sqlite)")
@@ -254,7 +255,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _proxy(arguments: argparse.Namespace) -> int:
     """The addon with the same options in a mitmproxy of our own, which has only the parts that a Puppet proxy needs: a
     third of what `mitmdump -s` costs. It has no scripts and no user interface."""
-    from inspector import workers
+    from inspector import privileges, workers
 
     given = {}
     for each in arguments.set:
@@ -262,6 +263,8 @@ def _proxy(arguments: argparse.Namespace) -> int:
         if not separator:
             raise InspectorError(f"--set {each} sets nothing.", "Write --set OPTION=VALUE.")
         given[name] = value
+    if arguments.user:
+        privileges.drop(arguments.user)
     return workers.run(given, arguments.workers)
 
 
