@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.real.through import Stage, Told, told
 
 if TYPE_CHECKING:
@@ -47,10 +49,12 @@ def test_nobody_signs(stage: Stage) -> None:
     ]
 
 
-def test_autosign(stage: Stage) -> None:
-    straight, through = stage.agent("auto-direct.example"), stage.agent("auto.example")
-    assert stage.compare(_runs, straight, through, status=2) == [
-        Told("auto.example", "complete", WHOLE, "B01 warning"),
+@pytest.mark.parametrize("own", [False, True])
+def test_autosign(stage: Stage, own: bool) -> None:
+    name = f"auto-{'own' if own else 'mitmdump'}.example"
+    straight, through = stage.agent(f"auto-direct-{own}.example".lower()), stage.agent(name)
+    assert stage.compare(_runs, straight, through, status=2, own=own) == [
+        Told(name, "complete", WHOLE, "B01 warning"),
     ]
 
 

@@ -42,12 +42,14 @@ def _misses_a_file(agent: RealAgent, road: Road) -> CompletedRun:
     return road.run(agent)
 
 
-def test_steady_state(stage: Stage, steady: RealAgent) -> None:
-    assert stage.compare(_runs, steady, steady, status=0) == [Told("steady.example", "complete", AGAIN)]
+@pytest.mark.parametrize("own", [False, True])
+def test_steady_state(stage: Stage, steady: RealAgent, own: bool) -> None:
+    assert stage.compare(_runs, steady, steady, status=0, own=own) == [Told("steady.example", "complete", AGAIN)]
 
 
-def test_out_of_sync(stage: Stage, steady: RealAgent) -> None:
-    assert stage.compare(_drifts, steady, steady, status=2) == [Told("steady.example", "complete", AGAIN)]
+@pytest.mark.parametrize("own", [False, True])
+def test_out_of_sync(stage: Stage, steady: RealAgent, own: bool) -> None:
+    assert stage.compare(_drifts, steady, steady, status=2, own=own) == [Told("steady.example", "complete", AGAIN)]
 
 
 def test_compile_error(stage: Stage, steady: RealAgent) -> None:
@@ -72,6 +74,7 @@ def slow(stage: Stage, steady: RealAgent) -> Iterator[RealAgent]:
     pause.unlink()
 
 
-def test_three_seconds_of_silence(stage: Stage, slow: RealAgent) -> None:
+@pytest.mark.parametrize("own", [False, True])
+def test_three_seconds_of_silence(stage: Stage, slow: RealAgent, own: bool) -> None:
     """Meanwhile the master closes its connection; the POST that follows must find another one."""
-    assert stage.compare(_runs, slow, slow, status=0) == [Told("steady.example", "complete", AGAIN)]
+    assert stage.compare(_runs, slow, slow, status=0, own=own) == [Told("steady.example", "complete", AGAIN)]

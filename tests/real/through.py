@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector import public
+from inspector import pki, public
 from inspector.analyzer import Analyzer
 from inspector.proxy import Proxy
 from inspector.store import Capture
@@ -111,27 +111,37 @@ class Stage:
         return agent
 
     @contextmanager
-    def proxy(self, identity: str, *, server: str = PROXY_NAME, **options: str | Path) -> Iterator[Road]:
-        """The proxy, running; without ``puppet_ssldir`` among the options it is a host of its own."""
+    def proxy(
+        self, identity: str, *, server: str = PROXY_NAME, own: bool = False, **options: str | Path
+    ) -> Iterator[Road]:
+        """The proxy, running; without ``puppet_ssldir`` among the options it is a host of its own. ``own``:
+        `puppet-inspector proxy`, not mitmdump."""
         master = self.master
         if "puppet_ssldir" not in options:
             pem = self.directory / "proxy.pem"
             parts = [master.ssldir / kind / f"{PROXY_NAME}.pem" for kind in ("private_keys", "certs")]
-            pem.write_bytes(b"".join(part.read_bytes() for part in parts))
+            pki.write_private(pem, b"".join(part.read_bytes() for part in parts))
             options["puppet_cert"] = pem
             options["puppet_ca"] = master.ssldir / "certs/ca.pem"
             options.setdefault("puppet_crl", master.cadir / "ca_crl.pem")
         options |= {"puppet_identity": identity, "puppet_capture": self.capture}
         options.setdefault("puppet_listen", PROXY_HOST)
         options.setdefault("puppet_master", f"{master.name}:{master.port}")
-        proxy = Proxy({name: value for name, value in options.items() if value}, say=self.lines.append)
+        proxy = Proxy({name: value for name, value in options.items() if value}, say=self.lines.append, own=own)
         with proxy:
             yield Road(master, server, proxy.address[1])
         assert proxy.status == 0, self.lines
         assert not [line for line in self.lines if "stumbled" in line]
 
     def compare(
-        self, play: Play, straight: RealAgent, through: RealAgent, *, status: int, identity: str = ""
+        self,
+        play: Play,
+        straight: RealAgent,
+        through: RealAgent,
+        *,
+        status: int,
+        identity: str = "",
+        own: bool = False,
     ) -> list[Told]:
         """Play on both roads, each with an agent (which may be the same); returns what the capture tells.
 
@@ -140,7 +150,7 @@ class Stage:
         """
         measured = play(straight, self.direct)
         assert measured.status == status, measured.output
-        with self.proxy(identity or f"keys:{through.ssldir}") as road:
+        with self.proxy(identity or f"keys:{through.ssldir}", own=own) as road:
             inspected = play(through, road)
         assert inspected.status == measured.status, inspected.output + "\n".join(self.lines)
         return told(self.capture)
