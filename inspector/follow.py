@@ -36,6 +36,8 @@ INTERVAL = 0.2
 """Seconds between two looks at a capture: a proxy writes as often."""
 PATIENCE = 5.0
 """Seconds for which a capture may be unreadable: somebody may just be making it."""
+DO = "  do: "
+"""How a line begins that says what to do."""
 QUIET = 5.0
 """Seconds of silence after which a run that did not end properly is summed up."""
 
@@ -272,7 +274,7 @@ class Follower:
             run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run)))
         lines = [present.summary(run, run.findings)]
         if (verdict := present.verdict(run)) is not None:
-            lines += [f"run {run.number}: {verdict[0]}", f"  do: {verdict[1]}"]
+            lines += [f"run {run.number}: {verdict[0]}", f"{DO}{verdict[1]}"]
         if not self._chosen.matches_run(run, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
             return []
         return [Line(line, run=run) for line in lines]

@@ -12,7 +12,6 @@ USELESS: dict[str, tuple[str, ...]] = {
     "anticomp": ("anticomp",),
     "blocklist": ("block_list",),
     "browser": (),
-    "clientplayback": ("client_replay",),
     "commandhistory": (),
     "comment": (),
     "cut": (),

@@ -105,7 +105,8 @@ class PuppetInspector:
         self._agents: dict[str, AgentEnd] = {}
         self._masters: dict[str, MasterEnd] = {}
         self._tees: dict[tuple[str, str], _Tee] = {}
-        self._sent: dict[str, tuple[Any, tuple[str, ...]]] = {}
+        self._sent: dict[str, tuple[str, Any, tuple[str, ...]]] = {}
+        """The flow that is under way on a connection, its headers as the agent sent them, and the claims among them."""
         self._warned: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._default_mode = False
@@ -161,7 +162,7 @@ class PuppetInspector:
         if settings.lean and console:
             slim(ctx.master)
         if self._default_mode:
-            await self._listen(server, settings)
+            await self._listen(server)
         if ctx.options.connection_strategy != "lazy":
             logging.error("connection_strategy must be lazy: the master's leg waits for the agent's certificate.")
         self.introduce([each[:2] for each in server.listen_addrs()])
@@ -171,7 +172,12 @@ class PuppetInspector:
         self._loop = asyncio.get_running_loop()
         self._console = console
         self._recorder = Recorder(
-            settings.capture, self._say, settings.rules, tells=tells, rotation=settings.rotation, redact=settings.redact
+            settings.capture,
+            self._say,
+            settings.rules,
+            tells=tells,
+            rotation=settings.rotation,
+            redacts=settings.redact,
         )
         self._settings = settings
         self._probe = Probe(settings.probe, self._say)
@@ -184,7 +190,11 @@ class PuppetInspector:
             for text in options.introduction(self._settings, list(dict.fromkeys(map(options.whole, addresses)))):
                 self._say(text)
 
-    async def _listen(self, server: Any, settings: options.Settings) -> None:
+    async def _listen(self, server: Any) -> None:
+        assert self._settings  # noqa: S101 - it has begun
+        if self._settings.any_port:
+            self._settings = options.listen_again(self._settings)
+        settings = self._settings
         host, port = settings.listen
         mode = [f"reverse:https://{settings.master_address}@{host}:{port}"]  # an IPv6 address without brackets
         ctx.options.update(mode=mode)
@@ -216,6 +226,14 @@ class PuppetInspector:
     # -- connections --------------------------------------------------------------------------------
 
     def client_connected(self, client: connection.Client) -> None:
+        """Not guarded like the others: a mistake here must not let anybody in through mitmproxy's default proxy."""
+        try:
+            self._let_in(client)
+        except Exception as error:  # noqa: BLE001
+            client.error = REFUSED
+            self.stumble("client_connected", error)
+
+    def _let_in(self, client: connection.Client) -> None:
         # mitmproxy's reverse mode for https also takes HTTP/3 on UDP, which no agent speaks.
         ours = not self._default_mode or client.proxy_mode.type_name == "reverse"
         if self._settings is None or self._ending or not ours or client.transport_protocol != "tcp":
@@ -224,6 +242,7 @@ class PuppetInspector:
     @_guarded
     def client_disconnected(self, client: connection.Client) -> None:
         state = self._agents.pop(client.id, None)
+        self._forget(client)
         if self._recorder is None or self._settings is None or client.error == REFUSED:
             return
         leg = state.leg(client) if state else transfer.leg_of(client)
@@ -273,6 +292,7 @@ class PuppetInspector:
 
     # -- the master's leg ---------------------------------------------------------------------------
 
+    @_guarded
     def server_connect(self, data: ServerConnectionHookData) -> None:
         """Of several masters, lead the agent to the one that it asked for; it can ask for no other."""
         if self._settings and len(self._settings.masters) > 1:
@@ -341,7 +361,8 @@ class PuppetInspector:
         agent = self._agents.get(flow.client_conn.id)
         claims = [name for name in flow.request.headers if CLAIMS.fullmatch(name.replace("_", "-"))]
         stripped = (name.encode("utf-8", "surrogateescape").decode("latin-1") for name in dict.fromkeys(claims))
-        self._sent[flow.id] = (flow.request.headers.fields, tuple(stripped))
+        self._forget(flow.client_conn)
+        self._sent[flow.client_conn.id] = (flow.id, flow.request.headers.fields, tuple(stripped))
         for name in dict.fromkeys(claims):
             del flow.request.headers[name]
         if agent and self._settings:
@@ -377,7 +398,7 @@ class PuppetInspector:
             return
         state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
         spools = self._restore(flow)
-        fields, stripped = self._sent.pop(flow.id, (flow.request.headers.fields, ()))
+        _, fields, stripped = self._sent.pop(flow.client_conn.id, ("", flow.request.headers.fields, ()))
         exchange = transfer.exchange_of(
             flow,
             state.leg(flow.client_conn) if state else None,
@@ -405,6 +426,13 @@ class PuppetInspector:
         keep = functools.partial(self._recorder.put, exchange, then, spools)
         client = flow.client_conn
         self._selection.admit(client.id, _address(client), self._name(state, exchange), keep)
+
+    def _forget(self, client: connection.Client) -> None:
+        """Nothing is under way any more on a connection; what is left of it is of an exchange whose hooks failed."""
+        flow, *_ = self._sent.pop(client.id, ("",))
+        for side in ("request", "response"):
+            if tee := self._tees.pop((flow, side), None):
+                tee.finish().close()
 
     def _name(self, state: AgentEnd | None, exchange: Exchange) -> str | None:
         """Whose an exchange is, as far as it must be known now: by the certificate, or else by the URL."""

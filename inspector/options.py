@@ -12,7 +12,7 @@ import fnmatch
 import re
 import socket
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -129,6 +129,8 @@ class Settings:
     """Take secrets out before they are recorded."""
     rotation: Rotation = field(default_factory=Rotation)
     lean: bool = False
+    any_port: bool = False
+    """The next free port will do."""
     warnings: tuple[str, ...] = field(default=())
 
     @property
@@ -228,6 +230,7 @@ def settle(given: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             given.puppet_rotate_size, given.puppet_rotate_age, given.puppet_keep, given.puppet_keep_free
         ),
         lean=bool(given.puppet_lean),
+        any_port=not own_mode and not port_given,
         warnings=tuple(warnings),
     )
 
@@ -274,6 +277,12 @@ def _certname(text: str) -> str:
 
 def _path(text: str) -> Path | None:
     return Path(text).expanduser() if text else None
+
+
+def listen_again(settings: Settings) -> Settings:
+    """The settings with a port that is free now: since they were made somebody else may have taken theirs. Raises
+    InspectorError."""
+    return replace(settings, listen=_free(settings.listen, port_given=not settings.any_port, shared=False))
 
 
 def _free(listen: tuple[str, int], *, port_given: bool, shared: bool) -> tuple[str, int]:

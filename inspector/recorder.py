@@ -8,16 +8,15 @@ records mean is found out by another process (``commentary``).
 from __future__ import annotations
 
 import dataclasses
-import sqlite3
 import threading
 import time
 from collections import Counter, OrderedDict, deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from inspector import redact
 from inspector.commentary import Commentary
 from inspector.model import Connection, Exchange, Gap, Handshake
-from inspector.redact import redacted
 from inspector.rotation import Rotation
 from inspector.store import Capture, Continued
 
@@ -35,6 +34,8 @@ NEVER = Rotation(free=0)
 """One capture, as long as there is a byte left."""
 FLUSH = 0.2
 """Seconds between commits: a killed proxy loses less than a second."""
+LAST = 5.0
+"""Seconds for which it is tried to write the end of a capture."""
 RETRY = 1.0
 """Seconds between attempts while the capture can't be written."""
 BATCH = 500
@@ -68,11 +69,11 @@ class Recorder(threading.Thread):
         *,
         tells: bool = True,
         rotation: Rotation = NEVER,
-        redact: bool = False,
+        redacts: bool = False,
     ) -> None:
         """Open the capture. ``say`` gets each line to show, from any thread; ``rules`` is a file that says which rules
         to ask. Not ``tells``: somebody else finds out what the records mean. ``rotation``: when another capture begins;
-        ``redact``: secrets are taken out first.
+        ``redacts``: secrets are taken out first.
 
         Raises CaptureError.
         """
@@ -82,7 +83,7 @@ class Recorder(threading.Thread):
         self._rules = rules
         self.tells = tells
         self._rotation = rotation
-        self._redact = redact
+        self._redact = redacts
         self._began = self._busy = time.monotonic()
         self._holds = False
         """Whether anything was written to this capture."""
@@ -177,10 +178,10 @@ class Recorder(threading.Thread):
 
     def _take(self, item: Record | Connection, then: Then | None, spools: Mapping[str, Spool]) -> None:
         if isinstance(item, Connection):
-            self._capture.note(item)
+            self._capture.note(dataclasses.replace(item, leg=redact.leg(item.leg)) if self._redact else item)
             return
         if self._redact:
-            item = redacted(item)
+            item = redact.redacted(item)
         held = _weight(item)
         if self._trouble and self._held + held > MEMORY:
             self._lost += 1
@@ -270,13 +271,27 @@ class Recorder(threading.Thread):
         self._say(f"-- the capture {self._capture.path} was deleted: begun anew")
 
     def _end(self) -> None:
-        try:
-            self._capture.flush()
-        except sqlite3.Error as error:
-            self._say(f"-- the end of the capture could not be written: {error}")
+        self._write_the_rest()
         if self._commentary and not self._commentary.end():
             self._say("-- not all of it was told in time (`puppet-inspector runs` does)")
+        while self._queue:  # what it stumbled over
+            if item := self._queue.popleft():
+                self._guard(self._take, *item)
+        self._write_the_rest()
         self._capture.abandon()
+
+    def _write_the_rest(self) -> None:
+        until = time.monotonic() + LAST
+        while True:
+            try:
+                self._written()
+                return
+            except Exception as error:  # noqa: BLE001 - there is no later
+                if time.monotonic() > until:
+                    lost = len(self._capture.pending)
+                    self._say(f"-- the end of the capture could not be written ({error}): {lost} records are lost")
+                    return
+                time.sleep(FLUSH)
 
     # -- telling ------------------------------------------------------------------------------------
 

@@ -40,14 +40,12 @@ def redacted(record: Record) -> Record:
         case Exchange():
             return exchange(record)
         case Handshake():
-            leg, reason = _leg(record.leg), text(record.reason)
-            culprits = tuple(map(text, record.culprits))
-            if leg is record.leg and (reason, culprits) == (record.reason, record.culprits):
-                return record
-            return dataclasses.replace(record, leg=leg, reason=reason, culprits=culprits)
+            new: Record = dataclasses.replace(
+                record, leg=leg(record.leg), reason=text(record.reason), culprits=tuple(map(text, record.culprits))
+            )
         case Gap():
-            reason = text(record.reason)
-            return record if reason == record.reason else dataclasses.replace(record, reason=reason)
+            new = dataclasses.replace(record, reason=text(record.reason))
+    return record if new == record else new
 
 
 def text(value: str) -> str:
@@ -71,8 +69,8 @@ def exchange(of: Exchange) -> Exchange:
     asked, answered = request.masked(known), response.masked(known) if response else None
     new = dataclasses.replace(
         of,
-        agent=_leg(of.agent),
-        master=_leg(of.master) if of.master else None,
+        agent=leg(of.agent),
+        master=leg(of.master) if of.master else None,
         request=_filed(of, asked, answered),
         response=answered,
         error=text(of.error) if of.error else of.error,
@@ -93,11 +91,12 @@ def _filed(exchange: Exchange, request: Request, response: Message | None) -> Re
 
 
 @lru_cache(maxsize=1024)
-def _leg(leg: Leg) -> Leg:
-    peer, own = tuple(map(patterns.der, leg.peer_chain)), tuple(map(patterns.der, leg.own_chain))
-    if (peer, own) == (leg.peer_chain, leg.own_chain):
-        return leg
-    return dataclasses.replace(leg, peer_chain=peer, own_chain=own)
+def leg(of: Leg) -> Leg:
+    """A connection without the preshared keys in its certificates."""
+    peer, own = tuple(map(patterns.der, of.peer_chain)), tuple(map(patterns.der, of.own_chain))
+    return (
+        of if (peer, own) == (of.peer_chain, of.own_chain) else dataclasses.replace(of, peer_chain=peer, own_chain=own)
+    )
 
 
 class _Part[M: Message]:

@@ -9,6 +9,7 @@ nothing makes or writes a CA key.
 from __future__ import annotations
 
 import asyncio
+import errno
 import functools
 import gc
 import json
@@ -129,15 +130,19 @@ class Server(master.Master):
     async def serve(self) -> None:
         """Until it is told to end. Raises InspectorError."""
         settings = given_options.settle(self.options, own_mode=False, shared=self._shared)
+        addresses: list[tuple[str, int]] = []
+        while not addresses:
+            try:
+                # Before it has begun, the addon lets nobody in.
+                addresses = await self.listen(*settings.listen, settings.master_address)
+            except OSError as error:
+                if not settings.any_port or error.errno != errno.EADDRINUSE:
+                    raise InspectorError(
+                        f"The proxy can't listen on {settings.listen_address}: {error.strerror}.",
+                        "Choose another address with puppet_listen=HOST:PORT.",
+                    ) from error
+                settings = given_options.listen_again(settings)
         self.addon.begin(settings, Console(), tells=not self._shared)
-        try:
-            addresses = await self.listen(*settings.listen, settings.master_address)
-        except OSError as error:
-            await self.addon.done()
-            raise InspectorError(
-                f"The proxy can't listen on {settings.listen_address}: {error.strerror}.",
-                "Choose another address with puppet_listen=HOST:PORT.",
-            ) from error
         if self._shared:
             print(LISTENS, flush=True)
         else:

@@ -61,6 +61,8 @@ MAX_TEXT = 2**26
 MAX_BLOB = 2**31 - 1
 """The largest body that is believed when it is unpacked (bytes)."""
 
+BUSY = 1.0
+"""Seconds to wait for another one that writes the same capture."""
 KNOWN = 100_000
 """Digests of written bodies that are remembered."""
 KEPT_LEGS = 1024
@@ -217,7 +219,7 @@ class Capture:
             ) from error
         db = None
         try:
-            db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+            db = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
             if path.stat().st_size == 0:
                 db.execute("PRAGMA journal_mode=WAL")
                 db.executescript(f"BEGIN; {SCHEMA} COMMIT;")

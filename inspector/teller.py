@@ -22,7 +22,7 @@ import msgspec
 from inspector import filters, ruleset
 from inspector.commentary import Told
 from inspector.errors import InspectorError
-from inspector.follow import Follower
+from inspector.follow import DO, Follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,8 +39,8 @@ def tell(lines: Iterable[Line]) -> Iterator[Told]:
     """What the proxy has to know of these lines."""
     for line in lines:
         if line.step is None:
-            # What became of the capture the proxy knows, and says itself.
-            if line.run is not None:
+            # What became of the capture the proxy knows, and says itself. What to do is long: `doctor` says it.
+            if line.run is not None and not line.text.startswith(DO):
                 yield Told(line.text)
             continue
         step = line.step

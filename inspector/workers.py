@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -58,12 +59,28 @@ def _command(given: Mapping[str, str], *, worker: bool) -> list[str]:
     return [sys.executable, "-O", "-P", "-c", _RUN, _ROOT, json.dumps(dict(given)), str(int(worker))]
 
 
+def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.socket]:
+    """A port that only the workers can listen on from now on. Raises InspectorError."""
+    while True:
+        family = socket.getaddrinfo(*settings.listen, type=socket.SOCK_STREAM)[0][0]
+        held = socket.socket(family, socket.SOCK_STREAM)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            held.bind(settings.listen)
+        except OSError:  # somebody took it just now
+            held.close()
+            settings = options.listen_again(settings)
+            continue
+        return settings, held
+
+
 class Workers:
     """Several servers on one port."""
 
     def __init__(self, given: Mapping[str, str], number: int) -> None:
         """Check the options once for all of them. Raises InspectorError."""
-        self._settings = settings = options.settle(options.given(**given), own_mode=False)
+        self._settings, self._reserved = _reserved(options.settle(options.given(**given), own_mode=False))
+        settings = self._settings
         # All of them listen on the same port and write to the same capture.
         chosen = {"puppet_listen": settings.listen_address, "puppet_capture": str(settings.capture)}
         self._command = _command({**given, **chosen}, worker=True)
@@ -92,6 +109,7 @@ class Workers:
                 self._revive()
         finally:
             self._stop()
+            self._reserved.close()
             commentary.end()
             say(f"The capture is {self._settings.capture}")
             self._console.close()

@@ -18,6 +18,8 @@ from inspector.errors import InspectorError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.conftest import Run
+
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
 
 DROPPED = """
@@ -104,3 +106,9 @@ def test_what_was_not_given_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
         privileges.drop("nobody")
     # Groups while it still may, the user last.
     assert [name for name, *_ in done] == ["setgroups", "setresgid", "setresuid", "setuid"]
+
+
+def test_the_proxy_gives_up_root_before_anything_else(run: Run) -> None:
+    status, out, err = run("proxy", "--user", "no-such-user", "--set", "puppet_ca=/nowhere")
+    assert (status, out) == (2, "")
+    assert err.startswith("puppet-inspector: There is no user 'no-such-user'.\n  Make one that may read Puppet's keys:")

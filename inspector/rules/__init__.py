@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
+from inspector import patterns
 from inspector.model import Exchange, Finding, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules.remedies import fill
@@ -164,7 +165,7 @@ class Rule:
         severity = said.severity or self.severity
         if run.tool and severity is Severity.ERROR:
             severity = Severity.WARNING  # a tool's call that is refused breaks no run (R22)
-        return Finding(self.id, self.chosen or severity, said.message, seqs, since)
+        return Finding(self.id, self.chosen or severity, patterns.text(said.message), seqs, since)
 
     def remedy_for(self, run: Run | None) -> str:
         """The remedy with the exact commands for a run's agent and master."""

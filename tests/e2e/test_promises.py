@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import ipaddress
+import resource
 import shutil
 import socket
 import ssl
@@ -325,6 +326,7 @@ def test_no_private_key_is_ever_written(
         assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
         agent = lab.agent(OTHER)
         agent.run()
+        assert resource.prlimit(proxy.process.pid, resource.RLIMIT_CORE) == (0, 0)
         # mitmdump makes a CA of its own, which nobody trusts, in a directory that only we can enter.
         found = {file.name for file in _files(room) if b"PRIVATE KEY" in file.read_bytes()}
         assert found == (set() if own else {"mitmproxy-ca.pem"})

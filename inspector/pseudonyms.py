@@ -1,0 +1,258 @@
+"""Other names for those that tell whose network was captured: the same one for the same name, wherever it stands.
+
+Hosts become ``agent1.example``, ``master1.example``, ``host1.example``; addresses those that are set apart for
+documentation; MAC addresses, SSH keys, serial numbers and fingerprints what is none of anybody's. What is a name, is
+learned first.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+import itertools
+import re
+import uuid
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from inspector.model import PROBE
+from inspector.protocol import documents, endpoints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+type Kind = Literal["agent", "master", "host"]
+
+_DOMAIN = "example"
+_ALONE = frozenset({"example", "test", "local", "localdomain", "lan", "internal", "intern", "corp", "home", "private"})
+"""Domains of one label that are a site's own, not everybody's."""
+_WORDS = frozenset(
+    {"puppet", "puppetserver", "puppetdb", "puppetlabs", "puppetmaster", "openvox", "master", "agent", "server", "ca",
+     "client", "localhost", "node", "host", "file", "web", "www", "default", "root", "production", "example", "test"}
+    | {field for each in vars(documents).values() if isinstance(each, type) and issubclass(each, msgspec.Struct)
+       for field in each.__struct_fields__}
+    | {word for each in endpoints.ENDPOINTS for word in re.findall("[a-z_]+", f"{each.name} {each.path}")}
+)  # fmt: skip
+"""What may be a host's name without a domain, but is a word of Puppet's."""
+_HOST = re.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
+_PUPPETS_CA = re.compile(rf"Puppet (?:Root |Intermediate )?CA(?:: .*)?|{re.escape(PROBE)}.*")
+_SERIAL = re.compile(
+    r"(?:.*_)?(?:serial(?:_?number)?|asset_?tag|uuid|machine_?id|wwn|instance[_-]id)|.*serialnumber|.*assettag",
+    re.IGNORECASE,
+)
+_UNSPECIFIC = re.compile(r"(?i)not .*|none|unknown|default.*|to be filled.*|n/?a|0*|.{0,3}|x+")
+"""Serial numbers that no vendor gave."""
+
+_TOKEN = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
+_IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)")
+_IPV6 = re.compile(r"(?<![\w:.])(?:[23][0-9a-fA-F]{3}|[fF][cCdDeE][0-9a-fA-F]{2}):[0-9a-fA-F:]*[0-9a-fA-F:](?![\w:])")
+_PAIRS = re.compile(r"(?<![0-9A-Fa-f:])[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5,63}(?![0-9A-Fa-f:])")
+"""MAC addresses and fingerprints."""
+_SSH = re.compile(r"(?<![A-Za-z0-9+/])(AAAA[A-Za-z0-9+/]{16})[A-Za-z0-9+/]{12,}={0,3}|(SHA256:)[A-Za-z0-9+/]{43}|"
+                  r"(SSHFP \d \d )[0-9A-Fa-f]{40,64}")  # fmt: skip
+_NETWORKS = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15", "240.0.0.0/4")
+
+
+class Pseudonyms:
+    """What is learned, and what is told instead."""
+
+    def __init__(self, salt: bytes) -> None:
+        """``salt`` is anything that nobody else knows, so that nothing can be found by trying."""
+        self._salt = salt
+        self._names: dict[str, str] = {}
+        """What stands for a name, a serial number or a digest, by it in lower case."""
+        self._phrases: dict[str, str] = {}
+        """The same for what is no single word, exactly as it is written."""
+        self._digests: dict[str, str] = {}
+        self._domains: set[str] = set()
+        self._numbers = {
+            kind: itertools.count(1) for kind in ("agent", "master", "host", "Authority ", "Name ", "SERIAL")
+        }
+        self._v4 = (str(each) for network in _NETWORKS for each in ipaddress.IPv4Network(network).hosts())
+        self._v6 = (f"2001:db8::{number:x}" for number in itertools.count(1))
+        self._addresses: dict[str, str] = {}
+
+    # -- learning -----------------------------------------------------------------------------------------
+
+    def host(self, name: str | None, kind: Kind = "host") -> None:
+        """A certname or host name; what it is called depends on whether an agent's or a master's was learned first."""
+        name = (name or "").strip().rstrip(".").lower().removeprefix("*.")
+        if not _HOST.fullmatch(name) or name in self._names or name in _WORDS or _is_address(name):
+            return
+        if name == PROBE.lower():
+            return
+        short, _, domain = name.partition(".")
+        self._domain(domain)
+        new = self._names.get(short) if not domain else None
+        number = next(self._numbers[kind])
+        new = new or f"{kind}{number}" + (f".{_DOMAIN}" if domain else "")
+        self._names[name] = new
+        if domain and short not in _WORDS and short not in self._names and not short.isdecimal() and len(short) > 1:
+            self._names[short] = new.partition(".")[0]
+
+    def _domain(self, domain: str) -> None:
+        if domain and ("." in domain or domain in _ALONE) and domain not in self._domains:
+            self._domains.add(domain)
+            if "." in domain:
+                self._names.setdefault(domain, _DOMAIN)
+
+    def authority(self, name: str) -> None:
+        """A CA's common name."""
+        if name and not _PUPPETS_CA.fullmatch(name) and name.lower() not in self._names:
+            self._phrase(name, "Authority ")
+
+    def said(self, name: str) -> None:
+        """Another part of a certificate's subject: an organisation, a place, an address."""
+        if len(name) > 2:
+            self._phrase(name, "Name ")
+
+    def _phrase(self, name: str, kind: str) -> None:
+        if name not in self._phrases:
+            self._phrases[name] = f"{kind}{next(self._numbers[kind])}"
+
+    def digest(self, old: str, new: str) -> None:
+        """Another digest, in hexadecimal, in place of one. Not for a name that was learned."""
+        self._digests[old.lower()] = new.lower()
+
+    def facts(self, values: dict[str, Any]) -> None:
+        """What a host says of itself."""
+        for key, value in _leaves(values):
+            if not isinstance(value, str) or not value.strip():
+                continue
+            name = key.lower()
+            if name in ("hostname", "fqdn", "clientcert", "certname"):
+                self.host(value, "agent")
+            elif name in ("domain", "dnsdomain"):
+                self._domain(value.strip().lower())
+            elif _SERIAL.fullmatch(name) and not _UNSPECIFIC.fullmatch(value.strip()):
+                self._serial(value.strip())
+
+    def _serial(self, value: str) -> None:
+        try:
+            new = str(uuid.UUID(bytes=hashlib.sha256(self._salt + uuid.UUID(value).bytes).digest()[:16]))
+        except ValueError:
+            new = f"SERIAL{next(self._numbers['SERIAL'])}"
+        if _TOKEN.fullmatch(value):
+            self._names.setdefault(value.lower(), new)
+        else:
+            self._phrases.setdefault(value, new)
+
+    # -- telling ------------------------------------------------------------------------------------------
+
+    def text(self, value: str) -> str:
+        """A text with the other names in it."""
+        for phrase in sorted(filter(value.__contains__, self._phrases), key=len, reverse=True):
+            value = value.replace(phrase, self._phrases[phrase])
+        if any(each in value for each in ("AAAA", "SHA256:", "SSHFP")):
+            value = _SSH.sub(self._ssh, value)
+        if ":" in value:
+            value = _PAIRS.sub(self._pairs, value)
+            value = _IPV6.sub(self._ip, value)
+        if "." in value:
+            value = _IPV4.sub(self._ip, value)
+        return _TOKEN.sub(self._token, value)
+
+    def address(self, value: str) -> str:
+        """An address; those of the host itself, of nobody and of everybody stay."""
+        try:
+            read = ipaddress.ip_address(value)
+        except ValueError:
+            return value
+        if read.is_loopback or read.is_unspecified or read.is_multicast or _is_mask(read):
+            return value
+        if str(read) not in self._addresses:
+            self._addresses[str(read)] = next(self._v4 if read.version == 4 else self._v6)
+        return self._addresses[str(read)]
+
+    def packed(self, value: bytes) -> bytes:
+        """An address as certificates hold it."""
+        return ipaddress.ip_address(self.address(str(ipaddress.ip_address(value)))).packed
+
+    def _ip(self, found: re.Match[str]) -> str:
+        return self.address(found[0])
+
+    def _token(self, found: re.Match[str]) -> str:
+        token = found[0]
+        if known := self._names.get(token.lower()):
+            return _cased(known, token)
+        if known := self._digests.get(token.lower()):
+            return known
+        labels = token.split(".")
+        return token if len(labels) == 1 else ".".join(self._labels(labels))
+
+    def _labels(self, labels: list[str]) -> Iterator[str]:
+        """A name may be a part only: of a file's name, of a mail address."""
+        at = 0
+        while at < len(labels):
+            for end in range(len(labels), at, -1):
+                known = ".".join(labels[at:end]).lower()
+                if known in self._names:
+                    yield _cased(self._names[known], "".join(labels[at:end]))
+                    at = end
+                    break
+                if end - at > 1 and any(known.endswith(f".{each}") for each in self._domains):
+                    self.host(known)
+                    yield self._names.get(known, known)
+                    at = end
+                    break
+            else:
+                yield labels[at]
+                at += 1
+
+    def _pairs(self, found: re.Match[str]) -> str:
+        told = found[0]
+        plain = told.replace(":", "").lower()
+        if len(plain) == 12:
+            if plain in ("0" * 12, "f" * 12):
+                return told
+            new = "02" + self._hashed(bytes.fromhex(plain)).hex()[:10]
+        else:
+            new = self._digests.get(plain) or self._hashed(bytes.fromhex(plain)).hex()[: len(plain)]
+        if len(new) != len(plain):
+            return told
+        shown = ":".join(new[at : at + 2] for at in range(0, len(new), 2))
+        return shown.upper() if told.upper() == told else shown
+
+    def _ssh(self, found: re.Match[str]) -> str:
+        kept = found[1] or found[2] or found[3]
+        rest = found[0][len(kept) :]
+        if found[3]:
+            return kept + self._hashed(rest.encode()).hex()[: len(rest)]
+        padding = len(rest) - len(rest.rstrip("="))
+        made = base64.b64encode(hashlib.shake_256(self._salt + rest.encode()).digest(len(rest))).decode()
+        return kept + made[: len(rest) - padding] + "=" * padding
+
+    def _hashed(self, value: bytes) -> bytes:
+        return hashlib.sha512(self._salt + value).digest()
+
+
+def _cased(new: str, like: str) -> str:
+    """That a certname has upper-case letters is a fault of its own."""
+    return new if like.lower() == like else new.upper() if like.isupper() else new.capitalize()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_mask(read: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return read.version == 4 and read.packed[0] == 0xFF
+
+
+def _leaves(values: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Facts with the last part of their names."""
+    waiting = [(key, values)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [(str(each), item) for each, item in value.items()]
+        elif isinstance(value, list):
+            waiting += [(name, item) for item in value]
+        else:
+            yield name, value

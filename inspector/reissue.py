@@ -1,0 +1,308 @@
+"""Certificates, signing requests and revocation lists made anew: with other names and other keys, else the same.
+
+For each key there is one new key of the same type and size; what was signed with a key is signed with its new one, what
+was signed with none that is known stays so, and what was forged stays forged. So chains, revocation, dates and the keys
+of two certificates compare as before. The new keys protect nothing: RSA keys share their primes, to have many at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
+
+from inspector import patterns
+from inspector.protocol.pem import Malformed, guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cryptography.hazmat.primitives.asymmetric.types import (
+        CertificateIssuerPrivateKeyTypes,
+        CertificatePublicKeyTypes,
+    )
+
+type Signed = x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList
+type Place = tuple[int, int, int, int]
+"""A value in DER: where it begins, its tag, where its contents begin and end."""
+
+_EXPONENT = 65537
+_SMALLEST, _COMMON = 1024, 2048
+_DEPTH = 30
+_CONSTRUCTED, _ENDLESS = 0x20, 0x80
+_OCTETS, _BITS = 0x04, 0x03
+_TEXTS = {0x0C: "utf-8", 0x13: "latin-1", 0x14: "latin-1", 0x16: "latin-1", 0x1E: "utf-16-be",
+          0x81: "latin-1", 0x82: "latin-1", 0x86: "latin-1"}  # fmt: skip
+"""Tags of texts; the last three are those of names in subjectAltName and of places in others."""
+_ADDRESS = 0x87
+_VERSION = 0xA0
+_OF_REQUEST, _OF_CERTIFICATE = 2, 5
+"""Where the public key stands; in a certificate after the version, if that is told."""
+_ECDSA = "1.2.840.10045.4."
+_WRONG = (ValueError, TypeError, KeyError, IndexError, OverflowError, UnsupportedAlgorithm, InvalidSignature)
+
+
+class Reissuer:
+    """What is to be made anew is first shown to it (``learn``): a signer may come after what it signed."""
+
+    def __init__(self, text: Callable[[str], str], address: Callable[[bytes], bytes], salt: bytes,
+                 say: Callable[[str], None] = lambda _: None) -> None:  # fmt: skip
+        """``text`` and ``address`` give the new name for an old one; ``say`` is told what takes long."""
+        self._text, self._address, self._salt, self._say = text, address, salt, say
+        self._authorities: dict[bytes, list[x509.Certificate]] = {}
+        """By their subjects."""
+        self._keys: dict[bytes, CertificateIssuerPrivateKeyTypes] = {}
+        """The new key, by the old one or by what else tells whose it is."""
+        self._rsa: dict[int, Iterator[rsa.RSAPrivateKey]] = {}
+        self._identifiers: dict[bytes, bytes] = {}
+        self._made: dict[bytes, bytes] = {}
+        self._unmasked: dict[bytes, bytes] = {}
+        """What was learned, by it with its secrets masked: a mask breaks the signature."""
+
+    def learn(self, der: bytes) -> None:
+        """Something that is to be made anew."""
+        try:
+            read = _read(der)
+        except Malformed:
+            return
+        self._unmasked[patterns.der(der)] = der
+        if isinstance(read, x509.Certificate):
+            known = self._authorities.setdefault(read.subject.public_bytes(), [])
+            if read not in known:
+                known.append(read)
+
+    def made(self, der: bytes) -> bytes:
+        """It with new names and keys, its secrets masked; what can't be read, with its texts changed only."""
+        der = self._unmasked.get(der, der)
+        if der not in self._made:
+            try:
+                self._made[der] = guard(self._anew, der)
+            except (Malformed, InvalidSignature):
+                self._made[der] = self._text(der.decode("latin-1")).encode("latin-1", "replace")
+        return self._made[der]
+
+    def _anew(self, der: bytes) -> bytes:
+        read = _read(der)
+        signer = self._signer(read)  # first of all: its key's identifier stands in what it signs
+        if not isinstance(read, x509.CertificateRevocationList):
+            self._key(read.public_key())
+        for each in _identifiers(read):
+            self._identifiers.setdefault(each, hashlib.sha256(self._salt + each).digest()[: len(each)])
+        der = patterns.der(der)
+        outer = _places(der, 0, len(der))[0]
+        inner, algorithm, _ = _places(der, *outer[2:])
+        fields = _places(der, *inner[2:])
+        parts = [self._changed(der, field, 0) for field in fields]
+        if not isinstance(read, x509.CertificateRevocationList):
+            request = isinstance(read, x509.CertificateSigningRequest)
+            at = _OF_REQUEST if request else _OF_CERTIFICATE + (fields[0][1] == _VERSION)
+            parts[at] = _spki(self._key(read.public_key()).public_key())
+        told = _value(inner[1], b"".join(parts))
+        signature = self._signature(signer, read, told)
+        return _value(outer[1], told + der[algorithm[0] : algorithm[3]] + _value(_BITS, b"\0" + signature))
+
+    # -- what stands in it ---------------------------------------------------------------------------------
+
+    def _changed(self, der: bytes, place: Place, depth: int) -> bytes:
+        """A value with new texts, addresses and key identifiers in it."""
+        whole, begin, end = place[0], place[2], place[3]
+        tag, contents = place[1], der[begin:end]
+        new = contents
+        if contents in self._identifiers:
+            new = self._identifiers[contents]
+        elif tag in _TEXTS:
+            told = contents.decode(_TEXTS[tag], "replace")
+            new = self._text(told).encode(_TEXTS[tag], "replace") if self._text(told) != told else contents
+        elif tag == _ADDRESS and len(contents) in (4, 16):
+            new = self._address(contents)
+        elif (tag & _CONSTRUCTED or tag == _OCTETS) and depth < _DEPTH:
+            inner = _places(der, begin, end)
+            if inner and inner[-1][3] == end:
+                new = b"".join(self._changed(der, each, depth + 1) for each in inner)
+        return der[whole:end] if new == contents else _value(tag, new)
+
+    # -- keys ----------------------------------------------------------------------------------------------
+
+    def _key(self, old: CertificatePublicKeyTypes) -> CertificateIssuerPrivateKeyTypes:
+        before = _spki(old)
+        if before not in self._keys:
+            self._keys[before] = new = self._new(old)
+            self._identifiers[_identifier(old)] = _identifier(new.public_key())
+        return self._keys[before]
+
+    def _new(self, like: CertificatePublicKeyTypes) -> CertificateIssuerPrivateKeyTypes:
+        match like:
+            case rsa.RSAPublicKey():
+                return self._any_rsa(max(like.key_size, _SMALLEST))
+            case ec.EllipticCurvePublicKey():
+                return ec.generate_private_key(like.curve)
+            case ed25519.Ed25519PublicKey():
+                return ed25519.Ed25519PrivateKey.generate()
+            case ed448.Ed448PublicKey():
+                return ed448.Ed448PrivateKey.generate()
+        return ec.generate_private_key(ec.SECP256R1())
+
+    def _any_rsa(self, size: int) -> rsa.RSAPrivateKey:
+        return next(self._rsa.setdefault(size, self._many(size)))
+
+    def _many(self, size: int) -> Iterator[rsa.RSAPrivateKey]:
+        """RSA keys, each of two primes that no other key has together."""
+        primes: list[int] = []
+        while True:
+            self._say(f"making an RSA key of {size} bits ...")
+            numbers = rsa.generate_private_key(public_exponent=_EXPONENT, key_size=size).private_numbers()
+            for prime in (numbers.p, numbers.q):
+                for other in primes:
+                    if (prime * other).bit_length() == size:
+                        yield _of_primes(prime, other)
+                primes.append(prime)
+
+    def _signature(self, signer: CertificateIssuerPrivateKeyTypes, read: Signed, told: bytes) -> bytes:
+        """A signature over what is new, by whom the old one was; of the same length and of no use where it can't be
+        made."""
+        try:
+            return _sign(signer, read, told)
+        except _WRONG:
+            return hashlib.shake_256(self._salt + told).digest(len(read.signature))
+
+    def _signer(self, read: Signed) -> CertificateIssuerPrivateKeyTypes:
+        if isinstance(read, x509.CertificateSigningRequest):
+            own = read.public_key()
+            return self._key(own) if _verifies(read, own) else self._stranger(b"forger", own)
+        named = [each.public_key() for each in self._authorities.get(read.issuer.public_bytes(), [])]
+        for key in named:
+            if _verifies(read, key):
+                return self._key(key)
+        if named:
+            return self._stranger(b"forger", named[0])
+        who = read.issuer.public_bytes() + b"".join(_identifiers(read, own=False))
+        if who not in self._keys:
+            elliptic = read.signature_algorithm_oid.dotted_string.startswith(_ECDSA)
+            self._keys[who] = ec.generate_private_key(ec.SECP256R1()) if elliptic else self._any_rsa(_COMMON)
+        return self._keys[who]
+
+    def _stranger(self, who: bytes, like: CertificatePublicKeyTypes) -> CertificateIssuerPrivateKeyTypes:
+        """The key of somebody whose own key is not known: one for each of them."""
+        if who not in self._keys:
+            self._keys[who] = self._new(like)
+        return self._keys[who]
+
+
+def _read(der: bytes) -> Signed:
+    """Raises Malformed."""
+    loads: tuple[Callable[[bytes], Signed], ...] = (
+        x509.load_der_x509_certificate, x509.load_der_x509_csr, x509.load_der_x509_crl
+    )  # fmt: skip
+    for load in loads:
+        with contextlib.suppress(Malformed):
+            return guard(load, der)
+    raise Malformed("neither a certificate nor a signing request nor a revocation list")
+
+
+def _identifiers(read: Signed, *, own: bool = True) -> list[bytes]:
+    """The identifiers in its extensions: of its own key, of its signer's."""
+    found: list[bytes | None] = []
+    for extension in read.extensions:
+        match extension.value:
+            case x509.SubjectKeyIdentifier(digest=subject) if own:
+                found.append(subject)
+            case x509.AuthorityKeyIdentifier(key_identifier=signer):
+                found.append(signer)
+    return [each for each in found if each]
+
+
+def _spki(key: CertificatePublicKeyTypes) -> bytes:
+    return key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def _identifier(key: CertificatePublicKeyTypes) -> bytes:
+    """As CAs make it, SHA-1 over the key's bits."""
+    return x509.SubjectKeyIdentifier.from_public_key(key).digest
+
+
+def _of_primes(p: int, q: int) -> rsa.RSAPrivateKey:
+    d = pow(_EXPONENT, -1, (p - 1) * (q - 1))
+    numbers = rsa.RSAPrivateNumbers(
+        p, q, d, rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q),
+        rsa.RSAPublicNumbers(_EXPONENT, p * q),
+    )  # fmt: skip
+    return numbers.private_key(unsafe_skip_rsa_key_validation=True)
+
+
+def _told(read: Signed) -> bytes:
+    match read:
+        case x509.Certificate():
+            return read.tbs_certificate_bytes
+        case x509.CertificateSigningRequest():
+            return read.tbs_certrequest_bytes
+    return read.tbs_certlist_bytes
+
+
+def _padding(read: Signed) -> padding.PSS | padding.PKCS1v15:
+    found = read.signature_algorithm_parameters
+    return found if isinstance(found, padding.PSS) else padding.PKCS1v15()
+
+
+def _verifies(read: Signed, key: CertificatePublicKeyTypes) -> bool:
+    """Whether it is signed with a key; True where this machine can't tell (MD5)."""
+    told, signature = _told(read), read.signature
+    try:
+        digest = read.signature_hash_algorithm
+        match key:
+            case rsa.RSAPublicKey() if digest:
+                key.verify(signature, told, _padding(read), digest)
+            case ec.EllipticCurvePublicKey() if digest:
+                key.verify(signature, told, ec.ECDSA(digest))
+            case ed25519.Ed25519PublicKey() | ed448.Ed448PublicKey():
+                key.verify(signature, told)
+            case _:
+                return False
+    except UnsupportedAlgorithm:
+        return True
+    except _WRONG:
+        return False
+    return True
+
+
+def _sign(key: CertificateIssuerPrivateKeyTypes, read: Signed, told: bytes) -> bytes:
+    digest = read.signature_hash_algorithm
+    match key:
+        case rsa.RSAPrivateKey() if digest:
+            return key.sign(told, _padding(read), digest)
+        case ec.EllipticCurvePrivateKey() if digest:
+            return key.sign(told, ec.ECDSA(digest))
+        case ed25519.Ed25519PrivateKey() | ed448.Ed448PrivateKey():
+            return key.sign(told)
+    raise ValueError("another key than the signature is of")
+
+
+# -- DER --------------------------------------------------------------------------------------------------
+
+
+def _places(data: bytes, begin: int, end: int) -> list[Place]:
+    """The values that stand in a row, up to where it is no DER."""
+    found = []
+    while begin + 2 <= end:
+        tag, size, at = data[begin], data[begin + 1], begin + 2
+        if size == _ENDLESS:
+            break
+        if size > _ENDLESS:
+            at, size = at + size - _ENDLESS, int.from_bytes(data[at : at + size - _ENDLESS])
+        if at + size > end:
+            break
+        found.append((begin, tag, at, at + size))
+        begin = at + size
+    return found
+
+
+def _value(tag: int, contents: bytes) -> bytes:
+    size = len(contents)
+    if size < _ENDLESS:
+        return bytes([tag, size]) + contents
+    length = size.to_bytes((size.bit_length() + 7) // 8)
+    return bytes([tag, _ENDLESS + len(length)]) + length + contents

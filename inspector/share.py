@@ -1,0 +1,360 @@
+"""A capture to be given away: it analyses to the same findings, and says nothing of whose it is.
+
+Secrets are masked (``redact``), names and addresses are replaced (``pseudonyms``), certificates are made anew
+(``reissue``), and digests follow the contents that they are of. What stays: times, sizes, versions, the names of
+environments, modules, classes, resources and users, and the texts of manifests and files but for names in them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import dataclasses
+import itertools
+import os
+import re
+import secrets
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from inspector import redact, rewrite
+from inspector.analyzer import retrace
+from inspector.errors import CaptureError, InspectorError
+from inspector.model import Connection, Exchange, Gap, Handshake, Request
+from inspector.protocol import bodies, endpoints, files
+from inspector.protocol import documents as d
+from inspector.protocol.x509 import Malformed, fingerprint, read_der
+from inspector.pseudonyms import Pseudonyms
+from inspector.reissue import Reissuer
+from inspector.store import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from inspector.model import Headers, Leg, Message, Record
+    from inspector.pseudonyms import Kind
+
+_CONTENT = frozenset({"file_content", "static_file_content", "plugin_file", "file_bucket_file"})
+"""Endpoints whose bodies have digests that others quote."""
+_PEM = re.compile(
+    r"(-----BEGIN ((?:NEW )?CERTIFICATE REQUEST|(?:X509 |TRUSTED )?CERTIFICATE|X509 CRL)-----\s*)([A-Za-z0-9+/=\s]*?)"
+    r"(\s*-----END \2-----)"
+)
+_BATCH = 200
+
+
+def share(source: Path, target: Path, say: Callable[[str], None] = lambda _: None) -> int:
+    """Make the capture to be given away; returns the number of its records. ``say`` is told what takes long.
+
+    Raises CaptureError, also where there is a file at ``target`` already.
+    """
+    if os.path.lexists(target):
+        raise CaptureError(f"There is a file at {target} already.", "Choose another name.")
+    with Capture.open(source) as capture:
+        other, last = Other(say), capture.last
+        connections = capture.connections()
+        for connection in connections:
+            other.learn_leg(connection.leg)
+        for record in _records(capture, last):
+            other.learn(record)
+        for record in _records(capture, last):
+            other.learn_digests(record)
+        try:
+            return _write(_records(capture, last), connections, other, target)
+        except BaseException:
+            for path in (target, *(target.with_name(target.name + end) for end in ("-wal", "-shm"))):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+            raise
+
+
+def _records(capture: Capture, last: int) -> Iterator[Record]:
+    """What was there when it began: a proxy may be writing, and of what comes later no name was learned."""
+    return itertools.takewhile(lambda record: record.seq <= last, capture.records())
+
+
+def _write(records: Iterable[Record], connections: Iterable[Connection], other: Other, target: Path) -> int:
+    number = 0
+    with Capture.create(target) as made:
+        for connection in connections:
+            made.note(Connection(other.leg(connection.leg), connection.closed))
+        for number, record in enumerate(records, 1):
+            if made.append(other.record(record)).seq != record.seq:
+                raise InspectorError(
+                    f"Before record {record.seq} others are missing, and numbers would change.",
+                    "Number them anew first: `puppet-inspector merge CAPTURE -o FILE`.",
+                )
+            if number % _BATCH == 0:
+                made.flush()
+        made.set_meta([("shared", "secrets masked, names and addresses replaced, certificates made anew")])
+    return number
+
+
+class Other:
+    """Whoever is captured, by other names: first learned, then told. Pure but for the new keys."""
+
+    def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
+        salt = secrets.token_bytes(32)
+        self.names = Pseudonyms(salt)
+        self.certificates = Reissuer(self.names.text, self.names.packed, salt, say)
+        self._learned: set[bytes] = set()
+
+    # -- learning -----------------------------------------------------------------------------------------
+
+    def learn(self, record: Record) -> None:
+        """The names in a record, and its certificates."""
+        match record:
+            case Exchange():
+                found = endpoints.match(record.request.method, record.request.target)
+                self.names.host((record.request.header("host") or "").partition(":")[0], "master")
+                self.learn_leg(record.agent)
+                if record.master:
+                    self.learn_leg(record.master)
+                self.names.host(found.certname if found else None, "agent")
+                self.names.host(record.identity.certname if record.identity else None, "agent")
+                (step,) = retrace([record])
+                self._document(step.request)
+                self._document(step.response)
+                for message in (record.request, record.response):
+                    for der in _ders(message) if message else ():
+                        self._der(der, "agent")
+            case Handshake():
+                self.learn_leg(record.leg)
+
+    def learn_leg(self, leg: Leg) -> None:
+        self.names.host(leg.sni, "master")
+        agent, master = (leg.peer_chain, leg.own_chain) if leg.side == "agent" else (leg.own_chain, leg.peer_chain)
+        for der in master:
+            self._der(der, "master")
+        for der in agent:
+            self._der(der, "agent")
+
+    def _der(self, der: bytes, kind: Kind) -> None:
+        if der in self._learned:
+            return
+        self._learned.add(der)
+        self.certificates.learn(der)
+        with contextlib.suppress(Malformed, ValueError):
+            read = read_der(der)
+            parsed = x509.load_der_x509_certificate(der)
+            for each in (*parsed.subject, *parsed.issuer):
+                value = each.value if isinstance(each.value, str) else each.value.decode("latin-1")
+                if each.oid not in (NameOID.COMMON_NAME, NameOID.COUNTRY_NAME):
+                    self.names.said(value)
+            self._authority(parsed.issuer)
+            if read.is_ca:
+                self._authority(parsed.subject)
+            else:
+                self._hosts(read.common_name, read.alt_names, kind)
+
+    def _authority(self, name: x509.Name) -> None:
+        for each in name.get_attributes_for_oid(NameOID.COMMON_NAME):
+            told = str(each.value)
+            if ": " in told:  # Puppet CA: master.example.com
+                self.names.host(told.rpartition(": ")[2], "master")
+            self.names.authority(told)
+
+    def _hosts(self, name: str | None, others: Iterable[str], kind: Kind) -> None:
+        self.names.host(name, kind)
+        for each in others:
+            sort, _, alt = each.partition(":")
+            if sort == "DNS":
+                self.names.host(alt, kind)
+
+    def _document(self, document: d.Document | None) -> None:
+        match document:
+            case d.CatalogRequest(facts=d.Facts() as facts):
+                self._document(facts)
+            case d.Facts():
+                self.names.host(document.name, "agent")
+                self.names.facts(document.values)
+            case d.Node():
+                self.names.host(document.name, "agent")
+                self.names.facts(document.parameters or {})
+            case d.Catalog():
+                self.names.host(document.name, "agent")
+            case d.Report():
+                self.names.host(document.host, "agent")
+            case d.CertificateRequest():
+                self._hosts(document.common_name, document.alt_names, "agent")
+            case d.CertificateStatus():
+                self.names.host(document.name, "agent")
+            case d.CertificateStatuses():
+                for each in document.certificates:
+                    self.names.host(each.name, "agent")
+
+    def learn_digests(self, record: Record) -> None:
+        """What the digests of contents and certificates will be."""
+        match record:
+            case Exchange():
+                masked = redact.exchange(record)
+                for before, after in ((record.request, masked.request), (record.response, masked.response)):
+                    if before and after and before.body and _is_content(record):
+                        self._contents(before, after)
+                    for der in _ders(before) if before else ():
+                        self._fingerprints(der)
+                for leg in (record.agent, record.master):
+                    for der in (*leg.peer_chain, *leg.own_chain) if leg else ():
+                        self._fingerprints(der)
+            case Handshake():
+                for der in (*record.leg.peer_chain, *record.leg.own_chain):
+                    self._fingerprints(der)
+
+    def _fingerprints(self, der: bytes) -> None:
+        made = self.certificates.made(der)
+        for digest in ("sha256", "sha1", "md5", "sha512"):
+            old, new = fingerprint(der, digest), fingerprint(made, digest)
+            self.names.digest(old.replace(":", ""), new.replace(":", ""))
+
+    def _contents(self, before: Message, after: Message) -> None:
+        old, masked = _plain(before), _plain(after)
+        new = self._content(masked)
+        if new == old:
+            return
+        for algorithm in files.DIGESTS:
+            told = files.digest(new, algorithm) or ""
+            for each in (old, masked):
+                self.names.digest(files.digest(each, algorithm) or "", told)
+
+    # -- telling ------------------------------------------------------------------------------------------
+
+    def record(self, record: Record) -> Record:
+        """A record without secrets, by other names."""
+        match masked := redact.redacted(record):
+            case Exchange():
+                response, identity = masked.response, masked.identity
+                content = _is_content(masked)
+                return dataclasses.replace(
+                    masked,
+                    agent=self.leg(masked.agent),
+                    master=self.leg(masked.master) if masked.master else None,
+                    request=self._message(masked.request, content=content),
+                    response=self._message(response, content=content) if response else None,
+                    identity=dataclasses.replace(
+                        identity,
+                        certname=self._text(identity.certname) if identity.certname else None,
+                        reason=self._text(identity.reason) if identity.reason else None,
+                    )
+                    if identity
+                    else None,
+                    error=self._text(masked.error) if masked.error else masked.error,
+                )
+            case Handshake():
+                return dataclasses.replace(
+                    masked,
+                    leg=self.leg(masked.leg),
+                    reason=self._text(masked.reason),
+                    culprits=tuple(map(self._text, masked.culprits)),
+                )
+            case Gap():
+                return dataclasses.replace(masked, reason=self._text(masked.reason))
+
+    def leg(self, leg: Leg) -> Leg:
+        masked = redact.leg(leg)
+        return dataclasses.replace(
+            masked,
+            id=self._text(masked.id),
+            address=self.names.address(masked.address) if masked.address else masked.address,
+            sni=self._text(masked.sni) if masked.sni else masked.sni,
+            peer_chain=tuple(map(self.certificates.made, masked.peer_chain)),
+            own_chain=tuple(map(self.certificates.made, masked.own_chain)),
+        )
+
+    def _message[M: Message](self, message: M, *, content: bool) -> M:
+        plain = _plain(message)
+        new = self._content(plain) if content else self._body(plain, bodies.content_type(message))
+        body = message.body if new == plain else rewrite.encoded(message, new) if _packed(message) else new
+        headers = self._headers(message.headers, len(body) - len(message.body))
+        digest = message.digest if body == message.body else ""
+        told = dataclasses.replace(message, headers=headers, body=body, digest=digest)
+        if isinstance(told, Request):
+            path, mark, query = told.target.partition("?")
+            asked = self._body(query.encode("latin-1", "replace"), rewrite.FORM).decode("latin-1") if query else ""
+            told = dataclasses.replace(told, target=f"{self._text(path)}{mark}{asked}")
+        return told
+
+    def _headers(self, headers: Headers, longer: int) -> Headers:
+        return tuple((name, self._header(rewrite.promised(name, value, longer))) for name, value in headers)
+
+    def _header(self, value: str) -> str:
+        if "-----BEGIN" in value and "%" in value:  # a certificate, as a proxy in between hands it on
+            return quote(self._text(unquote(value)), safe="")
+        return self._text(value)
+
+    def _content(self, plain: bytes) -> bytes:
+        """A file's content. Its digest was learned: what is in it must not change with what is learned later."""
+        return self._rewritten(rewrite.text(plain), plain)
+
+    def _body(self, plain: bytes, media: str) -> bytes:
+        return self._rewritten(rewrite.anything(plain, media), plain)
+
+    def _rewritten(self, tree: rewrite.Tree, plain: bytes) -> bytes:
+        for leaf in rewrite.leaves(tree.top):
+            if isinstance(leaf.value, str) and (new := self._text(leaf.value)) != leaf.value:
+                leaf.new = new
+        if not tree.changed:
+            return plain
+        try:
+            return tree.write()
+        except (bodies.Unreadable, *bodies.WRONG):
+            return self._text(plain.decode("latin-1")).encode("latin-1", "replace")
+
+    def _text(self, value: str) -> str:
+        if "-----BEGIN " not in value:
+            return self.names.text(value)
+        parts, at = [], 0
+        for found in _PEM.finditer(value):
+            parts += [self.names.text(value[at : found.start()]), self._block(found)]
+            at = found.end()
+        return "".join([*parts, self.names.text(value[at:])])
+
+    def _block(self, found: re.Match[str]) -> str:
+        der = _decoded(found[3])
+        if der is None:
+            return found[0]
+        lines = re.findall(".{1,64}", base64.b64encode(self.certificates.made(der)).decode())
+        return found[1] + "\n".join(lines) + found[4]
+
+
+def _is_content(exchange: Exchange) -> bool:
+    found = endpoints.match(exchange.request.method, exchange.request.target)
+    return found is not None and found.endpoint.name in _CONTENT
+
+
+def _plain(message: Message) -> bytes:
+    try:
+        return bodies.plain(message)
+    except bodies.Unreadable:
+        return message.body
+
+
+def _packed(message: Message) -> bool:
+    """Whether its Content-Encoding is what it says."""
+    try:
+        bodies.plain(message)
+    except bodies.Unreadable:
+        return False
+    return True
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _ders(message: Message) -> Iterator[bytes]:
+    """What stands in a body as PEM."""
+    plain = _plain(message)
+    if b"-----BEGIN " not in plain:
+        return
+    for leaf in rewrite.leaves(rewrite.anything(plain, bodies.content_type(message)).top):
+        for found in _PEM.finditer(leaf.value) if isinstance(leaf.value, str) else ():
+            if (der := _decoded(found[3])) is not None:
+                yield der
