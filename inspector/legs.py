@@ -8,6 +8,7 @@ the content of what they hold, never by path: a renewed file takes effect with t
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,7 +18,7 @@ from cryptography import x509 as cx509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
-from OpenSSL.crypto import FILETYPE_ASN1, dump_certificate
+from OpenSSL.crypto import FILETYPE_ASN1, X509, PKey, X509StoreFlags, dump_certificate
 
 from inspector import identity
 from inspector.errors import IdentityError, InspectorError
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from OpenSSL.crypto import X509
+    from inspector.pki import PrivateKey
+    from inspector.protocol.certificates import Certificate
 
 CIPHERS = b"DEFAULT:@SECLEVEL=0"
 """Agents of 2.7 and 3.x have TLS 1.0, SHA-1 and 1024-bit keys. What is refused is the other end's choice:
@@ -262,15 +264,11 @@ def _context(method: int, material: Material) -> SSL.Context:
         store.add_cert(_x509(authority))
     for crl in material.crls:
         store.add_crl(crl)
-    from OpenSSL.crypto import X509StoreFlags
-
     store.set_flags(X509StoreFlags.CRL_CHECK | X509StoreFlags.CRL_CHECK_ALL)
     return context
 
 
 def _x509(certificate: cx509.Certificate) -> X509:
-    from OpenSSL.crypto import X509
-
     return X509.from_cryptography(certificate)
 
 
@@ -307,12 +305,21 @@ def master_connection(
     connection, watch = _watched(context)
     connection.set_verify(SSL.VERIFY_PEER, _verifier(watch, tolerant=lent is None, name=name))
     if lent:
-        connection.use_certificate(lent.chain[0])
-        connection.use_privatekey(lent.key)
+        certificate, key = _for_openssl(lent.chain[0], lent.key)
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            connection.use_certificate(certificate)
+            connection.use_privatekey(key)
     if sni and not sni.replace(".", "").isdigit() and ":" not in sni:
         connection.set_tlsext_host_name(sni.encode("idna"))
     connection.set_connect_state()
     return connection, watch
+
+
+@lru_cache(maxsize=1024)
+def _for_openssl(certificate: cx509.Certificate, key: PrivateKey) -> tuple[X509, PKey]:
+    """An identity as OpenSSL has it. It prepares an RSA key at the first signature, which takes as long as half of one:
+    pyOpenSSL's advice, to pass it objects of cryptography, would pay for that with every connection."""
+    return _x509(certificate), PKey.from_cryptography_key(key)
 
 
 def refusing(*, server: bool) -> SSL.Connection:
@@ -333,10 +340,16 @@ def _watched(context: SSL.Context) -> tuple[_Connection, Watch]:
     return connection, watch
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def parsed_of(der: bytes) -> cx509.Certificate:
     """A certificate; the same ones come with every connection."""
     return cx509.load_der_x509_certificate(der)
+
+
+@lru_cache(maxsize=64)
+def _leaf_of(der: bytes) -> Certificate:
+    """A master's certificate; there are few."""
+    return x509.certificate(parsed_of(der))
 
 
 def _verifier(
@@ -350,7 +363,7 @@ def _verifier(
             watch.problems.append(problem)
             return tolerant and problem.undecided
         if depth == 0 and name is not None:
-            leaf = x509.certificate(parsed_of(der))
+            leaf = _leaf_of(der)
             if not x509.names_match(leaf, name):
                 watch.wrong_name = ", ".join(leaf.alt_names) or leaf.subject
                 return False

@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import logging
 import re
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -54,9 +55,15 @@ KEEP_ALL = 512 * 2**20
 
 CLAIMS = re.compile(r"x-client-(verify|dn|cert)|x-ssl-.*|ssl-client-.*", re.IGNORECASE)
 """Headers that claim an identity towards a master behind a TLS terminator (protocol 7, T16)."""
+_PUNCTUATION = re.compile(r"[^0-9A-Za-z]")
+"""What gateways (CGI, Rack) make no difference between in a header's name."""
+_LINES = re.compile(rb"[\r\n\0]")
+"""In a header's value: lines within a line, which another reader may take for headers (RFC 9112, 5.2)."""
 
 
 REFUSED = "this proxy serves Puppet agents only"
+WARNINGS = 1000
+"""Different mistakes of our own that are said; all of them are recorded."""
 DRAIN = 10.0
 """Seconds that exchanges have to end when the proxy ends."""
 
@@ -138,11 +145,16 @@ class PuppetInspector:
                 "connection_strategy": "lazy",
                 "keep_host_header": True,
                 "http2": False,
+                # Its refusal of requests that two readers read in two ways.
+                "validate_inbound_headers": True,
                 # Agents may have public addresses, and a compile may be silent for longer than ten minutes:
                 # what the master bears, the proxy bears.
                 "block_global": False,
                 "tcp_timeout": 86_400,
             }
+            if "onboarding" in ctx.options:
+                # mitmproxy's page for browsers, which any agent could ask for by its host's name.
+                changes["onboarding"] = False
             if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
                 changes["flow_detail"] = 0
             if "termlog_verbosity" in ctx.options and ctx.options.termlog_verbosity == "info":
@@ -169,6 +181,11 @@ class PuppetInspector:
 
     def begin(self, settings: options.Settings, console: Console | None, *, tells: bool = True) -> None:
         """Record from now on; ``tells``: and say what it means. Raises CaptureError."""
+        # An agent's run takes two descriptors, and a thousand agents may come at once.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        # A core dump would write the keys to the disk.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         self._loop = asyncio.get_running_loop()
         self._console = console
         self._recorder = Recorder(
@@ -358,8 +375,11 @@ class PuppetInspector:
         if not flow.client_conn.tls_established:
             flow.kill()  # type: ignore[no-untyped-call]  # no master answers in clear
             return
+        if any(_LINES.search(value) for _, value in flow.request.headers.fields):
+            flow.kill()  # type: ignore[no-untyped-call]  # no agent writes that
+            return
         agent = self._agents.get(flow.client_conn.id)
-        claims = [name for name in flow.request.headers if CLAIMS.fullmatch(name.replace("_", "-"))]
+        claims = [name for name in flow.request.headers if _claims(name)]
         stripped = (name.encode("utf-8", "surrogateescape").decode("latin-1") for name in dict.fromkeys(claims))
         self._forget(flow.client_conn)
         self._sent[flow.client_conn.id] = (flow.id, flow.request.headers.fields, tuple(stripped))
@@ -417,7 +437,7 @@ class PuppetInspector:
             exchange = dataclasses.replace(exchange, **{side: message})
         if state:
             state.close = any(
-                "close" in (message.headers.get("connection") or "").lower()
+                b"close" in _values(message, b"connection").lower()
                 for message in (flow.request, flow.response)
                 if message
             )
@@ -485,8 +505,8 @@ class PuppetInspector:
 
     def stumble(self, where: str, error: Exception) -> None:
         """Record a mistake of our own; once each, it may come with every request."""
-        key = f"{where}: {error!r}"
-        if key not in self._warned:
+        key = f"{where}: {error!r}"[:500]
+        if key not in self._warned and len(self._warned) < WARNINGS:
             self._warned.add(key)
             self._say(f"-- puppet-inspector stumbled in {key} (please report it)")
         self.gap(f"puppet-inspector failed in {key}")
@@ -509,13 +529,22 @@ def _annotate(flow: http.HTTPFlow, told: Told) -> None:
         asyncio.get_running_loop().create_task(ctx.master.addons.handle_lifecycle(UpdateHook([flow])))
 
 
+@functools.lru_cache(maxsize=1024)
+def _claims(name: str) -> bool:
+    return CLAIMS.fullmatch(_PUNCTUATION.sub("-", name)) is not None
+
+
+def _values(message: http.Request | http.Response, name: bytes) -> bytes:
+    """What a header says, without mitmproxy's own look-up, which takes longer than all else that is done in a hook."""
+    return b", ".join(value for each, value in message.headers.fields if each.lower() == name)
+
+
 def _long(message: http.Request | http.Response) -> bool:
-    length = message.headers.get("content-length")
-    if length is None:
+    length = _values(message, b"content-length")
+    if not length:
         # An answer without a length ends when the master closes.
-        chunked = "chunked" in message.headers.get("transfer-encoding", "").lower()
-        return chunked or isinstance(message, http.Response)
-    return length.isdecimal() and (len(length) > 15 or int(length) > STREAM)
+        return b"chunked" in _values(message, b"transfer-encoding").lower() or isinstance(message, http.Response)
+    return length.isdigit() and (len(length) > 15 or int(length) > STREAM)
 
 
 def _address(client: connection.Connection) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import fnmatch
+import ipaddress
 import re
 import socket
 import time
@@ -348,4 +349,14 @@ def introduction(settings: Settings, addresses: Sequence[str]) -> list[str]:
         f"  try         puppet agent -t --server {settings.shown_name} --serverport {port}",
         "              (--masterport up to Puppet 6; the name must lead to the address above)",
     ]
-    return lines + [f"-- {warning}" for warning in settings.warnings]
+    return lines + [f"-- {warning}" for warning in (*_exposed(addresses), *settings.warnings)]
+
+
+def _exposed(addresses: Sequence[str]) -> list[str]:
+    """What others than this host can reach, as a sentence."""
+    reached = [each for each in addresses if not ipaddress.ip_address(split_address(each)[0]).is_loopback]
+    told = (
+        f"{', '.join(reached)} can be reached from the network: whoever does can ask the master what anybody may, and "
+        "agents that were verified are lent their identity; let agents only reach it"
+    )
+    return [told] if reached else []

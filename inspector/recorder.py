@@ -177,16 +177,16 @@ class Recorder(threading.Thread):
     # -- keeping ------------------------------------------------------------------------------------
 
     def _take(self, item: Record | Connection, then: Then | None, spools: Mapping[str, Spool]) -> None:
+        held = _weight(item)
+        if self._trouble and self._held + held > MEMORY:
+            self._lost += not isinstance(item, Connection)
+            return
+        self._held += held
         if isinstance(item, Connection):
             self._capture.note(dataclasses.replace(item, leg=redact.leg(item.leg)) if self._redact else item)
             return
         if self._redact:
             item = redact.redacted(item)
-        held = _weight(item)
-        if self._trouble and self._held + held > MEMORY:
-            self._lost += 1
-            return
-        self._held += held
         if isinstance(item, Exchange):
             self._capture.note(Connection(item.agent))
             if item.master:

@@ -54,6 +54,7 @@ class _Handler(server.LiveConnectionHandler):
         super().__init__(*given)
         self._events: deque[events.Event] = deque()
         self._at_it = False
+        self._unsent: dict[asyncio.StreamWriter, list[bytes]] = {}
 
     async def handle_hook(self, hook: commands.StartHook) -> None:
         """For the hooks that come from outside the layers."""
@@ -84,6 +85,14 @@ class _Handler(server.LiveConnectionHandler):
             log.exception("a connection of %s failed", self.client.peername)
         finally:
             self._at_it = False
+            self._send()
+
+    def _send(self) -> None:
+        """What the layers gave out bit by bit (a head, then a body) goes in one call, and arrives at once."""
+        unsent, self._unsent = self._unsent, {}
+        for writer, data in unsent.items():
+            if not writer.is_closing():
+                writer.write(data[0] if len(data) == 1 else b"".join(data))
 
     def _do(self, command: commands.Command) -> None:
         match command:
@@ -100,9 +109,10 @@ class _Handler(server.LiveConnectionHandler):
                 pass  # it is closed already
             case commands.SendData():
                 writer = self.transports[command.connection].writer
-                if writer is not None and not writer.is_closing():
-                    writer.write(command.data)
+                if writer is not None:
+                    self._unsent.setdefault(writer, []).append(command.data)
             case commands.CloseConnection():
+                self._send()
                 self.close_connection(command.connection, getattr(command, "half_close", False))
             case commands.Log():
                 self.log(command.message, command.level)

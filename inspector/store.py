@@ -69,6 +69,7 @@ KEPT_LEGS = 1024
 """Connections that a reader keeps; with each come its certificates."""
 
 _NONE: Mapping[str, Spool] = MappingProxyType({})
+_NOBODY = Leg("", "agent")
 
 _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {
     "exchange": Exchange,
@@ -317,7 +318,11 @@ class Capture:
             for connection in self._connections.values():
                 self._write_connection(connection, stored)
             for record, spools in zip(self._pending, self._spools, strict=True):
-                self._write_record(record, spools, stored)
+                try:
+                    self._write_record(record, spools, stored)
+                except (sqlite3.DataError, ValueError, TypeError, OverflowError) as error:
+                    # One that can never be written, too large for SQLite say, must not keep all others from it.
+                    self._write_record(Gap(record.time, f"a record can't be kept: {error}", 1, record.seq), {}, stored)
             self._db.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
@@ -380,7 +385,7 @@ class Capture:
             case Exchange():
                 bare: Record = dataclasses.replace(
                     record,
-                    agent=_bare(record.agent),
+                    agent=_NOBODY,  # both legs have a place of their own
                     master=None,
                     request=dataclasses.replace(record.request, body=b""),
                     response=dataclasses.replace(record.response, body=b"") if record.response else None,

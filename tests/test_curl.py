@@ -213,3 +213,17 @@ def test_the_master_gets_the_same_again(sent: Request, echo: tuple[HTTPServer, P
     assert (method, target, body) == (sent.method, sent.target, sent.body)
     assert dict(sent.headers).items() <= headers.items()
     assert ("Content-Type" in headers) is ("Content-Type" in dict(sent.headers))
+
+
+def test_what_is_secret_in_a_body_or_a_url_is_not_copied() -> None:
+    request = Request(
+        (("Host", "puppet"), ("X-Vault-Token", "hunter2-horse"), ("Content-Type", "application/json")),
+        b'{"db_password": "hunter2-horse"}',
+        method="POST",
+        target="/puppet/v3/compile?token=hunter2-horse",
+    )
+    told = curl.command(exchange(request))
+    assert "hunter2" not in told
+    assert "${X_VAULT_TOKEN:?}" in told
+    assert "set it to a file with the body of record 12" in told
+    assert "token=MASKED" in told

@@ -178,3 +178,39 @@ def test_stock_mitmproxy_opens_it(tmp_path: Path) -> None:
     asked = [line for line in done.stdout.splitlines() if "HTTP/" not in line and " https://" in line]
     assert len(asked) >= number - 1 > 3, done.stdout + done.stderr
     assert "rror" not in done.stderr
+
+
+# -- secrets ----------------------------------------------------------------------------------------------
+
+SECRET = Exchange(
+    Leg("a", "agent"),
+    Request((("Authorization", "Basic hunter2-horse"),), target="/puppet/v3/catalog/a?environment=production"),
+    Response(
+        (("Content-Type", "application/json"),),
+        b'{"name":"a","resources":[{"type":"X","title":"x","parameters":{"p":{"__ptype":"Sensitive","__pvalue":'
+        b'"hunter2-horse"}}}]}',
+        status=200,
+    ),
+    seq=1,
+)
+
+
+def test_secrets_are_masked_unless_they_are_wanted(tmp_path: Path) -> None:
+    (masked,), (raw,) = export.jsonl([SECRET]), export.jsonl([SECRET], secrets=True)
+    assert "hunter2" not in masked
+    assert json.loads(masked)["response"]["document"]["resources"][0]["parameters"]["p"]["__pvalue"] == "MASKED"
+    assert raw.count("hunter2-horse") == 3
+    jsonschema.Draft202012Validator(schema()).validate(json.loads(masked))
+    export_flows([SECRET], tmp_path / "masked.mitm")
+    export_flows([SECRET], tmp_path / "raw.mitm", secrets=True)
+    assert b"hunter2" not in (tmp_path / "masked.mitm").read_bytes()
+    assert (tmp_path / "raw.mitm").read_bytes().count(b"hunter2-horse") == 2
+
+
+def test_show_masks_too(tmp_path: Path, run: Command) -> None:
+    with Capture.create(tmp_path / "c.sqlite") as capture:
+        capture.append(SECRET)
+    for options in ((), ("--json",)):
+        assert "hunter2" not in run("show", tmp_path / "c.sqlite", 1, *options)[1]
+    raw = strict(run("show", tmp_path / "c.sqlite", 1, "--json", "--with-secrets")[1])
+    assert raw["request"]["headers"] == [["Authorization", "Basic hunter2-horse"]]

@@ -52,7 +52,7 @@ def test_a_run_without_an_end_is_summed_up_at_the_end(path: Path) -> None:
     lines = play(path, *talk(ca(), crl(), csr(), not_issued()))
     (summed,) = [line for line in lines if line.startswith("==")]
     assert "waiting" in summed
-    assert lines[-1].startswith("  do: ")
+    assert lines[-1].startswith("run 1: node1.example has no certificate yet")
 
 
 def test_a_failed_handshake_is_a_line(path: Path) -> None:

@@ -222,3 +222,11 @@ def test_only_json_can_be_told_to_hide_nothing() -> None:
     assert secrets.possible(None, "application/json", Data({}))
     assert secrets.possible(plain, "application/x-msgpack", Data({}))
     assert secrets.possible(plain, "application/json", Undecodable("x"))
+
+
+def test_what_cant_be_read_tells_whether_it_marks_something() -> None:
+    assert secrets.marked(b'{"__ptype":"Sensitive"')
+    assert not secrets.marked(b'{"sensitive_parameters":[]')
+    assert secrets.hinted(b'"sensitive_parameters": [ "a"', "application/json")
+    assert not secrets.hinted(b'"sensitive_parameters": []', "application/json")
+    assert secrets.hinted(b"sensitive_parameters: []", "text/yaml")
