@@ -111,7 +111,10 @@ class Inspector(App[None]):
         """Show a run, with the cursor on a record where it proves a finding."""
         from inspector.tui.run import RunView
 
-        self.push_screen(RunView(number, seq, finding))
+        if view := self.front:
+            # It takes some hundred milliseconds until all of a run is drawn: the key is answered before.
+            view.answer(f"opening run {number} …")
+        self.call_after_refresh(self.push_screen, RunView(number, seq, finding))
 
     def open_exchange(self, number: int | None, seq: int, place: Place | None = None) -> None:
         """Show one record on the whole screen, at a place in it; its neighbours are those of its run."""

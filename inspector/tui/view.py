@@ -121,6 +121,10 @@ class View(Screen[None]):
         """Write the title line anew."""
         self.query_one("#title", Static).update(self.heading(), layout=False)
 
+    def answer(self, text: str) -> None:
+        """What is being done, in the title line, until the next ``retitle``: it costs no layout."""
+        self.query_one("#title", Static).update(text, layout=False)
+
     def say(self, text: str) -> None:
         """One line above the keys; empty: none."""
         # A line more or less costs a layout, and a cursor that moves says nothing most often.

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from inspector.store import Capture
 from inspector.tui.filtering import Progress
@@ -322,12 +322,27 @@ def test_an_empty_capture_says_so(tmp_path: Path) -> None:
 
 def test_a_look_at_the_capture_in_the_moment_when_a_view_is_opened(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        app.open_run(1)
+        app.push_screen(RunView(1))
         assert isinstance(app.screen, RunView)
         assert not app.screen.ready
         app.screen.renew()  # as the timer does; its widgets are not there yet
         app.tell("said to nobody")
         await pilot.pause()
         assert "run 1 of" in screen_text(app)
+
+    play(several(tmp_path), act)
+
+
+def test_the_key_that_opens_a_run_is_answered_before_all_of_it_is_drawn(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        runs = app.screen
+        app.open_run(1)
+        assert app.screen is runs
+        assert str(runs.query_one("#title", Static).render()) == "opening run 1 …"
+        await pilot.pause()
+        assert "run 1 of" in screen_text(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "opening run" not in screen_text(app)
 
     play(several(tmp_path), act)
