@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real check lint docs bench samples clean
+.PHONY: help demo test test-real check lint docs bench soak samples clean
 
 BIN := .venv/bin
 
@@ -27,10 +27,11 @@ lint: .venv/installed  ## everything of `check` but the tests
 docs: .venv/installed  ## write the generated pages (docs/endpoints.md, docs/rules.md) anew
 	$(BIN)/python -m inspector.reference
 
-bench: .venv/installed  ## what the proxy costs a real run (needs real Puppet), how fast analysis and inspector are
-	$(BIN)/python -m tests.bench.steady_state
-	$(BIN)/python -m tests.bench.analysis
-	$(BIN)/python -m tests.bench.terminal
+bench: .venv/installed  ## measure what the proxy and the analysis cost, into docs/performance.md (root, needs real Puppet)
+	$(BIN)/python -m tests.bench --write
+
+soak: .venv/installed  ## faults, kills, 200 agents at once, memory (an hour and more): into docs/reliability.md
+	$(BIN)/python -m tests.bench.soak --write
 
 samples: .venv/installed  ## record captures/samples anew from real runs (root, needs real Puppet)
 	$(BIN)/python -m tests.real.record_samples

@@ -54,7 +54,7 @@ class _Handler(server.LiveConnectionHandler):
         super().__init__(*given)
         self._events: deque[events.Event] = deque()
         self._at_it = False
-        self._unsent: dict[asyncio.StreamWriter, list[bytes]] = {}
+        self._unsent: dict[Any, list[bytes]] = {}
 
     async def handle_hook(self, hook: commands.StartHook) -> None:
         """For the hooks that come from outside the layers."""

@@ -63,7 +63,7 @@ MAX_BLOB = 2**31 - 1
 
 BUSY = 1.0
 """Seconds to wait for another one that writes the same capture."""
-KNOWN = 100_000
+KNOWN = 20_000
 """Digests of written bodies that are remembered."""
 KEPT_LEGS = 1024
 """Connections that a reader keeps; with each come its certificates."""

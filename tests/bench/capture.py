@@ -22,7 +22,7 @@ from inspector import pki
 from inspector.model import Connection, Exchange, Leg, Request, Response
 from inspector.store import Capture
 from inspector.transfer import export_flows
-from tests.bench import analysis
+from tests.bench import aims, analysis
 from tests.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ def larger(run: list[Exchange]) -> list[Exchange]:
 
 def sizes() -> Iterator[str]:
     """The table of sizes."""
-    yield f"| first runs of {AGENTS} agents | exchanges | flow file | capture | ratio |"
-    yield "|---|---|---|---|---|"
+    yield f"| first runs of {AGENTS} agents | exchanges | flow file | capture | ratio | aim |"
+    yield "|---|---|---|---|---|---|"
     for name, run in (("as recorded", first_run()), (f"with {PLUGINS} plugins", larger(first_run()))):
         with tempfile.TemporaryDirectory() as folder:
             capture, flows = Path(folder, "c.sqlite"), Path(folder, "c.mitm")
@@ -125,7 +125,8 @@ def sizes() -> Iterator[str]:
             with Capture.open(capture) as made:
                 exchanges = export_flows(made.records(), flows)
             before, after = flows.stat().st_size, capture.stat().st_size
-            yield f"| {name} | {exchanges:,} | {before / 1e6:.1f} MB | {after / 1e6:.1f} MB | {after / before:.3f} |"
+            figures = f"{before / 1e6:.1f} MB | {after / 1e6:.1f} MB | {after / before:.3f}"
+            yield f"| {name} | {exchanges:,} | {figures} | {aims.at_most(after / before, 0.1)} |"
 
 
 def _keep(capture: Capture, exchanges: list[Exchange]) -> None:

@@ -131,7 +131,7 @@ def test_one_made_with_the_cas_key_passes_real_agents(stage: Stage, agent: RealA
         "provision", "steady-proxy.example", "--alt-name", agent.certname, "--cadir", master.cadir, "-o", pem
     )
     assert made.returncode == 0, made.stdout + made.stderr
-    files = {"puppet_ca": master.ssldir / "certs/ca.pem", "puppet_crl": master.cadir / "ca_crl.pem"}
+    files: dict[str, Any] = {"puppet_ca": master.ssldir / "certs/ca.pem", "puppet_crl": master.cadir / "ca_crl.pem"}
     with stage.proxy(f"mint:{master.cadir}", server=agent.certname, puppet_cert=pem, puppet_ssldir="", **files) as road:
         done = road.run(agent)
     assert done.status == 0, done.output

@@ -1,0 +1,399 @@
+"""How solid the proxy is: `python -m tests.bench.soak [SECTION...] [--write]` (or: make soak).
+
+Faults of all kinds, kills, many agents at once, and memory over a long time. ``--write`` puts the tables into
+docs/reliability.md with the conditions under which they were measured; else they are only printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import random
+import re
+import shlex
+import sqlite3
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from OpenSSL import SSL
+
+from inspector import __version__
+from inspector.lab import Lab
+from inspector.pki import SslDir
+from tests.bench import aims
+from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
+from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
+
+    from inspector.lab.agent import LabAgent
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
+ADDON, OWN = "`mitmdump -s addons/puppet.py`", "`puppet-inspector proxy`"
+PROXIES = {ADDON: False, OWN: True}
+REQUESTS = 12
+"""Of a run under load."""
+PROCESSES = 2
+"""That the agents are spread over."""
+GROWTH = 20.0
+"""MB that memory may grow by."""
+POINTS = 10
+"""Times that memory is looked at."""
+DAY = 86_400.0
+POLLING = 50
+"""Agents that poll for a day."""
+
+
+# -- faults -----------------------------------------------------------------------------------------------
+
+
+def faults(given: argparse.Namespace) -> Iterator[str]:
+    """All faults with both proxies."""
+    plays: dict[str, Callable[[Scene], Tally]] = dict(FAULTS)
+    for name, (side, way) in CUTS.items():
+        plays[name] = lambda scene, side=side, way=way: cuts(scene, side, way, given.step)  # type: ignore[misc]
+    tallies: dict[str, list[Tally]] = {name: [] for name in plays}
+    for own in PROXIES.values():
+        with tempfile.TemporaryDirectory() as folder, Scene(Path(folder), own=own) as scene:
+            for name, play in plays.items():
+                rounds = 1 if name in CUTS else given.rounds
+                tallies[name].append(sum((_played(play, scene) for _ in range(rounds)), Tally()))
+    tallies["SIGTERM with requests under way"] = [_alone(drained, own) for own in PROXIES.values()]
+    yield f"| fault: tried / run ended as without the proxy / records lost | {' | '.join(PROXIES)} |"
+    yield "|---|---|---|"
+    for name, both in tallies.items():
+        yield f"| {name} | {' | '.join(map(_cell, both))} |"
+
+
+def _played(play: Callable[[Scene], Tally], scene: Scene) -> Tally:
+    try:
+        return play(scene)
+    except AssertionError:
+        return Tally(1)
+
+
+def _alone(play: Callable[..., Tally], own: bool, **given: float) -> Tally:
+    with tempfile.TemporaryDirectory() as folder:
+        return play(Path(folder), own=own, **given)
+
+
+def _cell(tally: Tally) -> str:
+    said = f" ({len(tally.gaps)} gaps say so)" if tally.lost and tally.gaps else ""
+    whole = tally.same == tally.tried and tally.lost <= len(tally.gaps)
+    text = f"{tally.tried:,} / {tally.same:,} / {tally.lost:,}{said}"
+    return text if whole else f"**{text}**"
+
+
+def kills(given: argparse.Namespace) -> Iterator[str]:
+    """SIGKILL at random moments."""
+    chance = random.Random(given.kills)  # noqa: S311 - moments, no secrets
+    yield "| SIGKILL while 4 agents poll | times | the capture opens | exchanges lost that were delivered 1 s before |"
+    yield "|---|---|---|---|"
+    for name, own in PROXIES.items():
+        tallies = [_alone(killed, own, after=chance.uniform(0.2, 3.0)) for _ in range(given.kills // 2)]
+        opens, lost = sum(each.same for each in tallies), sum(each.lost for each in tallies)
+        yield f"| {name} | {len(tallies)} | {opens} | {lost} |"
+
+
+# -- load -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Load:
+    """What many agents saw. Times are seconds."""
+
+    runs: int = 0
+    failed: int = 0
+    why: set[str] = field(default_factory=set)
+    connects: list[float] = field(default_factory=list)
+    requests: list[float] = field(default_factory=list)
+
+    def add(self, other: Load) -> None:
+        self.runs += other.runs
+        self.failed += other.failed
+        self.why |= other.why
+        self.connects += other.connects
+        self.requests += other.requests
+
+
+def agent(caller: Caller, until: float, pause: float, load: Load) -> None:
+    """Run after run, each on a connection of its own, with pauses of ``pause`` seconds on average."""
+    chance = random.Random(str(caller.place.path))  # noqa: S311
+    time.sleep(chance.uniform(0, pause))
+    while time.monotonic() < until:
+        load.runs += 1
+        try:
+            began = time.monotonic()
+            with caller.connect() as line:
+                load.connects.append(time.monotonic() - began)
+                for _ in range(REQUESTS):
+                    load.requests.append(line.ask().whole)
+        except OSError as error:
+            load.failed += 1
+            load.why.add(repr(error))
+        time.sleep(chance.uniform(0, 2 * pause))
+
+
+def fleet(callers: list[Caller], seconds: float, pause: float, out: Connection) -> None:
+    """Some of the agents, each a thread of this process; sends what they saw."""
+    until = time.monotonic() + seconds
+    loads = [Load() for _ in callers]
+    threads = [
+        threading.Thread(target=agent, args=(caller, until, pause, load))
+        for caller, load in zip(callers, loads, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    together = Load()
+    for load in loads:
+        together.add(load)
+    out.send(together)
+
+
+def besieged(callers: list[Caller], seconds: float, pause: float) -> Load:
+    """All agents at once."""
+    context = get_context("spawn")
+    load, ends = Load(), []
+    for number in range(PROCESSES):
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=fleet, args=(callers[number::PROCESSES], seconds, pause, there))
+        process.start()
+        ends.append((process, here))
+    for process, here in ends:
+        load.add(here.recv())
+        process.join()
+    return load
+
+
+def load(given: argparse.Namespace) -> Iterator[str]:
+    """Agents against a fast master, without a proxy, with each proxy and with workers."""
+    whole, short = given.minutes * 60, given.minutes * 12
+    with ExitStack() as stack:
+        lab = stack.enter_context(Lab(autosign=True))
+        places = [enrolled(lab, f"agent{number}.lab.example", None) for number in range(given.agents)]
+        target = stack.enter_context(master(SslDir(lab.directory / "master", lab.master_name)))
+        yield (
+            f"| {given.agents} agents at once | minutes | runs | failed | requests/s "
+            "| p50 | p90 | p99 | max | connect p50 | p99 | CPU of each serving process | of the others |"
+        )
+        yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+        for pause, what in ((0.0, "without a pause"), (given.pause, f"a run every {given.pause:g} s")):
+            for name, own, workers, seconds in (
+                ("no proxy", None, 0, short),
+                (ADDON, False, 0, short),
+                (OWN, True, 1, whole if not pause else short),
+                ("the same with 2 workers", True, 2, short),
+            ):
+                with _road(lab, target, own, workers) as road:
+                    if road:
+                        _settled(road.pid)  # a process that it has just made still looks like itself
+                    address = road.address if road else target
+                    callers = [Caller(address, lab.proxy_name, place) for place in places]
+                    before, began = road.cpu() if road else None, time.monotonic()
+                    seen = besieged(callers, seconds, pause)
+                    took = time.monotonic() - began
+                    used = road.cpu() - before if road and before else None
+                yield _row(f"{name}, {what}", seen, took, used.serving if used else (), used.others if used else None)
+
+
+@contextmanager
+def _road(lab: Lab, target: tuple[str, int], own: bool | None, workers: int) -> Iterator[Road | None]:
+    if own is None:
+        yield None
+        return
+    with ours(lab, target, "", *(("--workers", str(workers)) if own else ()), own=own) as road:
+        yield road
+
+
+def _row(name: str, seen: Load, took: float, serving: tuple[float, ...], others: float | None) -> str:
+    cells = [name, f"{took / 60:.1f}", f"{seen.runs:,}", f"{seen.failed}" if not seen.failed else f"**{seen.failed}**"]
+    cells.append(f"{len(seen.requests) / took:,.0f}")
+    cells += [_ms(seen.requests, each) for each in (50, 90, 99, 100)]
+    cells += [_ms(seen.connects, each) for each in (50, 99)]
+    cells.append(", ".join(f"{each / took:.0%}" for each in serving))
+    cells.append("" if others is None else f"{others / took:.0%}")
+    for why in sorted(seen.why)[:5]:
+        print(f"failed: {why}", file=sys.stderr)
+    return f"| {' | '.join(cells)} |"
+
+
+def _ms(times: list[float], percent: int) -> str:
+    if len(times) < 2:
+        return ""
+    found = max(times) if percent == 100 else statistics.quantiles(times, n=100)[percent - 1]
+    return f"{found * 1000:,.0f} ms"
+
+
+# -- memory -----------------------------------------------------------------------------------------------
+
+
+def resident(pid: int) -> float:
+    """MB of a process."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def memory(given: argparse.Namespace) -> Iterator[str]:
+    """One connection with very many exchanges, and a day of many agents, its clock as fast as they are played."""
+    yield "| | exchanges | proxy at first | at most | at the end | growth | aim | its other process | growth | aim |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    series = ((f"{given.exchanges:,} exchanges of one connection", kept_alive), ("24 h of 50 agents", polled))
+    for what, play in series:
+        for name, own in PROXIES.items():
+            yield _growth(f"{what}, {name}", *play(given, own))
+
+
+def kept_alive(given: argparse.Namespace, own: bool) -> tuple[int, list[tuple[float, float]]]:
+    """Exchanges, and the memory of the proxy and of its other process, after a tenth of them and on."""
+    with ExitStack() as stack:
+        lab = stack.enter_context(Lab(autosign=True))
+        place = enrolled(lab, "agent.lab.example", None)
+        target = stack.enter_context(master(SslDir(lab.directory / "master", lab.master_name)))
+        road = stack.enter_context(ours(lab, target, "", own=own))
+        line = stack.enter_context(Caller(road.address, lab.proxy_name, place).connect())
+        found = []
+        for _ in range(POINTS):
+            for _ in range(given.exchanges // POINTS):
+                line.ask()
+            found.append(_settled(road.pid))
+        return given.exchanges, found
+
+
+def polled(given: argparse.Namespace, own: bool) -> tuple[int, list[tuple[float, float]]]:
+    """The same over a day in which every agent runs each half hour."""
+    turns = given.polls // POLLING
+    # A turn of all of them is half an hour of the proxy's clock, if they need some 2.5 s for it.
+    speed = DAY / 48 / 2.5
+    with tempfile.TemporaryDirectory() as folder, Scene(Path(folder), own=own, speed=speed) as scene:
+        agents = [
+            scene.lab.agent(f"node{number}.lab.example", scene.proxy.address, enrolled=True)
+            for number in range(POLLING)
+        ]
+        found = []
+        for turn in range(turns):
+            threads = [threading.Thread(target=_run, args=(agents[number::4],)) for number in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            if turn % max(turns // POINTS, 1) == 0:
+                found.append(_settled(scene.proxy.process.pid))
+        return scene.records()[-1].seq, found
+
+
+def _run(agents: list[LabAgent]) -> None:
+    for each in agents:
+        each.run()
+
+
+def _settled(pid: int) -> tuple[float, float]:
+    """Memory of a proxy and its other process, once all is recorded and told."""
+    below = _below(pid)
+    used = -1.0
+    while used != (used := sum(_ticks(each) for each in (pid, *below))):
+        time.sleep(0.5)
+    return resident(pid), sum(map(resident, below))
+
+
+def _ticks(pid: int) -> float:
+    # The proxy's threads look for work a few times a second, which costs next to nothing.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) // 10
+
+
+def _growth(name: str, exchanges: int, found: list[tuple[float, float]]) -> str:
+    cells = [name, f"{exchanges:,}"]
+    for column in zip(*found, strict=True):
+        most = max(column)
+        if len(cells) == 2:
+            cells += [f"{column[0]:.0f} MB", f"{most:.0f} MB"]
+        grown = column[-1] - column[0]
+        cells += [f"{column[-1]:.0f} MB", f"{grown:+.1f} MB", aims.at_most(round(grown, 1), GROWTH, " MB")]
+    return f"| {' | '.join(cells)} |"
+
+
+# -- all --------------------------------------------------------------------------------------------------
+
+SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
+    "faults": faults,
+    "kills": kills,
+    "load": load,
+    "memory": memory,
+}
+
+
+def conditions(busy: float) -> str:
+    """Under which a table was made; ``busy``: the machine's load before."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    openssl = SSL.OpenSSL_version(SSL.OPENSSL_VERSION).decode().split(" ")[1]
+    libraries = f"mitmproxy {version('mitmproxy')}, Python {platform.python_version()}, OpenSSL {openssl}"
+    command = shlex.join(["python", "-m", "tests.bench.soak", *sys.argv[1:]])
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, `{command}`: puppet-inspector {__version__}, {libraries}, "
+        f"SQLite {sqlite3.sqlite_version}, Linux {platform.release().partition('-')[0]}, "
+        f"{os.cpu_count()} cores and {memory:.0f} GB for proxy, master and agents together, load {busy:.1f} before."
+    )
+
+
+def write(name: str, lines: list[str]) -> None:
+    """Put a section into the document."""
+    begin, end = f"<!-- soak:begin {name} -->", f"<!-- soak:end {name} -->"
+    text = DOCUMENT.read_text()
+    before, _, rest = text.partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{DOCUMENT.name} has no place for {name}")
+    DOCUMENT.write_text("\n".join([before + begin, "", *lines, "", end + after]))
+
+
+def main() -> None:
+    """Measure, print, and write if that is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.soak", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)}; default: all")
+    parser.add_argument("--write", action="store_true", help="into docs/reliability.md")
+    for option, default, what in (
+        ("step", 1, "bytes from one reset to the next"),
+        ("rounds", 5, "times that every other fault is played"),
+        ("kills", 200, "SIGKILLs"),
+        ("agents", 200, "agents at once"),
+        ("minutes", 10.0, "of the longest load; the others take a fifth"),
+        ("pause", 10.0, "seconds between an agent's runs, under half a load"),
+        ("exchanges", 100_000, "of one connection"),
+        ("polls", 48 * POLLING, "runs of the agents that poll"),
+    ):
+        parser.add_argument(
+            f"--{option}", type=type(default), default=default, metavar="N", help=f"{what} ({default:g})"
+        )
+    given = parser.parse_args()
+    if unknown := set(given.sections) - set(SECTIONS):
+        parser.error(f"no such section: {', '.join(sorted(unknown))}")
+    for name, section in SECTIONS.items():
+        if given.sections and name not in given.sections:
+            continue
+        lines, busy = [], os.getloadavg()[0]
+        for line in section(given):
+            print(line, flush=True)
+            lines.append(line)
+        lines += ["", conditions(busy)]
+        print(*lines[-2:], "", sep="\n", flush=True)
+        if given.write:
+            write(name, lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""``puppet_lean``: mitmdump without those of its own addons that a Puppet proxy does without."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mitmproxy import options
+from mitmproxy.tools.dump import DumpMaster
+
+from inspector import lean
+from tests.e2e.conftest import analyzed, records
+from tests.e2e.wire import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from inspector.lab import Lab
+    from tests.e2e.conftest import Proxied
+
+STAY = {"core", "block", "disableh2c", "proxyauth", "proxyserver", "scriptloader", "nextlayer", "tlsconfig",
+        "clientplayback", "keepserving", "errorcheck"}  # fmt: skip
+
+
+@pytest.fixture
+def mitmdump(tmp_path: Path) -> Iterator[Any]:
+    """mitmdump's master, as our addon leaves its options."""
+    loop = asyncio.new_event_loop()
+    handlers = list(logging.getLogger().handlers)
+    master: Any = DumpMaster(options.Options(confdir=str(tmp_path)), loop=loop, with_termlog=False)
+    master.options.update(flow_detail=0)
+    yield master
+    master.options.update(save_stream_file=None)  # closes it
+    for each in set(logging.getLogger().handlers) - set(handlers):
+        logging.getLogger().removeHandler(each)
+    loop.close()
+
+
+def test_what_serves_and_protects_stays(mitmdump: Any) -> None:
+    before = set(mitmdump.addons.lookup)
+    gone = lean.slim(mitmdump)
+    assert set(mitmdump.addons.lookup) >= STAY
+    assert before - set(mitmdump.addons.lookup) == set(gone)
+    assert set(gone) == set(lean.USELESS)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "addon"),
+    [
+        ("save_stream_file", "flows.mitm", "save"),
+        ("hardump", "flows.har", "savehar"),
+        ("modify_headers", ["/~q/X-Site/one"], "modifyheaders"),
+        ("modify_body", ["/~s/a/b"], "modifybody"),
+        ("map_remote", ["|a|b"], "mapremote"),
+        ("block_list", [":~u x:404"], "blocklist"),
+        ("stickycookie", ".*", "stickycookie"),
+        ("flow_detail", 2, "dumper"),
+    ],
+)
+def test_what_the_user_asked_for_stays(mitmdump: Any, tmp_path: Path, option: str, value: Any, addon: str) -> None:
+    if option in ("save_stream_file", "hardump"):
+        value = str(tmp_path / value)
+    mitmdump.options.update(**{option: value})
+    gone = lean.slim(mitmdump)
+    assert addon not in gone
+    assert mitmdump.addons.get(addon) is not None
+    assert set(gone) == set(lean.USELESS) - {addon}
+
+
+def test_every_addon_that_goes_is_one_of_mitmproxys(mitmdump: Any) -> None:
+    """A name that mitmproxy does not have (any more) would take nothing out."""
+    assert set(lean.USELESS) <= set(mitmdump.addons.lookup)
+    asked_by = {name for each in lean.USELESS.values() for name in each}
+    assert asked_by <= set(mitmdump.options.keys())
+
+
+def test_a_run_is_the_same(lab: Lab, capture: Path, proxied: Proxied) -> None:
+    with proxied(lab, puppet_lean="true") as proxy:
+        assert lab.agent("agent.lab.example").run().status == 2
+    assert proxy.status == 0
+    (run,) = analyzed(capture).runs
+    assert (run.certname, run.outcome) == ("agent.lab.example", "complete")
+    assert any(line.startswith("== run 1 of agent.lab.example") for line in proxy.lines)
+
+
+def test_the_users_flow_file_is_written(lab: Lab, capture: Path, proxied: Proxied, tmp_path: Path) -> None:
+    flows = tmp_path / "flows.mitm"
+    with proxied(lab, "-w", str(flows), puppet_lean="true") as proxy:
+        Peer(proxy.address, lab.proxy_name).ask("GET", "/puppet-ca/v1/certificate/ca")
+    assert len(records(capture)) == 1
+    assert b"/puppet-ca/v1/certificate/ca" in flows.read_bytes()

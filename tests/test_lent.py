@@ -1,0 +1,58 @@
+"""The identity that is lent towards the master: prepared once, for all connections."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from OpenSSL import SSL
+from OpenSSL.crypto import PKey
+
+from inspector import legs, pki
+from inspector.identity import Credentials
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def credentials(authority: pki.Authority, certname: str) -> Credentials:
+    key = pki.new_key()
+    return Credentials((pki.sign(authority, key.public_key(), certname),), key)
+
+
+def shown(lent: Credentials) -> bytes | None:
+    """What a connection made with an identity shows a master, handshake and all (DER)."""
+    server_context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    mine = credentials(pki.make_ca("Other CA"), "puppet")
+    server_context.use_certificate(mine.chain[0])
+    server_context.use_privatekey(mine.key)
+    server_context.set_verify(SSL.VERIFY_PEER, lambda *_: True)
+    server = SSL.Connection(server_context)
+    server.set_accept_state()
+    client, _ = legs.master_connection(SSL.Context(SSL.TLS_CLIENT_METHOD), "puppet", None, lent)
+    client.set_verify(SSL.VERIFY_NONE, lambda *_: True)
+    for _ in range(4):
+        for one, other in ((client, server), (server, client)):
+            with contextlib.suppress(SSL.WantReadError):
+                one.do_handshake()
+            with contextlib.suppress(SSL.WantReadError):
+                other.bio_write(one.bio_read(65535))
+    certificate = server.get_peer_certificate(as_cryptography=True)
+    return Credentials((certificate,), lent.key).ders[0] if certificate else None
+
+
+def test_a_key_is_prepared_once_and_a_renewed_one_counts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = []
+    prepare = PKey.from_cryptography_key
+
+    def counted(key: pki.PrivateKey) -> PKey:
+        prepared.append(key)
+        return prepare(key)
+
+    authority = pki.make_ca("Puppet CA")
+    lent, renewed = (credentials(authority, "agent.example") for _ in range(2))
+    monkeypatch.setattr(PKey, "from_cryptography_key", counted)
+    assert [shown(each) for each in (lent, lent, renewed, lent)] == [
+        each.ders[0] for each in (lent, lent, renewed, lent)
+    ]
+    assert [key for key in prepared if key in (lent.key, renewed.key)] == [lent.key, renewed.key]
