@@ -56,3 +56,14 @@ def test_nothing_is_sent_after_the_end_of_a_connection() -> None:
     ]
     played(asked, {agent: Writer(log), master: Writer(log, closing=True)}, log)
     assert log == [b"answer", (agent, False)]
+
+
+def test_what_came_is_taken_at_once() -> None:
+    async def read() -> list[int]:
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"x" * 300_000)
+        reader.feed_eof()
+        taking = server._Reader(reader)
+        return [len(await taking.read(65_535)) for _ in range(3)]
+
+    assert asyncio.run(read()) == [server.READ, 300_000 - server.READ, 0]

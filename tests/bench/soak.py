@@ -12,6 +12,7 @@ import platform
 import random
 import re
 import shlex
+import signal
 import sqlite3
 import statistics
 import sys
@@ -380,6 +381,8 @@ def main() -> None:
             f"--{option}", type=type(default), default=default, metavar="N", help=f"{what} ({default:g})"
         )
     given = parser.parse_args()
+    # What was started must end with us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if unknown := set(given.sections) - set(SECTIONS):
         parser.error(f"no such section: {', '.join(sorted(unknown))}")
     for name, section in SECTIONS.items():

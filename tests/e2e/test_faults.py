@@ -96,8 +96,13 @@ def test_what_was_delivered_a_second_before_a_kill_is_in_the_capture(own: bool, 
 
 def test_what_a_killed_proxy_started_ends_with_it(tmp_path: Path) -> None:
     with Scene(tmp_path, own=True) as scene:
-        threads = Path(f"/proc/{scene.proxy.process.pid}/task").iterdir()
-        (other,) = (int(each) for thread in threads for each in (thread / "children").read_text().split())
+        tasks = Path(f"/proc/{scene.proxy.process.pid}/task")
+
+        def started() -> list[str]:
+            return [child for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+
+        assert eventually(lambda: bool(started()))
+        (other,) = started()
         scene.proxy.process.kill()
         assert eventually(lambda: not Path(f"/proc/{other}").exists())
 
