@@ -186,7 +186,8 @@ def make_crl(
     next_update: datetime | None = None,
 ) -> x509.CertificateRevocationList:
     """The CA's revocation list; valid from now, for as long as puppetserver makes them."""
-    last_update = last_update or _now()
+    # A second ago: OpenSSL asks a coarser clock, which may not have come to this second yet.
+    last_update = last_update or _now() - timedelta(seconds=1)
     builder = (
         x509.CertificateRevocationListBuilder()
         .issuer_name(ca.certificate.subject)
