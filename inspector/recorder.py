@@ -186,7 +186,7 @@ class Recorder(threading.Thread):
             self._capture.note(dataclasses.replace(item, leg=redact.leg(item.leg)) if self._redact else item)
             return
         if self._redact:
-            item = redact.redacted(item)
+            item, spools = redact.redacted(_loaded(item, spools)), {}
         if isinstance(item, Exchange):
             self._capture.note(Connection(item.agent))
             if item.master:
@@ -308,6 +308,15 @@ def _weight(record: Record | Connection) -> int:
     if isinstance(record, Exchange):
         return 1000 + len(record.request.body) + (len(record.response.body) if record.response else 0)
     return 1000
+
+
+def _loaded(record: Record, spools: Mapping[str, Spool]) -> Record:
+    """A record with its large bodies in it. Raises OSError."""
+    for side, spool in spools.items():
+        body = b"".join(spool.chunks())
+        spool.close()
+        record = dataclasses.replace(record, **{side: dataclasses.replace(getattr(record, side), body=body)})
+    return record
 
 
 def _without_bodies(exchange: Exchange) -> Exchange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 import threading
 import time
@@ -13,6 +14,7 @@ from inspector import recorder as module
 from inspector.model import Exchange, Gap, Handshake, Leg
 from inspector.recorder import Recorder
 from inspector.sample import ca, catalog, crl, csr, not_issued, report, talk
+from inspector.spool import Spool
 from inspector.store import Capture
 
 if TYPE_CHECKING:
@@ -61,6 +63,28 @@ def test_a_failed_handshake_is_a_line(path: Path) -> None:
     )
     lines = play(path, handshake)
     assert "TLS refused: Certificate 'CN=a' is revoked (alert certificate_revoked from the proxy)" in lines[0]
+
+
+def test_secrets_in_a_large_body_are_taken_out_as_well(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.spool.MEMORY", 10)
+    (asked,) = talk(catalog())
+    assert isinstance(asked, Exchange)
+    assert asked.response
+    key = b"-----BEGIN PRIVATE KEY-----\\nMC4CAQAwBQYDK2VwBCIEIGVlZWVlZWVl\\n-----END PRIVATE KEY-----"
+    spool = Spool(path.parent)
+    for part in (b'{"resources": [], "x": "', key, b'"}'):
+        spool.add(part)
+    assert spool.body is None
+    recorder = Recorder(path, lambda _: None, redacts=True)
+    recorder.start()
+    bare = dataclasses.replace(asked, response=dataclasses.replace(asked.response, body=b""))
+    recorder.put(bare, None, {"response": spool})
+    recorder.finish()
+    (exchange,) = kept(path)
+    assert isinstance(exchange, Exchange)
+    assert exchange.response
+    assert exchange.response.body.startswith(b'{"resources": []')
+    assert b"MC4CAQAw" not in exchange.response.body
 
 
 def test_an_existing_capture_is_continued(path: Path) -> None:
