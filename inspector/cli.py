@@ -255,14 +255,9 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _proxy(arguments: argparse.Namespace) -> int:
     """The addon with the same options in a mitmproxy of our own, which has only the parts that a Puppet proxy needs: a
     third of what `mitmdump -s` costs. It has no scripts and no user interface."""
-    from inspector import privileges, workers
+    from inspector import options, privileges, workers
 
-    given = {}
-    for each in arguments.set:
-        name, separator, value = each.partition("=")
-        if not separator:
-            raise InspectorError(f"--set {each} sets nothing.", "Write --set OPTION=VALUE.")
-        given[name] = value
+    given = options.chosen(arguments.set)
     if arguments.user:
         privileges.drop(arguments.user)
     return workers.run(given, arguments.workers)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import difflib
 import fnmatch
 import ipaddress
 import re
@@ -26,7 +27,7 @@ from inspector.rotation import Rotation
 from inspector.spool import KEEP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 OPTIONS: tuple[tuple[str, str], ...] = (
     (
@@ -163,6 +164,24 @@ class Settings:
 def given(**chosen: Any) -> SimpleNamespace:
     """The options with what was chosen, and defaults for the others."""
     return SimpleNamespace(**{**dict.fromkeys(dict(OPTIONS), ""), **dict.fromkeys(dict(FLAGS), False), **chosen})
+
+
+def chosen(words: Iterable[str]) -> dict[str, Any]:
+    """The options of ``NAME=VALUE`` words, as mitmdump would read them. Raises InspectorError."""
+    found: dict[str, Any] = {}
+    flags = dict(FLAGS)
+    for word in words:
+        name, separator, value = word.partition("=")
+        if name not in flags and name not in dict(OPTIONS):
+            near = difflib.get_close_matches(name, [*dict(OPTIONS), *flags], 1)
+            hint = f"Do you mean {near[0]}?" if near else "They are in the README, and begin with puppet_."
+            raise InspectorError(f"There is no option {name!r}.", hint)
+        if name in flags and value not in ("true", "false"):
+            raise InspectorError(f"{name} is {value!r}.", "Write true or false.")
+        if not separator:
+            raise InspectorError(f"--set {word} sets nothing.", "Write --set OPTION=VALUE.")
+        found[name] = value == "true" if name in flags else value
+    return found
 
 
 def declare(loader: Any) -> None:

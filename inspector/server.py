@@ -144,7 +144,7 @@ class _Handler(server.LiveConnectionHandler):
 class Server(master.Master):
     """mitmproxy's master with the addon and the three of its own that a Puppet proxy needs."""
 
-    def __init__(self, given: Mapping[str, str], *, shared: bool = False) -> None:
+    def __init__(self, given: Mapping[str, Any], *, shared: bool = False) -> None:
         """``given`` are the addon's options; ``shared``: other processes listen on the same port. Raises
         InspectorError."""
         super().__init__(options.Options())
@@ -218,7 +218,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-async def _main(given: dict[str, str], *, worker: bool) -> None:
+async def _main(given: dict[str, Any], *, worker: bool) -> None:
     serving = Server(given, shared=worker)
     loop = asyncio.get_running_loop()
     loop.set_task_factory(asyncio.eager_task_factory)

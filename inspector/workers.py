@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inspector import options
 from inspector.commentary import Commentary
@@ -44,7 +44,7 @@ _RUN = (
 )
 
 
-def run(given: Mapping[str, str], number: int) -> int:
+def run(given: Mapping[str, Any], number: int) -> int:
     """Serve until a signal comes; the exit status. ``given`` are the addon's options. Raises InspectorError."""
     if number < 1:
         raise InspectorError(f"--workers {number} would serve nobody.", "Give the number of processes, 1 or more.")
@@ -54,7 +54,7 @@ def run(given: Mapping[str, str], number: int) -> int:
     return Workers(given, number).serve()
 
 
-def _command(given: Mapping[str, str], *, worker: bool) -> list[str]:
+def _command(given: Mapping[str, Any], *, worker: bool) -> list[str]:
     """What starts a server, without the assertions (-O) with which mitmproxy checks its own types all the time."""
     return [sys.executable, "-O", "-P", "-c", _RUN, _ROOT, json.dumps(dict(given)), str(int(worker))]
 
@@ -77,7 +77,7 @@ def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.sock
 class Workers:
     """Several servers on one port."""
 
-    def __init__(self, given: Mapping[str, str], number: int) -> None:
+    def __init__(self, given: Mapping[str, Any], number: int) -> None:
         """Check the options once for all of them. Raises InspectorError."""
         self._settings, self._reserved = _reserved(options.settle(options.given(**given), own_mode=False))
         settings = self._settings

@@ -248,3 +248,24 @@ def test_our_own_directory_is_closed_to_others(tmp_path: Path, monkeypatch: pyte
     options.capture_path("others")
     assert stat.S_IMODE((tmp_path / "captures").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "others").stat().st_mode) == 0o755
+
+
+def test_words_are_read_as_mitmdump_reads_them() -> None:
+    read = options.chosen(["puppet_master=a=b", "puppet_unsafe_keys=false", "puppet_lean=true", "puppet_only="])
+    assert read == {"puppet_master": "a=b", "puppet_unsafe_keys": False, "puppet_lean": True, "puppet_only": ""}
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("puppet_mastr=x", "Do you mean puppet_master"),
+        ("listen_port=1", "They are in the README"),
+        ("puppet_unsafe_keys=yes", "Write true or false"),
+        ("puppet_unsafe_keys", "Write true or false"),
+        ("puppet_master", "sets nothing"),
+    ],
+)
+def test_words_that_are_no_option(word: str, said: str) -> None:
+    with pytest.raises(InspectorError) as told:
+        options.chosen([word])
+    assert said in f"{told.value.message} {told.value.hint}"
