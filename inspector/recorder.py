@@ -8,6 +8,7 @@ records mean is found out by another process (``commentary``).
 from __future__ import annotations
 
 import dataclasses
+import sqlite3
 import threading
 import time
 from collections import Counter, OrderedDict, deque
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from inspector import redact
 from inspector.commentary import Commentary
+from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.rotation import Rotation
 from inspector.store import Capture, Continued
@@ -240,7 +242,11 @@ class Recorder(threading.Thread):
         self._holds |= bool(written)
         under_way = now - self._busy < QUIET
         if self._holds and self._rotation.due(self._capture.path, self._began, now, under_way=under_way):
-            self._go_on(self._capture.continue_in(self._rotation.next(self._capture.path)))
+            try:
+                self._go_on(self._capture.continue_in(self._rotation.next(self._capture.path)))
+            except (OSError, sqlite3.Error, CaptureError) as error:
+                self._holds = False  # not again before more is written
+                self._say(f"-- another capture can't be begun ({str(error).rstrip('.')})")
         if self._ended is not None and (self._commentary is None or self._commentary.at >= self._ended):
             self._ended = None
             for each in self._rotation.retire(self._capture.path):

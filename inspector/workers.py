@@ -64,6 +64,7 @@ def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.sock
     while True:
         family = socket.getaddrinfo(*settings.listen, type=socket.SOCK_STREAM)[0][0]
         held = socket.socket(family, socket.SOCK_STREAM)
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # what a proxy before left behind is no hindrance
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
             held.bind(settings.listen)
