@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from inspector import captures, text
 from inspector.errors import InspectorError
-from inspector.store import APPLICATION_ID
+from inspector.store import marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -171,13 +171,9 @@ def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
 def _is_capture(path: Path) -> bool:
     """Whether it is a regular file, no link, that says in its head that it is a capture."""
     try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return False
-        with path.open("rb") as file:
-            head = file.read(72)
+        return stat.S_ISREG(path.lstat().st_mode) and marked(path)
     except OSError:
         return False
-    return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION_ID.to_bytes(4)
 
 
 def _deleted(path: Path) -> bool:

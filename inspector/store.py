@@ -187,7 +187,7 @@ class Capture:
                 failure = error
             except sqlite3.DatabaseError as error:
                 _close(db)
-                if _marked(path):
+                if marked(path):
                     hint = "Copy it anew; `sqlite3 FILE .recover` gets out what there is."
                     raise CaptureError(f"{path} is damaged or cut off: {error}.", hint) from error
                 raise CaptureError(
@@ -593,7 +593,7 @@ def _close(db: sqlite3.Connection | None) -> None:
         db.close()
 
 
-def _marked(path: Path) -> bool:
+def marked(path: Path) -> bool:
     """Whether a file says in its head that it is a capture."""
     try:
         with path.open("rb") as file:
