@@ -258,7 +258,7 @@ class Recorder(threading.Thread):
             try:
                 return self._capture.flush()
             except Continued as continued:
-                self._go_on(continued.args[0])
+                self._go_on(continued.following)
 
     def _go_on(self, path: Path) -> None:
         self._ended = last = self._capture.last

@@ -78,8 +78,12 @@ _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {
 }
 
 
-class Continued(Exception):
-    """Another capture goes on where this one ends; its path is the argument."""
+class Continued(CaptureError):
+    """Another capture goes on where this one ends."""
+
+    def __init__(self, path: Path, following: Path) -> None:
+        super().__init__(f"{path} is closed: it goes on in {following}.", "Name that one.")
+        self.following = following
 
 
 class _Packed(msgspec.Struct):
@@ -312,7 +316,7 @@ class Capture:
         stored: set[bytes] = set()
         try:
             if following := self._continued():
-                raise Continued(following)
+                raise Continued(self.path, following)
             self._make_way()
             self._texts.learn()
             for connection in self._connections.values():
