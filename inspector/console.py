@@ -12,12 +12,15 @@ import os
 import queue
 import sys
 import threading
+import time
 
 STDOUT = 1
 WAITING = 10_000
 """Lines that wait for a slow reader before further ones are dropped."""
 TOGETHER = 200
 """Lines that are written at once."""
+GATHER = 0.05
+"""Seconds in which they gather."""
 
 
 class Console:
@@ -55,7 +58,9 @@ class Console:
         ended = False
         while not ended:
             lines = [self._lines.get()]
-            # What came with it goes out with it.
+            if lines[0] is not None:
+                # What comes with it goes out with it: every hand-over of the interpreter's lock costs more than a line.
+                time.sleep(GATHER)
             with contextlib.suppress(queue.Empty):
                 while lines[-1] is not None and len(lines) < TOGETHER:
                     lines.append(self._lines.get_nowait())

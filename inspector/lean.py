@@ -37,6 +37,14 @@ USELESS: dict[str, tuple[str, ...]] = {
 proxyserver, nextlayer, tlsconfig, block, disableh2c, proxyauth, errorcheck, scripts)."""
 
 
+def prefer_ours(addons: Any) -> None:
+    """Ask mitmproxy's TLS addon last: it makes a certificate for a connection for which nobody else has one, and ours
+    are made already."""
+    theirs = addons.get("tlsconfig")
+    if theirs in addons.chain:
+        addons.chain = [*(each for each in addons.chain if each is not theirs), theirs]
+
+
 def slim(master: Any) -> list[str]:
     """Take the useless addons out that no option asks for; returns their names."""
     gone = []

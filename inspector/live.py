@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
-from inspector import legs, options, present, transfer, views
+from inspector import handler, legs, options, present, transfer, views
 from inspector.commands import PuppetCommands
 from inspector.console import Console
 from inspector.ends import AgentEnd, MasterEnd, closed
 from inspector.errors import InspectorError
-from inspector.lean import slim
+from inspector.lean import prefer_ours, slim
 from inspector.model import Connection, Gap, Handshake
 from inspector.probe import Probe
 from inspector.protocol import endpoints
@@ -171,6 +171,8 @@ class PuppetInspector:
             logging.error(error)  # while mitmproxy starts, that ends it with status 1
             return
         server: Any = ctx.master.addons.get("proxyserver")
+        handler.install(ctx.master.addons)
+        prefer_ours(ctx.master.addons)
         if settings.lean and console:
             slim(ctx.master)
         if self._default_mode:
@@ -229,6 +231,7 @@ class PuppetInspector:
         # Connections that are open when mitmproxy ends are cancelled; asyncio reports each with a traceback.
         logging.getLogger("asyncio").addFilter(_not_a_cancellation)
         self._ending = True
+        handler.uninstall()
         until = time.monotonic() + DRAIN
         while self._sent and time.monotonic() < until:
             await asyncio.sleep(0.05)

@@ -240,6 +240,13 @@ class RunView(Paned, Played, OnRecord):
 
     def action_other(self) -> None:
         """Waterfall or sequence."""
+        # Both are laid out anew, which takes a while: the key is answered before.
+        self.answer(f"drawing the {'waterfall' if isinstance(self.timed, Diagram) else 'sequence'} …")
+        self.call_after_refresh(self._switch)
+
+    def _switch(self) -> None:
+        if not self.is_attached:
+            return  # Escape was faster
         seq = self.record()
         for each in self.query(Timed):
             each.toggle_class("gone")
@@ -249,6 +256,7 @@ class RunView(Paned, Played, OnRecord):
         if seq is not None:
             self.timed.go(seq)
         self.timed.focus()
+        self.retitle()
 
     # -- what else can be done with a run ---------------------------------------------------------------
 

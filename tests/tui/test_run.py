@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.catalog import Catalog
@@ -183,6 +183,25 @@ def test_the_sequence_shows_the_same_exchange(tmp_path: Path) -> None:
         assert waterfall.item is not None
         assert sequence.item.seq == waterfall.item.seq
         assert "master" in screen_text(app)
+
+    in_run("first-run", tmp_path, act)
+
+
+def test_the_key_for_the_other_drawing_is_answered_before_it_is_drawn(tmp_path: Path) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        run = view(app)
+        title = run.query_one("#title", Static)
+        for drawing, before in (("sequence", Waterfall), ("waterfall", Sequence)):
+            run.action_other()
+            assert str(title.render()) == f"drawing the {drawing} …"
+            assert isinstance(run.timed, before)
+            await settled(pilot)
+            assert "run 1 of" in str(title.render())
+            assert not isinstance(run.timed, before)
+        run.action_other()
+        run.action_back()
+        await settled(pilot)
+        assert app.screen is not run
 
     in_run("first-run", tmp_path, act)
 

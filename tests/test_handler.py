@@ -1,0 +1,333 @@
+"""A connection of the proxy's, without a network: what mitmproxy does for its own ones is done for ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from mitmproxy.addons import next_layer
+from mitmproxy.connection import ConnectionState
+from mitmproxy.exceptions import AddonHalt
+from mitmproxy.proxy import commands, events, mode_servers
+from mitmproxy.proxy.layers.http import HttpStream
+from mitmproxy.proxy.layers.http._hooks import (
+    HttpRequestHeadersHook,
+    HttpRequestHook,
+    HttpResponseHeadersHook,
+    HttpResponseHook,
+)
+from mitmproxy.test import taddons, tflow
+
+from inspector import handler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+
+class Writer:
+    """What went out, call by call."""
+
+    def __init__(self, log: list[Any], *, closing: bool = False) -> None:
+        self._log = log
+        self._closing = closing
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def write(self, data: bytes) -> None:
+        self._log.append(data)
+
+
+def handler_of(*addons: Any) -> Any:
+    """One without layers."""
+    made: Any = object.__new__(handler.Handler)
+    made._events, made._at_it, made._unsent = deque(), False, {}
+    chain = list(addons)
+    made.listeners = handler.Listeners(SimpleNamespace(chain=chain, lookup=dict(enumerate(chain))))
+    made.timeout_watchdog = SimpleNamespace(register_activity=lambda: None, disarm=Disarmed)
+    made.transports = {}
+    return made
+
+
+class Disarmed:
+    """No time-out while somebody waits."""
+
+    times = 0
+
+    def __enter__(self) -> None:
+        Disarmed.times += 1
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def played(asked: list[commands.Command], writers: dict[Any, Writer], log: list[Any]) -> None:
+    """One event, on which mitmproxy's layers ask for all this."""
+    made = handler_of()
+    made.layer = SimpleNamespace(handle_event=lambda _event: asked)
+    made.transports = {connection: SimpleNamespace(writer=writer) for connection, writer in writers.items()}
+    made.close_connection = lambda connection, half_close: log.append((connection, half_close))
+    asyncio.run(made.server_event(events.Start()))
+
+
+def test_what_belongs_together_is_sent_together() -> None:
+    log: list[Any] = []
+    agent = tflow.tclient_conn()
+    head, body = commands.SendData(agent, b"head"), commands.SendData(agent, b"body")
+    played([head, body], {agent: Writer(log)}, log)
+    assert log == [b"headbody"]
+
+
+def test_nothing_is_sent_after_the_end_of_a_connection() -> None:
+    log: list[Any] = []
+    agent, master, gone = tflow.tclient_conn(), tflow.tserver_conn(), tflow.tserver_conn()
+    asked: list[commands.Command] = [
+        commands.SendData(agent, b"answer"),
+        commands.CloseConnection(agent),
+        commands.SendData(master, b"lost"),
+        commands.SendData(gone, b"lost"),
+    ]
+    played(asked, {agent: Writer(log), master: Writer(log, closing=True)}, log)
+    assert log == [b"answer", (agent, False)]
+
+
+# -- hooks ------------------------------------------------------------------------------------------------
+
+
+def called(*addons: Any, flow: Any = None) -> list[str]:
+    """The layers' hook ``response`` for addons, and what the layers then get."""
+    log: list[str] = []
+
+    def layers(event: events.Event) -> Iterator[commands.Command]:
+        if isinstance(event, events.Start):
+            yield HttpResponseHook(flow or tflow.tflow(resp=True))
+        else:
+            log.append(type(event).__name__)
+
+    made = handler_of(*addons)
+    made.layer = SimpleNamespace(handle_event=layers)
+
+    async def play() -> None:
+        await made.server_event(events.Start())
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    asyncio.run(play())
+    return log
+
+
+class Addon:
+    """Says that it was called, and what it was to do then."""
+
+    def __init__(self, log: list[str], name: str, error: Exception | None = None) -> None:
+        self._log = log
+        self._name = name
+        self._error = error
+
+    def response(self, _flow: Any) -> None:
+        self._log.append(self._name)
+        if self._error:
+            raise self._error
+
+
+class Waiting(Addon):
+    """Has to be waited for."""
+
+    async def response(self, flow: Any) -> None:  # type: ignore[override]
+        await asyncio.sleep(0)
+        super().response(flow)
+
+
+@dataclass
+class HttpEvent(events.Event):
+    """At which the layers ask for a hook."""
+
+    hook: commands.StartHook
+
+
+class Parent:
+    """Has another addon in it, as a script has."""
+
+    def __init__(self, child: Addon) -> None:
+        self.addons = [child]
+
+
+def test_addons_are_called_in_their_order_and_then_told_of_the_change() -> None:
+    log: list[str] = []
+    watching = SimpleNamespace(update=lambda flows: log.append(f"{len(flows)} changed"), addons=[])
+    addons = (Addon(log, "first"), watching, Parent(Addon(log, "child")), Waiting(log, "waiting"), Addon(log, "last"))
+    assert called(*addons) == ["HookCompleted"]
+    assert log == ["first", "child", "waiting", "last", "1 changed"]
+
+
+def test_an_addon_that_fails_concerns_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    log: list[str] = []
+    addons = (Addon(log, "a", ValueError("one")), Waiting(log, "b", ValueError("two")), Addon(log, "c"))
+    assert called(*addons) == ["HookCompleted"]
+    assert log == ["a", "b", "c"]
+    assert [str(record.exc_info and record.exc_info[1]) for record in caplog.records] == ["one", "two"]
+
+
+def test_an_addon_can_be_the_last_to_be_asked() -> None:
+    halt = AddonHalt()  # type: ignore[no-untyped-call]
+    for kind in (Addon, Waiting):
+        log: list[str] = []
+        assert called(kind(log, "a", halt), Addon(log, "b")) == ["HookCompleted"]
+        assert log == ["a"]
+
+
+def test_a_module_of_a_hooks_name_is_no_hook() -> None:
+    log: list[str] = []
+    script: Any = ModuleType("script")
+    script.response = ModuleType("response")
+    assert called(script, Addon(log, "a")) == ["HookCompleted"]
+    assert log == ["a"]
+
+
+def test_a_flow_that_is_held_is_waited_for() -> None:
+    flow = tflow.tflow(resp=True)
+    flow.intercept()  # type: ignore[no-untyped-call]
+    Disarmed.times = 0
+    assert called(flow=flow) == []
+    assert Disarmed.times == 1
+    flow = tflow.tflow(resp=True)
+
+    class Holds(Addon):
+        def response(self, flow: Any) -> None:
+            flow.intercept()
+            asyncio.get_running_loop().call_soon(flow.resume)
+
+    assert called(Holds([], ""), flow=flow) == ["HookCompleted"]
+
+
+def test_an_addon_that_comes_later_is_asked_too() -> None:
+    with taddons.context() as context:  # type: ignore[no-untyped-call]
+        addons: Any = context.master.addons
+        listeners = handler.Listeners(addons)
+        before = len(listeners.of("response"))
+        log: list[str] = []
+        addon = Addon(log, "late")
+        addon.name = "late"  # type: ignore[attr-defined]
+        addons.add(addon)
+        assert len(listeners.of("response")) == before + 1
+        addons.remove(addon)
+        assert len(listeners.of("response")) == before
+
+
+def test_a_hook_within_an_exchange_is_over_where_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    def handle_event(_stream: HttpStream, event: Any) -> Iterator[commands.Command]:
+        if isinstance(event, HttpEvent):
+            yield event.hook
+        else:
+            yield commands.SendData(tflow.tclient_conn(), b"after the hook")
+
+    monkeypatch.setattr(HttpStream, "handle_event", handle_event)
+
+    def given(hook: type[commands.StartHook], kind: type[Addon]) -> list[str]:
+        log: list[str] = []
+        addon = kind(log, "called")
+        setattr(addon, hook.name, addon.response)
+        stream: Any = object.__new__(type("Stream", (handler._Stream,), {"listeners": handler_of(addon).listeners}))
+        asked = list(stream.handle_event(HttpEvent(hook(tflow.tflow(resp=True)))))
+        for each in asked:
+            if call := getattr(each, "call", None):
+                call.waiting.close()
+        return log + [type(each).__name__ for each in asked]
+
+    assert given(HttpRequestHook, Addon) == ["called", "SendData"]
+    assert given(HttpResponseHeadersHook, Addon) == ["called", "SendData"]
+    # It waits for the event loop, and is not called twice.
+    assert given(HttpRequestHook, Waiting) == ["HttpRequestHook"]
+    # At the ends of an exchange the next one must not begin before all layers are done with this one.
+    assert given(HttpRequestHeadersHook, Addon) == ["HttpRequestHeadersHook"]
+    assert given(HttpResponseHook, Addon) == ["HttpResponseHook"]
+
+
+def test_mitmproxy_gets_its_own_back() -> None:
+    theirs = mode_servers.ProxyConnectionHandler, next_layer.HttpLayer  # type: ignore[attr-defined]
+    with taddons.context() as context:  # type: ignore[no-untyped-call]
+        handler.install(context.master.addons)
+        assert issubclass(mode_servers.ProxyConnectionHandler, handler.Handler)
+        handler.uninstall()
+    assert (mode_servers.ProxyConnectionHandler, next_layer.HttpLayer) == theirs  # type: ignore[attr-defined]
+
+
+# -- reading ----------------------------------------------------------------------------------------------
+
+
+class Transport:
+    """Remembers whether it reads."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def pause_reading(self) -> None:
+        self.log.append("paused")
+
+    def resume_reading(self) -> None:
+        self.log.append("resumed")
+
+
+def test_what_comes_is_taken_at_once_and_its_end_is_read() -> None:
+    taken: list[int] = []
+
+    def take(_connection: Any, data: bytes) -> bool:
+        taken.append(len(data))
+        return False
+
+    made: Any = SimpleNamespace(take=take)
+
+    async def play() -> list[int]:
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"x" * 300_000)  # before anybody took it
+        taker = handler._Taker(made, tflow.tclient_conn(), reader, Transport())  # type: ignore[arg-type]
+        before = [len(await taker.read(65_535)) for _ in range(2)]
+        end = asyncio.create_task(taker.read(65_535))
+        await asyncio.sleep(0)
+        reader.feed_data(b"y" * 70_000)
+        assert not end.done()
+        reader.feed_eof()
+        return [*before, len(await end)]
+
+    assert asyncio.run(play()) == [handler.READ, 300_000 - handler.READ, 0]
+    assert taken == [70_000]
+
+
+def test_no_more_is_read_than_can_be_sent() -> None:
+    transport = Transport()
+
+    async def play() -> None:
+        sent = asyncio.Event()
+        made: Any = SimpleNamespace(take=lambda *_: True, drain_writers=sent.wait)
+        taker = handler._Taker(made, tflow.tclient_conn(), asyncio.StreamReader(), transport)  # type: ignore[arg-type]
+        taker._take(b"much")
+        await asyncio.sleep(0)
+        assert transport.log == ["paused"]
+        sent.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    asyncio.run(play())
+    assert transport.log == ["paused", "resumed"]
+
+
+def test_nothing_comes_from_a_connection_that_is_closed() -> None:
+    made = handler_of()
+    log: list[Any] = []
+
+    def handle(event: events.Event) -> list[commands.Command]:
+        log.append(event)
+        return []
+
+    made.layer = SimpleNamespace(handle_event=handle)
+    connection = tflow.tclient_conn()
+    connection.state = ConnectionState.OPEN
+    assert made.take(connection, b"data") is False
+    connection.state = ConnectionState.CLOSED
+    made.take(connection, b"more")
+    assert [event.data for event in log] == [b"data"]
