@@ -346,7 +346,7 @@ def conditions(busy: float) -> str:
     command = shlex.join(["python", "-m", "tests.bench.soak", *sys.argv[1:]])
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, `{command}`: puppet-inspector {__version__}, {libraries}, "
-        f"SQLite {sqlite3.sqlite_version}, Linux {platform.release().partition('-')[0]}, "
+        f"SQLite {sqlite3.sqlite_version}, "
         f"{os.cpu_count()} cores and {memory:.0f} GB for proxy, master and agents together, load {busy:.1f} before."
     )
 
