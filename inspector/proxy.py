@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 START = 60.0
 """Seconds that mitmdump may take to listen (1.5 on an idle machine)."""
-STOP = 20.0
-
+STOP = 45.0
+"""Seconds that it may take to end: exchanges that are under way, and what is still to be written."""
 _LISTENS = "  listens on  "
 _MITMDUMP = "import sys; from mitmproxy.tools.main import mitmdump; sys.exit(mitmdump())"
 

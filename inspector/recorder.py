@@ -49,6 +49,8 @@ QUIET = 5.0
 QUEUE = 512 * 2**20
 """Bytes of bodies that wait to be recorded. From half of it on the bodies of files are left out, beyond it exchanges
 about files, and beyond twice of it everything; each time it is said."""
+BEGINS = "-- another capture begins: "
+"""What is said, with its path, when a capture goes on in another one."""
 AWAITED = 10_000
 """Records of which somebody waits to hear what they mean."""
 _FILES = ("/file_content", "/file_metadata", "/file_bucket_file", "/static_file_content")
@@ -266,7 +268,7 @@ class Recorder(threading.Thread):
         fresh.adopt(self._capture)
         self._capture.abandon()
         self._capture, self._began, self._holds = fresh, time.monotonic(), False
-        self._say(f"-- another capture begins: {path}")
+        self._say(f"{BEGINS}{path}")
 
     def _begin_anew(self) -> None:
         fresh = Capture.create(self._capture.path)

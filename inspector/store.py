@@ -158,7 +158,9 @@ class Capture:
         self._connections: dict[str, Connection] = {}
         self._known: set[bytes] = set()
         self._legs: dict[str, Leg] = {}
-        self._last = int(db.execute("SELECT coalesce(max(seq), 0) FROM record").fetchone()[0])
+        self._last = self.last
+        self._after = 0
+        """The last record of the capture that this one continues."""
         status = path.stat()
         self._inode = (status.st_dev, status.st_ino)
 
@@ -237,7 +239,7 @@ class Capture:
             # A killed process loses nothing committed; only a power failure may cost the last second.
             db.execute("PRAGMA synchronous=NORMAL")
             made = cls(path, db, writable=True)
-            made._last = max(made._last, after)
+            made._after, made._last = after, max(made._last, after)
             return made
         except CaptureError:
             _close(db)
@@ -358,8 +360,9 @@ class Capture:
         return self._continued() or path
 
     def _make_way(self) -> None:
-        """Another proxy may write to the same file: what is pending is numbered after what it wrote."""
-        highest = int(self._db.execute("SELECT coalesce(max(seq), 0) FROM record").fetchone()[0])
+        """Another proxy may write to the same file: what is pending is numbered after what it wrote, here or in the
+        capture before."""
+        highest = max(self.last, self._after)
         if self._pending and (shift := highest + 1 - self._pending[0].seq) > 0:
             self._pending = [dataclasses.replace(each, seq=each.seq + shift) for each in self._pending]
             self._last += shift

@@ -21,6 +21,7 @@ from inspector import options
 from inspector.commentary import Commentary
 from inspector.console import Console
 from inspector.errors import InspectorError
+from inspector.recorder import BEGINS
 from inspector.store import Capture
 
 if TYPE_CHECKING:
@@ -89,6 +90,9 @@ class Workers:
         self._running: list[subprocess.Popen[str]] = []
         self._number = number
         self._ready = threading.Semaphore(0)
+        self._captures: dict[Path, None] = {settings.capture: None}
+        """In the order in which they were begun."""
+        self._lock = threading.Lock()
         self._stopped = threading.Event()
 
     def serve(self) -> int:
@@ -112,7 +116,7 @@ class Workers:
             self._stop()
             self._reserved.close()
             commentary.end()
-            say(f"The capture is {self._settings.capture}")
+            say(f"The capture is {list(self._captures)[-1]}")
             self._console.close()
         return 0
 
@@ -145,10 +149,18 @@ class Workers:
         assert process.stdout  # noqa: S101 - a pipe was asked for
         with process.stdout:
             for line in process.stdout:
-                if line.rstrip("\n") == LISTENS:
+                said = line.rstrip("\n")
+                if said == LISTENS:
                     self._ready.release()
-                else:
-                    self._console.say(line.rstrip("\n"))
+                elif not said.startswith(BEGINS) or self._goes_on(Path(said.removeprefix(BEGINS))):
+                    self._console.say(said)
+
+    def _goes_on(self, path: Path) -> bool:
+        """In which capture; whether that is news: each worker says it, some of them late."""
+        with self._lock:
+            news = path not in self._captures
+            self._captures[path] = None
+        return news
 
     def _revive(self) -> None:
         for place, process in enumerate(self._running):

@@ -28,7 +28,7 @@ from inspector.model import (
     Request,
     Response,
 )
-from inspector.store import VERSION, Capture
+from inspector.store import VERSION, Capture, Continued
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -230,6 +230,23 @@ def test_a_damaged_capture_says_so(tmp_path: Path) -> None:
         db.commit()
     with pytest.raises(CaptureError, match="lacks a body"):
         read(path)
+
+
+def test_what_another_writer_had_not_written_comes_after_the_end_of_the_capture(tmp_path: Path) -> None:
+    one, other = Capture.create(tmp_path / "1.sqlite"), Capture.create(tmp_path / "1.sqlite")
+    other.append(Gap(1.0, "waits"))
+    for _ in range(3):
+        one.append(Gap(1.0, "written"))
+    one.flush()
+    path = one.continue_in(tmp_path / "2.sqlite")
+    with pytest.raises(Continued) as told:
+        other.flush()
+    assert told.value.following == path
+    fresh = Capture.create(path, after=other.last)
+    fresh.adopt(other)
+    assert [each.seq for each in fresh.flush()] == [4]
+    for each in (one, other, fresh):
+        each.abandon()
 
 
 def test_two_writers_share_a_capture(tmp_path: Path) -> None:
