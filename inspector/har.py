@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, quote
 
 from inspector import __version__, exact, present, public, redact
 from inspector.analyzer import retrace
+from inspector.brief import RunBrief
 from inspector.model import Connection, Exchange
 from inspector.protocol import decode
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from inspector.model import Message, Record, Request, Response
     from inspector.runs import Run
 
+    type AnyRun = Run | RunBrief
+
 _TOLD = ("seq", "run", "certname", "phase", "endpoint", "environment", "findings", "identity", "stripped", "tls")
 """What is taken over from ``show --json``."""
 _UNKNOWN = "x-unknown"
@@ -36,14 +39,14 @@ _URL = "!#$%&'()*+,-./:;=?@[]_~"
 
 
 def lines(
-    items: Iterable[Item], owner: Callable[[int], Run | None] = lambda _: None, *, secrets: bool = False
+    items: Iterable[Item], owner: Callable[[int], AnyRun | None] = lambda _: None, *, secrets: bool = False
 ) -> Iterator[str]:
     """The archive, an entry a line, secrets masked unless they are wanted. ``owner`` tells whose a record is."""
     creator = {"name": "puppet-inspector", "version": __version__}
     yield f'{{"log":{{"version":"1.2","creator":{_json(creator)},"entries":['
     waiting: list[Connection] = []
     others: list[dict[str, Any]] = []
-    runs: dict[int, Run] = {}
+    runs: dict[int, AnyRun] = {}
     comma = ""
     for item in items:
         if isinstance(item, Connection):
@@ -79,7 +82,7 @@ def _comment(others: list[dict[str, Any]], *, secrets: bool) -> str:
     return " ".join(told)
 
 
-def _told(record: Record, run: Run | None, said: Callable[[str], str]) -> dict[str, Any]:
+def _told(record: Record, run: AnyRun | None, said: Callable[[str], str]) -> dict[str, Any]:
     """``said`` is asked how to say what quotes captured text."""
     (step,) = retrace([record])
     shown = public.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
@@ -89,7 +92,7 @@ def _told(record: Record, run: Run | None, said: Callable[[str], str]) -> dict[s
     return {name: shown[name] for name in _TOLD if name in shown} | {"exact": exact.told(record)}
 
 
-def _page(run: Run, said: Callable[[str], str]) -> dict[str, Any]:
+def _page(run: AnyRun, said: Callable[[str], str]) -> dict[str, Any]:
     name = run.certname or run.address or "an unnamed agent"
     page = {
         "startedDateTime": _date(run.started),
@@ -97,11 +100,11 @@ def _page(run: Run, said: Callable[[str], str]) -> dict[str, Any]:
         "title": present.clean(f"run {run.number} of {name}: {run.outcome}"),
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
     }
-    verdict = present.verdict(run)
+    verdict = run.verdict if isinstance(run, RunBrief) else present.verdict(run)
     return page | {"comment": said(". Do: ".join(verdict))} if verdict else page
 
 
-def _entry(exchange: Exchange, run: Run | None, told: dict[str, Any]) -> dict[str, Any]:
+def _entry(exchange: Exchange, run: AnyRun | None, told: dict[str, Any]) -> dict[str, Any]:
     timings = _timings(exchange)
     entry: dict[str, Any] = {"pageref": f"run-{run.number}"} if run and run.number else {}
     entry |= {

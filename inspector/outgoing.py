@@ -16,12 +16,12 @@ from inspector.model import Connection
 from inspector.store import Capture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from inspector.exact import Item
+    from inspector.har import AnyRun
     from inspector.model import Record
-    from inspector.runs import Run
 
 type Format = Literal["flows", "har", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format.__value__)
@@ -35,7 +35,7 @@ def format_of(path: Path) -> Format:
     """The format that a file's name stands for. Raises InspectorError."""
     found = _ENDINGS.get(path.suffix.lower())
     if found is None:
-        raise InspectorError(f"{path} names no format.", f"Choose one: --format {'|'.join(FORMATS)}.")
+        raise InspectorError(f"{path} names no format.", f"Let it end in {', '.join(_ENDINGS)}, or give --format.")
     return found
 
 
@@ -46,18 +46,20 @@ class Chosen:
     capture: Path
     whole: bool
     """Whether it is all there is."""
-    owners: dict[int, Run | None] = field(default_factory=dict)
+    owners: Mapping[int, AnyRun | None]
     """The run that each belongs to, by its number."""
     kinds: Counter[str] = field(default_factory=Counter)
+    """How many of each kind they are, as far as somebody counted."""
 
     @classmethod
     def by(cls, capture: Path, text: str = "") -> Chosen:
         """Those that a filter lets through. Raises InspectorError."""
-        chosen = cls(capture, whole=not text.strip())
+        owners: dict[int, AnyRun | None] = {}
+        kinds: Counter[str] = Counter()
         for brief, run, _ in follow.listed(capture, text):
-            chosen.owners[brief.seq] = run
-            chosen.kinds[brief.kind] += 1
-        return chosen
+            owners[brief.seq] = run
+            kinds[brief.kind] += 1
+        return cls(capture, not text.strip(), owners, kinds)
 
     def lines(self, kind: Format, *, secrets: bool = False) -> Iterator[str]:
         """Them as text, in HAR or jsonl; secrets masked unless they are wanted. Raises CaptureError."""
@@ -69,7 +71,7 @@ class Chosen:
         """Write them to a new file; returns their number. Raises InspectorError."""
         if kind != "flows":
             export.write(self.lines(kind, secrets=secrets), path)
-            return self.kinds.total()
+            return len(self.owners)
         from inspector.transfer import export_flows  # loads mitmproxy
 
         with Capture.open(self.capture) as capture:

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 from textual.worker import get_current_worker
 
 from inspector import export as files
+from inspector import outgoing
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from inspector.outgoing import Format
     from inspector.tui.app import Inspector
-
-FLOWS = (".mitm", ".flow", ".flows")
-"""Endings of mitmproxy's flow files."""
 
 
 def export(app: Inspector, seqs: Sequence[int]) -> None:
-    """Ask for a file's name and write these records: lines of JSON, or mitmproxy's flows if the name ends so."""
+    """Ask for a file's name, whose ending says in which format, and write these records."""
     view = app.front
     if view is None:
         return
@@ -30,29 +29,24 @@ def export(app: Inspector, seqs: Sequence[int]) -> None:
 
     def write(name: str) -> None:
         path = files.named(name)
+        kind = outgoing.format_of(path)
         view.say(f"writing {len(seqs)} records ...")
         # The application's, not the view's: it goes on when the view is left.
-        app.run_worker(lambda: _write(app, path, seqs), thread=True, group="export")
+        app.run_worker(lambda: _write(app, path, kind, seqs), thread=True, group="export")
 
     def attempt(name: str) -> None:
         view.attempt(lambda: write(name))
 
     suggestion = f"{app.source.path.stem}-{seqs[0]}-{seqs[-1]}.jsonl"
-    label = f"{len(seqs)} records to (.jsonl, or .mitm for mitmproxy): "
+    label = f"{len(seqs)} records to (.jsonl, .har, or .mitm for mitmproxy): "
     view.ask(label, attempt, suggestion)
 
 
-def _write(app: Inspector, path: Path, seqs: Sequence[int]) -> None:
+def _write(app: Inspector, path: Path, kind: Format, seqs: Sequence[int]) -> None:
     """In a thread: a selection may be large."""
     try:
-        with app.source.capture() as capture:
-            records = (record for seq in seqs if (record := capture.record(seq)))
-            if path.suffix in FLOWS:
-                from inspector.transfer import export_flows  # loads mitmproxy
-
-                number = export_flows(records, path)
-            else:
-                number = files.write(files.jsonl(records, app.source.owner), path)
+        chosen = outgoing.Chosen(app.source.path, whole=False, owners={seq: app.source.owner(seq) for seq in seqs})
+        number = chosen.write(kind, path)
         told = f"{number} records are in {path}, secrets masked; with them: puppet-inspector export --with-secrets"
     except InspectorError as error:
         told = str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import stat
 import threading
@@ -11,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.widgets import Input, Static
 
+from inspector.cli import main
+from inspector.model import Exchange
+from inspector.store import Capture
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.catalog import Catalog
 from inspector.tui.connections import Connections
@@ -399,7 +401,7 @@ def test_a_body_is_saved_once(tmp_path: Path) -> None:
     in_run("first-run", tmp_path, act)
 
 
-@pytest.mark.parametrize("typed", ["", "~nobody-of-this-name/x", "no/such/directory/x", "a\0b"])
+@pytest.mark.parametrize("typed", ["", "~nobody-of-this-name/x", "no/such/directory/x.har", "a\0b"])
 @pytest.mark.parametrize("key", ["S", "e"])
 def test_what_can_be_no_file_is_said(tmp_path: Path, key: str, typed: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -409,7 +411,7 @@ def test_what_can_be_no_file_is_said(tmp_path: Path, key: str, typed: str) -> No
     in_run("first-run", tmp_path, act)
 
 
-@pytest.mark.parametrize("name", ["out.jsonl", "out.mitm"])
+@pytest.mark.parametrize("name", ["out.jsonl", "out.mitm", "out.har"])
 def test_what_is_shown_is_exported(tmp_path: Path, name: str) -> None:
     target = tmp_path / name
 
@@ -419,10 +421,15 @@ def test_what_is_shown_is_exported(tmp_path: Path, name: str) -> None:
         assert "4 records are in" in screen_text(app)
 
     in_run("first-run", tmp_path, act)
-    if name.endswith("jsonl"):
-        assert [json.loads(line)["seq"] for line in target.read_text().splitlines()] == [1, 2, 3, 4]
-    else:
-        assert target.read_bytes().count(b"/puppet-ca/v1/") >= 4
+    assert target.read_bytes().count(b"/puppet-ca/v1/") >= 4
+    # It reads as what it was, its connections included.
+    assert main(["import", str(target), "-o", str(tmp_path / "again.sqlite")]) == 0
+    with Capture.open(sample("first-run", tmp_path)) as whole, Capture.open(tmp_path / "again.sqlite") as again:
+        told = [
+            [(each.request.target, each.agent.peer_chain) for each in capture.records() if isinstance(each, Exchange)]
+            for capture in (whole, again)
+        ]
+    assert told[1] == told[0][:4]
 
 
 @pytest.mark.parametrize(("key", "screen"), [("F", Files), ("C", Catalog), ("O", Connections), ("B", Bootstrap)])
