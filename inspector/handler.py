@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
 
     from mitmproxy.connection import Connection
-    from mitmproxy.proxy.layer import CommandGenerator
+    from mitmproxy.proxy.layer import CommandGenerator, Layer
 
     type Calls = Generator[Awaitable[None]]
 
@@ -152,8 +152,19 @@ class Handler(mode_servers.ProxyConnectionHandler):
         self._events: deque[events.Event] = deque()
         self._at_it = False
         self._unsent: dict[Any, list[bytes]] = {}
+        self._over = False
+        """Whether both ends are gone."""
         self._full = False
         """Whether more waits to be sent than should."""
+
+    async def handle_client(self) -> None:
+        """From its beginning to its end."""
+        await super().handle_client()
+        self._over = True
+        # The layers refer to each other: Python would let them go at some time, but does not know that what it sees as
+        # small things are a hundred kilobytes, most of them OpenSSL's.
+        for each in _all(self.layer):
+            vars(each).clear()
 
     # -- hooks --------------------------------------------------------------------------------------
 
@@ -186,6 +197,8 @@ class Handler(mode_servers.ProxyConnectionHandler):
         self._have(event)
 
     def _have(self, event: events.Event) -> None:
+        if self._over:
+            return  # somebody has made up his mind about a flow when its agent was gone
         self._events.append(event)
         if self._at_it:
             return  # a task that was begun just now: whoever is at it comes to this one as well
@@ -276,6 +289,15 @@ class _Taker:
     async def _go_on(self) -> None:
         await self._handler.drain_writers()  # type: ignore[no-untyped-call]
         self._transport.resume_reading()
+
+
+def _all(layer: Layer) -> set[Layer]:
+    """A layer and those around it: mitmproxy's HTTP layer has others for each of its ends."""
+    around = set(layer.context.layers)
+    for each in list(around):
+        if isinstance(each, http.HttpLayer):
+            around.update(*(end.context.layers for end in (*each.connections.values(), *each.streams.values())))
+    return around
 
 
 @functools.cache

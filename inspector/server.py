@@ -74,7 +74,7 @@ class Server(master.Master):
             self.addon.introduce(addresses)
         # What is there now stays; and what comes is mostly freed without looking for circles.
         gc.freeze()
-        gc.set_threshold(20_000, 20, 20)
+        gc.set_threshold(10_000, 2, 5)
         await self.should_exit.wait()
         self.close()
         await self.addon.done()

@@ -12,13 +12,15 @@ from mitmproxy.addons import next_layer
 from mitmproxy.connection import ConnectionState
 from mitmproxy.exceptions import AddonHalt
 from mitmproxy.proxy import commands, events, mode_servers
-from mitmproxy.proxy.layers.http import HttpStream
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode, HttpStream
 from mitmproxy.proxy.layers.http._hooks import (
     HttpRequestHeadersHook,
     HttpRequestHook,
     HttpResponseHeadersHook,
     HttpResponseHook,
 )
+from mitmproxy.proxy.tunnel import TunnelLayer
 from mitmproxy.test import taddons, tflow
 
 from inspector import handler
@@ -46,7 +48,7 @@ class Writer:
 def handler_of(*addons: Any) -> Any:
     """One without layers."""
     made: Any = object.__new__(handler.Handler)
-    made._events, made._at_it, made._unsent = deque(), False, {}
+    made._events, made._at_it, made._over, made._unsent = deque(), False, False, {}
     chain = list(addons)
     made.listeners = handler.Listeners(SimpleNamespace(chain=chain, lookup=dict(enumerate(chain))))
     made.timeout_watchdog = SimpleNamespace(register_activity=lambda: None, disarm=Disarmed)
@@ -331,3 +333,26 @@ def test_nothing_comes_from_a_connection_that_is_closed() -> None:
     connection.state = ConnectionState.CLOSED
     made.take(connection, b"more")
     assert [event.data for event in log] == [b"data"]
+
+
+# -- the end ----------------------------------------------------------------------------------------------
+
+
+def test_what_a_connection_took_is_free_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nothing(_handler: Any) -> None:
+        pass
+
+    monkeypatch.setattr(mode_servers.ProxyConnectionHandler, "handle_client", nothing)
+    with taddons.context() as tools:  # type: ignore[no-untyped-call]
+        context = Context(tflow.tclient_conn(), tools.options)
+        top, exchanges = TunnelLayer(context, context.client, context.client), HttpLayer(context, HTTPMode.transparent)
+        towards = context.fork()
+        below = TunnelLayer(towards, context.server, context.server)
+        exchanges.connections[context.server] = below
+    made = handler_of()
+    made.layer = top
+    asyncio.run(made.handle_client())
+    assert [vars(each) for each in (top, exchanges, below)] == [{}, {}, {}]
+    # Who decides about a flow only now, decides nothing any more.
+    asyncio.run(made.server_event(events.HookCompleted(HttpRequestHook(tflow.tflow()))))
+    assert not made._events
