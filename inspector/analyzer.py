@@ -112,9 +112,10 @@ class Analyzer:
         self._segmenter.open.clear()
         return self.runs
 
-    def judge(self, run: Run) -> list[Finding]:
-        """What the rules that look at a whole run say of one that is still open, as it is now."""
-        return self._judge(run, [], keep=False)
+    def judge(self, run: Run, trouble: list[str] | None = None) -> list[Finding]:
+        """What the rules that look at a whole run say of one that is still open, as it is now; ``trouble`` gets our
+        own mistakes on the way."""
+        return self._judge(run, [] if trouble is None else trouble, keep=False)
 
     def _end(self, run: Run, trouble: list[str]) -> None:
         if run.number is not None:

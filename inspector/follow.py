@@ -270,13 +270,15 @@ class Follower:
         if not run.real or self._told.get(run) == _state(run):
             return []
         self._told[run] = _state(run)
+        trouble: list[str] = []
         if not run.closed:
-            run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run)))
+            run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run, trouble)))
         lines = [present.summary(run, run.findings)]
         if (verdict := present.verdict(run)) is not None:
             lines += [f"run {run.number}: {verdict[0]}", f"{DO}{verdict[1]}"]
         if not self._chosen.matches_run(run, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
             return []
+        lines += [f"-- puppet-inspector stumbled over run {run.number}: {each} (please report it)" for each in trouble]
         return [Line(line, run=run) for line in lines]
 
 

@@ -6,10 +6,12 @@ started them finds out what their records mean, and starts another one in the pl
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -20,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from inspector import options
 from inspector.commentary import Commentary
 from inspector.console import Console
-from inspector.errors import InspectorError
+from inspector.errors import CaptureError, InspectorError
+from inspector.model import Gap
 from inspector.recorder import BEGINS
 from inspector.store import Capture
 
@@ -116,7 +119,7 @@ class Workers:
             self._stop()
             self._reserved.close()
             commentary.end()
-            say(f"The capture is {list(self._captures)[-1]}")
+            say(f"The capture is {self._current}")
             self._console.close()
         return 0
 
@@ -124,6 +127,11 @@ class Workers:
         self._console.say(told.text)
         for trouble in told.trouble:
             self._console.say(f"-- puppet-inspector stumbled over {told.seq}: {trouble}")
+        if told.trouble:
+            # What can't be recorded has been said.
+            with contextlib.suppress(CaptureError, sqlite3.Error), Capture.create(self._current) as capture:
+                for trouble in told.trouble:
+                    capture.append(Gap(time.time(), trouble))
 
     def _start(self) -> bool:
         """Whether all of them serve."""
@@ -154,6 +162,11 @@ class Workers:
                     self._ready.release()
                 elif not said.startswith(BEGINS) or self._goes_on(Path(said.removeprefix(BEGINS))):
                     self._console.say(said)
+
+    @property
+    def _current(self) -> Path:
+        with self._lock:
+            return list(self._captures)[-1]
 
     def _goes_on(self, path: Path) -> bool:
         """In which capture; whether that is news: each worker says it, some of them late."""

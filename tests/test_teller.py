@@ -6,7 +6,8 @@ import dataclasses
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,9 +16,10 @@ from inspector.commentary import Commentary, Told
 from inspector.follow import Follower
 from inspector.model import Exchange, Gap
 from inspector.recorder import Recorder
-from inspector.rules import all_rules
+from inspector.rules import On, all_rules
 from inspector.sample import ca, catalog, content, report, talk
 from inspector.store import Capture
+from inspector.workers import Workers
 from tests.test_cli import keep, save
 
 if TYPE_CHECKING:
@@ -43,6 +45,32 @@ def test_a_mistake_of_ours_comes_with_its_record(path: Path, monkeypatch: pytest
     (told,) = teller.tell(Follower(path, filters.parse("")).look())
     assert told.seq == 1
     assert told.trouble == ["rule B01 failed: RuntimeError('oh')"]
+
+
+def test_a_mistake_of_ours_about_a_run_that_is_open_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_case: Case) -> Iterator[str]:
+        raise RuntimeError("oh")
+        yield ""
+
+    rules = [dataclasses.replace(rule, look=broken) if rule.on is On.RUN_END else rule for rule in all_rules()]
+    monkeypatch.setattr("inspector.analyzer.all_rules", lambda: rules)
+    save(path, *talk(catalog()))
+    follower = Follower(path, filters.parse(""))
+    list(follower.look())
+    said = [told.text for told in teller.tell(follower.sum_up(ended=True))]
+    assert any("stumbled over run 1: rule" in line and "RuntimeError('oh')" in line for line in said)
+
+
+def test_the_mistakes_of_workers_are_recorded_too(path: Path) -> None:
+    lines: list[str] = []
+    made: Any = object.__new__(Workers)
+    made._console, made._captures, made._lock = SimpleNamespace(say=lines.append), {path: None}, threading.Lock()
+    made._heard(Told("line", 7, [], ["rule B01 failed"]))
+    with Capture.open(path) as capture:
+        (gap,) = capture.records()
+    assert isinstance(gap, Gap)
+    assert gap.reason == "rule B01 failed"
+    assert lines == ["line", "-- puppet-inspector stumbled over 7: rule B01 failed"]
 
 
 def test_a_mistake_of_ours_is_recorded_as_a_gap(path: Path) -> None:
