@@ -258,6 +258,9 @@ class Recorder(threading.Thread):
         """Write, wherever it is to go: another process may have begun another capture."""
         while True:
             try:
+                # Also with nothing to write: a capture that somebody holds open is never deleted.
+                if not self._capture.pending and (following := self._capture.continued_in):
+                    self._go_on(following)
                 return self._capture.flush()
             except Continued as continued:
                 self._go_on(continued.following)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import shutil
+import sqlite3
 import stat
 import time
 from dataclasses import dataclass
@@ -161,11 +162,22 @@ def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
             if (
                 stamp is not None
                 and path.name != current.name
-                and not os.path.lexists(captures.beside(path, "-wal"))
                 and not os.path.lexists(captures.beside(path, ".notes.json"))
                 and _is_capture(path)
+                and _left(path)
             ):
                 yield stamp, path
+
+
+def _left(path: Path) -> bool:
+    """Whether nobody has it open."""
+    log = captures.beside(path, "-wal")
+    if os.path.lexists(log):
+        # It may be left by a reader, who must not take it away, or by a proxy that was killed: who opens a capture to
+        # write and closes it last does that.
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=0)) as db:
+            db.execute("SELECT count(*) FROM meta").fetchone()
+    return not os.path.lexists(log)
 
 
 def _is_capture(path: Path) -> bool:

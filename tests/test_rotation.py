@@ -119,11 +119,26 @@ def test_what_was_derived_from_it_goes_with_it(current: Path) -> None:
     assert [each.name for each in current.parent.iterdir()] == [CURRENT]
 
 
+def test_what_a_reader_or_a_killed_proxy_left_beside_a_capture_keeps_it_no_longer(current: Path) -> None:
+    (path,) = old(current, "20261118T120000Z")
+    writer = Capture.create(path)
+    writer.append(Gap(1.0, "more"))
+    writer.flush()
+    with Capture.open(path) as reader:
+        assert reader.last
+        writer.abandon()
+    assert captures.beside(path, "-wal").exists()
+    assert Rotation(keep=1).retire(current) == [path]
+    assert [each.name for each in current.parent.iterdir()] == [CURRENT]
+
+
 def test_what_is_never_deleted(current: Path) -> None:
     folder = current.parent
     noted, open_one, linked_to = old(current, "20261101T120000Z", "20261102T120000Z", "mine")
     noted.with_name(f"{noted.name}.notes.json").write_text("{}")
-    open_one.with_name(f"{open_one.name}-wal").touch()
+    writer = Capture.create(open_one)
+    writer.append(Gap(1.0, "more"))
+    writer.flush()
     (folder / "20261103T120000Z.sqlite").symlink_to(linked_to)
     (folder / "20261104T120000Z.sqlite").write_bytes(b"SQLite format 3\0" + bytes(100))
     (folder / "20261105T120000Z.sqlite").write_text("no capture")
@@ -135,6 +150,7 @@ def test_what_is_never_deleted(current: Path) -> None:
     before = sorted(folder.rglob("*"))
     assert Rotation(keep=1, keep_size=1, keep_age=0.001).retire(current) == []
     assert sorted(folder.rglob("*")) == before
+    writer.abandon()
 
 
 def test_what_is_never_deleted_does_not_count(current: Path) -> None:
