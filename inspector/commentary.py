@@ -35,6 +35,11 @@ class Told(msgspec.Struct, array_like=True):
     trouble: list[str] = []
     """Mistakes of our own while understanding it."""
 
+    @property
+    def about(self) -> str:
+        """What it tells."""
+        return "a run" if self.seq is None else str(self.seq)
+
 
 class Commentary:
     """A running process. What it says comes on a thread of its own; if it dies, recording goes on without it."""

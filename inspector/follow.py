@@ -157,6 +157,8 @@ class Line(NamedTuple):
     """The record that it tells."""
     run: Run | None = None
     """The run that it sums up. Neither: the line is about the capture."""
+    trouble: tuple[str, ...] = ()
+    """Mistakes of our own while summing it up."""
 
 
 class Follower:
@@ -278,8 +280,7 @@ class Follower:
             lines += [f"run {run.number}: {verdict[0]}", f"{DO}{verdict[1]}"]
         if not self._chosen.matches_run(run, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
             return []
-        lines += [f"-- puppet-inspector stumbled over run {run.number}: {each} (please report it)" for each in trouble]
-        return [Line(line, run=run) for line in lines]
+        return [Line(line, run=run, trouble=() if at else tuple(trouble)) for at, line in enumerate(lines)]
 
 
 def _state(run: Run) -> str:

@@ -310,7 +310,7 @@ class Recorder(threading.Thread):
         self._say(told.text)
         for trouble in told.trouble:
             self.put(Gap(time.time(), trouble))
-            self._say(f"-- puppet-inspector stumbled over {told.seq}: {trouble}")
+            self._say(f"-- puppet-inspector stumbled over {told.about}: {trouble}")
         if told.seq is not None and (then := self._awaited.pop(told.seq, None)):
             then(told)
 

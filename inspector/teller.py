@@ -41,7 +41,7 @@ def tell(lines: Iterable[Line]) -> Iterator[Told]:
         if line.step is None:
             # What became of the capture the proxy knows, and says itself. What to do is long: `doctor` says it.
             if line.run is not None and not line.text.startswith(DO):
-                yield Told(line.text)
+                yield Told(line.text, trouble=list(line.trouble))
             continue
         step = line.step
         findings = [(each.rule, str(each.severity), each.message) for each in step.findings]

@@ -47,7 +47,9 @@ def test_a_mistake_of_ours_comes_with_its_record(path: Path, monkeypatch: pytest
     assert told.trouble == ["rule B01 failed: RuntimeError('oh')"]
 
 
-def test_a_mistake_of_ours_about_a_run_that_is_open_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_case: Case) -> Iterator[str]:
         raise RuntimeError("oh")
         yield ""
@@ -57,8 +59,10 @@ def test_a_mistake_of_ours_about_a_run_that_is_open_is_said(path: Path, monkeypa
     save(path, *talk(catalog()))
     follower = Follower(path, filters.parse(""))
     list(follower.look())
-    said = [told.text for told in teller.tell(follower.sum_up(ended=True))]
-    assert any("stumbled over run 1: rule" in line and "RuntimeError('oh')" in line for line in said)
+    told, *_ = teller.tell(follower.sum_up(ended=True))
+    assert told.text.startswith("== run 1 of ")
+    assert "rule B02 failed: RuntimeError('oh')" in told.trouble
+    assert told.about == "a run"
 
 
 def test_the_mistakes_of_workers_are_recorded_too(path: Path) -> None:
