@@ -9,7 +9,6 @@ a request costs. Here it is known who listens to a hook, a hook is a call, and w
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 import logging
 from collections import deque
@@ -23,7 +22,7 @@ from mitmproxy.proxy import commands, events, mode_servers, server
 from mitmproxy.proxy.layers import http
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
 
     from mitmproxy.connection import Connection
     from mitmproxy.proxy.layer import CommandGenerator, Layer
@@ -72,10 +71,10 @@ class Listeners:
     def _called(self, hook: commands.StartHook) -> Calls:
         message, *_ = given = hook.args()
         yield from self._each(hook.name, *given)
-        if _is_flow(cast("Hashable", type(message))):
+        if isinstance(message, flow.Flow):
             yield from self._each("update", [message])
             if message.intercepted:
-                yield message.wait_for_resume()
+                yield message.wait_for_resume()  # type: ignore[no-untyped-call]
 
     def _each(self, name: str, *given: Any) -> Calls:
         for act in self.of(name):
@@ -154,8 +153,6 @@ class Handler(mode_servers.ProxyConnectionHandler):
         self._unsent: dict[Any, list[bytes]] = {}
         self._over = False
         """Whether both ends are gone."""
-        self._full = False
-        """Whether more waits to be sent than should."""
 
     async def handle_client(self) -> None:
         """From its beginning to its end."""
@@ -163,7 +160,7 @@ class Handler(mode_servers.ProxyConnectionHandler):
         self._over = True
         # The layers refer to each other: Python would let them go at some time, but does not know that what it sees as
         # small things are a hundred kilobytes, most of them OpenSSL's.
-        for each in _all(self.layer):
+        for each in _around(self.layer):
             vars(each).clear()
 
     # -- hooks --------------------------------------------------------------------------------------
@@ -196,12 +193,13 @@ class Handler(mode_servers.ProxyConnectionHandler):
         """Let the layers have an event, and do what they ask for."""
         self._have(event)
 
-    def _have(self, event: events.Event) -> None:
+    def _have(self, event: events.Event) -> bool:
+        """Returns whether more waits to be sent now than should."""
         if self._over:
-            return  # somebody has made up his mind about a flow when its agent was gone
+            return False  # somebody has made up his mind about a flow when its agent was gone
         self._events.append(event)
         if self._at_it:
-            return  # a task that was begun just now: whoever is at it comes to this one as well
+            return False  # a task that was begun just now: whoever is at it comes to this one as well
         self._at_it = True
         try:
             while self._events:
@@ -212,16 +210,19 @@ class Handler(mode_servers.ProxyConnectionHandler):
             log.exception("a connection of %s failed", self.client.peername)
         finally:
             self._at_it = False
-            self._send()
+        return self._send()
 
-    def _send(self) -> None:
-        """What the layers gave out bit by bit (a head, then a body) goes in one call, and arrives at once."""
+    def _send(self) -> bool:
+        """What the layers gave out bit by bit (a head, then a body) goes in one call, and arrives at once. Returns
+        whether more waits to be sent than should."""
         unsent, self._unsent = self._unsent, {}
+        full = False
         for writer, data in unsent.items():
             if not writer.is_closing():
                 writer.write(data[0] if len(data) == 1 else b"".join(data))
-                if isinstance(writer, asyncio.StreamWriter) and writer.transport.get_write_buffer_size() > FULL:
-                    self._full = True
+                if isinstance(writer, asyncio.StreamWriter):
+                    full |= writer.transport.get_write_buffer_size() > FULL
+        return full
 
     def _do(self, command: commands.Command) -> None:
         match command:
@@ -257,10 +258,7 @@ class Handler(mode_servers.ProxyConnectionHandler):
 
     def take(self, connection: Connection, data: bytes) -> bool:
         """Data that came; returns whether what they became is slow to leave."""
-        self._full = False
-        if connection.state & ConnectionState.CAN_READ:
-            self._have(events.DataReceived(connection, data))
-        return self._full
+        return bool(connection.state & ConnectionState.CAN_READ) and self._have(events.DataReceived(connection, data))
 
 
 class _Taker:
@@ -291,19 +289,13 @@ class _Taker:
         self._transport.resume_reading()
 
 
-def _all(layer: Layer) -> set[Layer]:
+def _around(layer: Layer) -> set[Layer]:
     """A layer and those around it: mitmproxy's HTTP layer has others for each of its ends."""
     around = set(layer.context.layers)
     for each in list(around):
         if isinstance(each, http.HttpLayer):
             around.update(*(end.context.layers for end in (*each.connections.values(), *each.streams.values())))
     return around
-
-
-@functools.cache
-def _is_flow(kind: Hashable) -> bool:
-    # Not isinstance: it is an abstract class, for which that takes long.
-    return isinstance(kind, type) and issubclass(kind, flow.Flow)
 
 
 def _start(coroutine: Coroutine[Any, Any, None]) -> None:
@@ -314,17 +306,12 @@ def _start(coroutine: Coroutine[Any, Any, None]) -> None:
         task.add_done_callback(_tasks.discard)
 
 
-def of(addons: Any) -> type[Handler]:
-    """The handler for the connections of a master with these addons, whose layers are ours from now on."""
+def install(addons: Any) -> None:
+    """Let the connections of a master with these addons be handled so from now on."""
     listeners = {"listeners": Listeners(addons)}
     stream = type("Stream", (_Stream,), listeners)
     _next_layer.HttpLayer = type("HttpLayer", (_HttpLayer,), {"stream": stream})
-    return type("Handler", (Handler,), listeners)
-
-
-def install(addons: Any) -> None:
-    """Let mitmproxy's own tools have them, too."""
-    mode_servers.ProxyConnectionHandler = of(addons)  # type: ignore[misc]
+    mode_servers.ProxyConnectionHandler = type("Handler", (Handler,), listeners)  # type: ignore[assignment,misc]
 
 
 def uninstall() -> None:

@@ -1,6 +1,5 @@
-"""What of mitmproxy's own addons a Puppet proxy does without (``puppet_lean``).
-
-Every addon is asked about every event: those that are not needed are a good part of what a request costs.
+"""What of mitmproxy's own addons a Puppet proxy does without: always of the certificates that its TLS addon makes, with
+``puppet_lean`` of all that nobody asked for.
 """
 
 from __future__ import annotations

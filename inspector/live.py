@@ -171,7 +171,6 @@ class PuppetInspector:
             logging.error(error)  # while mitmproxy starts, that ends it with status 1
             return
         server: Any = ctx.master.addons.get("proxyserver")
-        handler.install(ctx.master.addons)
         prefer_ours(ctx.master.addons)
         if settings.lean and console:
             slim(ctx.master)
@@ -202,6 +201,7 @@ class PuppetInspector:
         self._probe = Probe(settings.probe, self._say)
         self._selection = Selection(settings.only)
         self._recorder.start()
+        handler.install(ctx.master.addons)
 
     def introduce(self, addresses: Sequence[tuple[str, int]]) -> None:
         """Say what this is, and where it listens."""

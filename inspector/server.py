@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from mitmproxy import master, options
 from mitmproxy.addons import block, disable_h2c, next_layer, proxyserver
-from mitmproxy.proxy import layers, mode_specs
+from mitmproxy.proxy import layers, mode_servers, mode_specs
 
-from inspector import handler
 from inspector import options as given_options
 from inspector.console import Console
 from inspector.errors import InspectorError
@@ -47,14 +46,13 @@ class Server(master.Master):
         self.options.update(server=False, **given)  # type: ignore[no-untyped-call]
         self._shared = shared
         self._servers: list[asyncio.Server] = []
-        self._handler = handler.of(self.addons)
+        # mitmproxy copies an option's value deeply whenever it looks at it; here none changes any more.
+        all_options: Any = self.options
+        self._fixed = SimpleNamespace(**{name: option.current() for name, option in all_options.items()})
 
     async def serve(self) -> None:
         """Until it is told to end. Raises InspectorError."""
         settings = given_options.settle(self.options, own_mode=False, shared=self._shared)
-        # mitmproxy copies an option's value deeply whenever it looks at it; here none changes any more.
-        fixed = {name: getattr(self.options, name) for name in self.options._options}
-        self._fixed = SimpleNamespace(**fixed)
         addresses: list[tuple[str, int]] = []
         while not addresses:
             try:
@@ -90,9 +88,11 @@ class Server(master.Master):
     async def _meet(
         self, mode: mode_specs.ProxyMode, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        meeting = self._handler(self, reader, writer, self._fixed, mode)
-        meeting.layer = layers.modes.ReverseProxy(meeting.layer.context)
-        await meeting.handle_client()
+        # Ours (``handler``), as soon as the addon has begun.
+        met: Any = mode_servers.ProxyConnectionHandler
+        connection = met(self, reader, writer, self._fixed, mode)
+        connection.layer = layers.modes.ReverseProxy(connection.layer.context)
+        await connection.handle_client()
 
     def close(self) -> None:
         """Let nobody in any more."""

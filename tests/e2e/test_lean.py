@@ -11,6 +11,7 @@ from mitmproxy import options
 from mitmproxy.tools.dump import DumpMaster
 
 from inspector import lean
+from inspector.handler import Listeners
 from tests.e2e.conftest import analyzed, records
 from tests.e2e.wire import Peer
 
@@ -45,6 +46,26 @@ def test_what_serves_and_protects_stays(mitmdump: Any) -> None:
     assert set(mitmdump.addons.lookup) >= STAY
     assert before - set(mitmdump.addons.lookup) == set(gone)
     assert set(gone) == set(lean.USELESS)
+
+
+def test_mitmproxys_tls_addon_is_asked_when_ours_has_spoken(mitmdump: Any) -> None:
+    """It makes a certificate for each connection that has none by then."""
+    asked: list[str] = []
+
+    class Ours:
+        name = "ours"
+
+        def tls_start_client(self, _data: object) -> None:
+            asked.append("ours")
+
+    mitmdump.addons.add(Ours())
+    mitmdump.addons.get("tlsconfig").tls_start_client = lambda _data: asked.append("mitmproxy's")
+    before = sorted(mitmdump.addons.lookup)
+    lean.prefer_ours(mitmdump.addons)
+    for act in Listeners(mitmdump.addons).of("tls_start_client"):
+        act(None)
+    assert asked == ["ours", "mitmproxy's"]
+    assert sorted(mitmdump.addons.lookup) == before
 
 
 @pytest.mark.parametrize(
