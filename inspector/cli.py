@@ -253,8 +253,8 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _proxy(arguments: argparse.Namespace) -> int:
-    """The addon with the same options in a mitmproxy of our own, which has only the parts that a Puppet proxy needs: a
-    third of what `mitmdump -s` costs. It has no scripts and no user interface."""
+    """The addon with the same options in a mitmproxy of our own, which has only the parts that a Puppet proxy needs:
+    about half of what `mitmdump -w` costs. It has no scripts and no user interface."""
     from inspector import options, privileges, workers
 
     given = options.chosen(arguments.set)

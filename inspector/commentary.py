@@ -35,10 +35,10 @@ class Told(msgspec.Struct, array_like=True):
     trouble: list[str] = []
     """Mistakes of our own while understanding it."""
 
-    @property
-    def about(self) -> str:
-        """What it tells."""
-        return "a run" if self.seq is None else str(self.seq)
+    def complaints(self) -> list[str]:
+        """Those in words."""
+        about = "a run" if self.seq is None else self.seq
+        return [f"-- puppet-inspector stumbled over {about}: {each}" for each in self.trouble]
 
 
 class Commentary:

@@ -308,9 +308,10 @@ class Recorder(threading.Thread):
 
     def _heard(self, told: Told) -> None:
         self._say(told.text)
+        for line in told.complaints():
+            self._say(line)
         for trouble in told.trouble:
             self.put(Gap(time.time(), trouble))
-            self._say(f"-- puppet-inspector stumbled over {told.about}: {trouble}")
         if told.seq is not None and (then := self._awaited.pop(told.seq, None)):
             then(told)
 

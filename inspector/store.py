@@ -317,7 +317,7 @@ class Capture:
         self._db.execute("BEGIN IMMEDIATE")
         stored: set[bytes] = set()
         try:
-            if following := self._continued():
+            if following := self.continued_in:
                 raise Continued(self.path, following)
             self._make_way()
             self._texts.learn()
@@ -344,20 +344,17 @@ class Capture:
         written, self._pending, self._spools, self._connections = self._pending, [], [], {}
         return written
 
-    def _continued(self) -> Path | None:
-        row = self._db.execute("SELECT value FROM meta WHERE key = 'continued_in'").fetchone()
-        return self.path.with_name(Path(row[0]).name) if row else None
-
     @property
     def continued_in(self) -> Path | None:
         """The capture beside this one that goes on where this one ends; None if there is none."""
-        return self._continued()
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'continued_in'").fetchone()
+        return self.path.with_name(Path(row[0]).name) if row else None
 
     def continue_in(self, path: Path) -> Path:
         """End this capture, which has no more to write: another one beside it goes on. Of several proxies that write
         it the first decides; returns the one that it is. Raises sqlite3.Error."""
         self._db.execute("INSERT INTO meta VALUES ('continued_in', ?) ON CONFLICT DO NOTHING", (path.name,))
-        return self._continued() or path
+        return self.continued_in or path
 
     def _make_way(self) -> None:
         """Another proxy may write to the same file: what is pending is numbered after what it wrote, here or in the

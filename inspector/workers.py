@@ -125,8 +125,8 @@ class Workers:
 
     def _heard(self, told: Told) -> None:
         self._console.say(told.text)
-        for trouble in told.trouble:
-            self._console.say(f"-- puppet-inspector stumbled over {told.about}: {trouble}")
+        for line in told.complaints():
+            self._console.say(line)
         if told.trouble:
             # What can't be recorded has been said.
             with contextlib.suppress(CaptureError, sqlite3.Error), Capture.create(self._current) as capture:

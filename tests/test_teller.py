@@ -62,7 +62,7 @@ def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
     told, *_ = teller.tell(follower.sum_up(ended=True))
     assert told.text.startswith("== run 1 of ")
     assert "rule B02 failed: RuntimeError('oh')" in told.trouble
-    assert told.about == "a run"
+    assert told.complaints()[0].startswith("-- puppet-inspector stumbled over a run: rule ")
 
 
 def test_the_mistakes_of_workers_are_recorded_too(path: Path) -> None:
