@@ -22,6 +22,7 @@ from mitmproxy import master, options
 from mitmproxy.addons import block, disable_h2c, next_layer, proxyserver
 from mitmproxy.proxy import layers, mode_servers, mode_specs
 
+from inspector import affinity
 from inspector import options as given_options
 from inspector.console import Console
 from inspector.errors import InspectorError
@@ -35,16 +36,16 @@ if TYPE_CHECKING:
 class Server(master.Master):
     """mitmproxy's master with the addon and the three of its own that a Puppet proxy needs."""
 
-    def __init__(self, given: Mapping[str, Any], *, shared: bool = False) -> None:
-        """``given`` are the addon's options; ``shared``: other processes listen on the same port. Raises
-        InspectorError."""
+    def __init__(self, given: Mapping[str, Any], workers: int = 1) -> None:
+        """``given`` are the addon's options; so many ``workers`` listen on the same port. Raises InspectorError."""
         super().__init__(options.Options())
         self.addon = PuppetInspector()
         serving: Any = proxyserver.Proxyserver
         parts = (serving(), block.Block(), disable_h2c.DisableH2C(), next_layer.NextLayer(), self.addon)
         self.addons.add(*parts)  # type: ignore[no-untyped-call]
         self.options.update(server=False, **given)  # type: ignore[no-untyped-call]
-        self._shared = shared
+        self._workers = workers
+        self._shared = workers > 1
         self._servers: list[asyncio.Server] = []
         # mitmproxy copies an option's value deeply whenever it looks at it; here none changes any more.
         all_options: Any = self.options
@@ -83,6 +84,8 @@ class Server(master.Master):
         meet = functools.partial(self._meet, mode)
         started = await asyncio.start_server(meet, host, port, reuse_port=self._shared or None, backlog=1024)
         self._servers.append(started)
+        for each in started.sockets if self._shared else ():
+            affinity.by_address(each, self._workers)
         return [each.getsockname()[:2] for each in started.sockets]
 
     async def _meet(
@@ -101,24 +104,24 @@ class Server(master.Master):
 
 
 def main(argv: list[str]) -> int:
-    """``OPTIONS WORKER``: the addon's options as JSON; WORKER: one of several on the same port (0 or 1)."""
+    """``OPTIONS WORKERS``: the addon's options as JSON, and how many processes listen on the same port."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
     logging.getLogger("mitmproxy.proxy.server").setLevel(logging.ERROR)
     try:
-        asyncio.run(_main(json.loads(argv[0]), worker=argv[1] == "1"))
+        asyncio.run(_main(json.loads(argv[0]), int(argv[1])))
     except InspectorError as error:
         print(f"puppet-inspector: {error.message}\n  {error.hint}", file=sys.stderr)
         return 2
     return 0
 
 
-async def _main(given: dict[str, Any], *, worker: bool) -> None:
-    serving = Server(given, shared=worker)
+async def _main(given: dict[str, Any], workers: int) -> None:
+    serving = Server(given, workers)
     loop = asyncio.get_running_loop()
     loop.set_task_factory(asyncio.eager_task_factory)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, serving.should_exit.set)
-    if worker:
+    if workers > 1:
         # Whoever started us has ended, in whatever way: so do we.
         loop.add_reader(sys.stdin.fileno(), serving.should_exit.set)
     await serving.serve()

@@ -1,7 +1,7 @@
 """The processes of `puppet-inspector proxy`: one, or several on one port that record into one capture.
 
-Each serves whole connections; the system gives each of them its share of the new ones (SO_REUSEPORT). The one that
-started them finds out what their records mean, and starts another one in the place of one that dies.
+Each serves whole agents: the system gives each of them its share of the addresses (``affinity``). The one that started
+them finds out what their records mean, and starts another one in the place of one that dies.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def run(given: Mapping[str, Any], number: int) -> int:
     if number < 1:
         raise InspectorError(f"--workers {number} would serve nobody.", "Give the number of processes, 1 or more.")
     if number == 1:
-        alone = _command(given, worker=False)
+        alone = _command(given, 1)
         os.execv(alone[0], alone)  # noqa: S606 - no shell is wanted
     return Workers(given, number).serve()
 
 
-def _command(given: Mapping[str, Any], *, worker: bool) -> list[str]:
+def _command(given: Mapping[str, Any], number: int) -> list[str]:
     """What starts a server, without the assertions (-O) with which mitmproxy checks its own types all the time."""
-    return [sys.executable, "-O", "-P", "-c", _RUN, _ROOT, json.dumps(dict(given)), str(int(worker))]
+    return [sys.executable, "-O", "-P", "-c", _RUN, _ROOT, json.dumps(dict(given)), str(number)]
 
 
 def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.socket]:
@@ -88,7 +88,7 @@ class Workers:
         settings = self._settings
         # All of them listen on the same port and write to the same capture.
         chosen = {"puppet_listen": settings.listen_address, "puppet_capture": str(settings.capture)}
-        self._command = _command({**given, **chosen}, worker=True)
+        self._command = _command({**given, **chosen}, number)
         self._console = Console()
         self._running: list[subprocess.Popen[str]] = []
         self._number = number

@@ -79,18 +79,20 @@ class Lab:
         server_name: str | None = None,
         directory: str | None = None,
         enrolled: bool = False,
+        source: str = "",
         **options: Any,
     ) -> LabAgent:
         """An agent; ``options`` are those of ``LabAgent``. The same ``directory`` again is the same machine.
 
-        ``enrolled``: it has its certificate and has made a run, but without traffic.
+        ``enrolled``: it has its certificate and has made a run, but without traffic; ``source``: the address that it
+        has, if not that of all others.
         """
         address = proxy_address or self.proxy_address
         name = server_name or (self.proxy_name if address else self.master_name)
         agent = LabAgent(
             certname,
             self.directory / "agents" / (directory or certname),
-            Server(name, address or self.master_address),
+            Server(name, address or self.master_address, source),
             identities=self.identities,
             **options,
         )

@@ -46,6 +46,8 @@ class Server:
 
     name: str
     address: tuple[str, int]
+    source: str = ""
+    """The address to connect from; empty: the system's choice."""
 
 
 def insecure() -> ssl.SSLContext:
@@ -113,7 +115,8 @@ class Wire:
     def connect(self) -> http.client.HTTPConnection:
         """The open connection, made if there is none. Raises what ``socket`` and ``ssl`` raise."""
         if self._connection is None:
-            plain = socket.create_connection(self._server.address, _TIMEOUT)
+            source = (self._server.source, 0) if self._server.source else None
+            plain = socket.create_connection(self._server.address, _TIMEOUT, source)
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = http.client.HTTPConnection(*self._server.address)
             # Otherwise a lost connection would be opened again by itself, without TLS.

@@ -8,6 +8,7 @@ ask one and two workers. Prints tables of docs/performance.md, ratios first.
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import os
 import statistics
@@ -37,7 +38,7 @@ NEW = dict.fromkeys(KEPT, 0.7) | {STOCK: 1.0}
 WRITTEN = 1.0
 """Seconds in which what was seen is recorded: that is part of the cost."""
 CALLERS, LINES = 4, 32
-"""Processes that ask the workers, and connections of each: the system gives each worker its share of them by chance."""
+"""Processes that ask the workers, and agents of each, with an address and a connection each."""
 
 
 def requests(road: Road, caller: Caller, number: int) -> Figures:
@@ -97,10 +98,10 @@ def compared(
 # -- workers ----------------------------------------------------------------------------------------------
 
 
-def crowd(caller: Caller, rounds: int, start: Barrier, end: Barrier) -> None:
+def crowd(callers: list[Caller], rounds: int, start: Barrier, end: Barrier) -> None:
     """Ask on many connections at once, each after the other's answer."""
     with ExitStack() as stack:
-        lines = [stack.enter_context(caller.connect()) for _ in range(LINES)]
+        lines = [stack.enter_context(caller.connect()) for caller in callers]
         for line in lines:
             line.ask()
         start.wait()
@@ -117,7 +118,11 @@ def throughput(road: Road, caller: Caller, number: int) -> tuple[float, float, f
     context = multiprocessing.get_context("spawn")
     start, end = context.Barrier(CALLERS + 1), context.Barrier(CALLERS + 1)
     rounds = max(number // (CALLERS * LINES), 1)
-    processes = [context.Process(target=crowd, args=(caller, rounds, start, end)) for _ in range(CALLERS)]
+    agents = [
+        [dataclasses.replace(caller, source=f"127.0.{place}.{number}") for number in range(1, LINES + 1)]
+        for place in range(1, CALLERS + 1)
+    ]
+    processes = [context.Process(target=crowd, args=(each, rounds, start, end)) for each in agents]
     for process in processes:
         process.start()
     start.wait(300)

@@ -228,13 +228,15 @@ class Caller:
     address: tuple[str, int]
     name: str
     place: SslDir
+    source: str = ""
+    """The address to connect from; empty: the system's choice."""
 
     def connect(self) -> Line:
         context = ssl.create_default_context(cafile=str(self.place.ca))
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         context.check_hostname = False
         context.load_cert_chain(str(self.place.certificate), str(self.place.key))
-        raw = socket.create_connection(self.address, timeout=60)
+        raw = socket.create_connection(self.address, 60, (self.source, 0) if self.source else None)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return Line(self.name, context.wrap_socket(raw, server_hostname=self.name))
 

@@ -204,7 +204,10 @@ def load(given: argparse.Namespace) -> Iterator[str]:
                     if road:
                         _settled(road.pid)  # a process that it has just made still looks like itself
                     address = road.address if road else target
-                    callers = [Caller(address, lab.proxy_name, place) for place in places]
+                    callers = [
+                        Caller(address, lab.proxy_name, place, f"127.0.{number // 250 + 1}.{number % 250 + 1}")
+                        for number, place in enumerate(places)
+                    ]
                     before, began = road.cpu() if road else None, time.monotonic()
                     seen = besieged(callers, seconds, pause)
                     took = time.monotonic() - began

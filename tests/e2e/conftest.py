@@ -27,6 +27,10 @@ if TYPE_CHECKING:
         def __call__(self, lab: Lab, *arguments: str, **options: str | Path) -> AbstractContextManager[Proxy]: ...
 
 
+APART = ("127.0.0.2", "127.0.0.4")
+"""Of two workers these addresses meet one each (test_affinity)."""
+
+
 @pytest.fixture(scope="session")
 def answers() -> list[Exchange]:
     """The sample that the lab's master answers from."""

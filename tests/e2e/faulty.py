@@ -78,7 +78,7 @@ def start(broken: str, speed: float, arguments: list[str]) -> None:
 
         # As `inspector.workers` does, without the process in between.
         given = dict(each.split("=", 1) for each in arguments[4::2])
-        sys.exit(server.main([json.dumps(given), "0"]))
+        sys.exit(server.main([json.dumps(given), "1"]))
     from mitmproxy.tools.main import mitmdump
 
     sys.argv[1:] = arguments[2:]

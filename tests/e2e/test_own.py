@@ -18,7 +18,7 @@ from inspector import demo
 from inspector.model import Exchange
 from inspector.proxy import Proxy
 from inspector.store import Capture
-from tests.e2e.conftest import analyzed, records
+from tests.e2e.conftest import APART, analyzed, records
 from tests.e2e.wire import Peer
 
 if TYPE_CHECKING:
@@ -73,9 +73,11 @@ def test_it_says_what_is_wrong_in_one_sentence(lab: Lab, capture: Path, tmp_path
 
 def test_workers_record_into_one_capture_that_reads_as_one(lab: Lab, capture: Path) -> None:
     names = [f"agent{number}.lab.example" for number in range(6)]
-    agents = [lab.agent(name, enrolled=True) for name in names]
+    for name in names:
+        lab.agent(name, enrolled=True)
     with own(lab, capture, "--workers", "2") as proxy:
-        threads = [threading.Thread(target=agent.run) for agent in agents for agent in (lab.agent(agent.certname),)]
+        agents = [lab.agent(name, source=f"127.0.0.{number}") for number, name in enumerate(names, 2)]
+        threads = [threading.Thread(target=agent.run) for agent in agents]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -86,6 +88,16 @@ def test_workers_record_into_one_capture_that_reads_as_one(lab: Lab, capture: Pa
     seqs = [each.seq for each in records(capture)]
     assert seqs == list(range(1, len(seqs) + 1))
     assert sum(line.startswith("== run ") for line in proxy.lines) == 6
+
+
+def test_what_an_agent_does_is_in_order_whatever_connections_it_uses(lab: Lab, capture: Path) -> None:
+    """Old agents open one for each request."""
+    places = [lab.agent(f"agent{number}.lab.example", enrolled=True).place for number in range(2)]
+    with own(lab, capture, "--workers", "2") as proxy:
+        peers = [Peer.of(proxy.address, lab.proxy_name, place) for place in places]
+        for number in range(40):
+            peers[number % 2].ask("GET", f"/puppet/v3/file_content/modules/app/{number}?environment=production")
+    assert [int(each.request.path.rpartition("/")[2]) for each in exchanges(capture)] == list(range(40))
 
 
 def test_a_worker_that_dies_is_replaced(lab: Lab, capture: Path) -> None:
@@ -121,8 +133,9 @@ def test_another_capture_begins_and_the_old_ones_go(lab: Lab, tmp_path: Path, wo
     folder = tmp_path / "captures"
     folder.mkdir()
     with own(lab, folder, "--workers", workers, puppet_rotate_age="1s", puppet_keep="2") as proxy:
-        for _ in range(4):
-            assert lab.agent("agent.lab.example").run().status in (0, 2)
+        for number in range(4):
+            agent = lab.agent("agent.lab.example", source=APART[number % 2])
+            assert agent.run().status in (0, 2)
             time.sleep(2.3)  # the proxy's clock: a run is never cut before twice the limit
     left = sorted(folder.glob("*.sqlite"))
     assert 2 <= len(left) <= 3  # one may have begun as the proxy ended
