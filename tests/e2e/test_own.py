@@ -128,6 +128,16 @@ def test_only_the_agents_that_were_asked_for_are_recorded(lab: Lab, capture: Pat
         assert {each.leg.id for each in opened.connections()} == used
 
 
+def test_what_they_asked_without_a_name_is_recorded_by_workers_too(lab: Lab, capture: Path) -> None:
+    names = [f"web{number}.lab.example" for number in range(4)]
+    with own(lab, capture, "--workers", "2", puppet_only="web*"):
+        for name in names:
+            assert lab.agent(name).run().status == 2
+    asked = [each.request.path for each in exchanges(capture)]
+    assert asked.count("/puppet-ca/v1/certificate/ca") == len(names)
+    assert {run.certname for run in analyzed(capture).runs} == set(names)
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_another_capture_begins_and_the_old_ones_go(lab: Lab, tmp_path: Path, workers: str) -> None:
     folder = tmp_path / "captures"
