@@ -251,7 +251,8 @@ class Recorder(threading.Thread):
                 self._say(f"-- another capture can't be begun ({str(error).rstrip('.')})")
         if self._ended is not None and (self._commentary is None or self._commentary.at >= self._ended):
             self._ended = None
-            for each in self._rotation.retire(self._capture.path):
+            # Who only records does not know what was told: whoever started it does, and sees to that.
+            for each in self._rotation.retire(self._capture.path) if self.tells else ():
                 self._say(f"-- the capture {each} was deleted: more are not to be kept")
 
     def _written(self) -> list[Record]:
@@ -292,6 +293,11 @@ class Recorder(threading.Thread):
         self._capture.abandon()
 
     def _write_the_rest(self) -> None:
+        if self._capture.pending and (reason := self._rotation.room(self._capture.path)):
+            lost = self._capture.drop()
+            self._asked.clear()
+            self._append(Gap(time.time(), f"the capture could not be written ({reason})", self._lost + lost))
+            self._say(f"-- the end of the capture was not written ({reason}): {lost} records are lost")
         until = time.monotonic() + LAST
         while True:
             try:

@@ -65,7 +65,7 @@ def share(source: Path, target: Path, say: Callable[[str], None] = lambda _: Non
         for record in _records(capture, last):
             other.learn_digests(record)
         try:
-            return _write(_records(capture, last), connections, other, target)
+            return _write(_records(capture, last), connections, other, target, after=max(capture.first, 1) - 1)
         except BaseException:
             for path in (target, *(target.with_name(target.name + end) for end in ("-wal", "-shm"))):
                 with contextlib.suppress(OSError):
@@ -78,9 +78,11 @@ def _records(capture: Capture, last: int) -> Iterator[Record]:
     return itertools.takewhile(lambda record: record.seq <= last, capture.records())
 
 
-def _write(records: Iterable[Record], connections: Iterable[Connection], other: Other, target: Path) -> int:
+def _write(
+    records: Iterable[Record], connections: Iterable[Connection], other: Other, target: Path, *, after: int
+) -> int:
     number = 0
-    with Capture.create(target) as made:
+    with Capture.create(target, after=after) as made:
         for connection in connections:
             made.note(Connection(other.leg(connection.leg), connection.closed))
         for number, record in enumerate(records, 1):

@@ -299,6 +299,16 @@ class Capture:
         self._connections = {**other._connections, **self._connections}
         self._last = max(self._last, other._last)
 
+    def drop(self) -> int:
+        """Give up what is pending; returns how many records that are."""
+        dropped = len(self._pending)
+        for spools in self._spools:
+            for spool in spools.values():
+                spool.close()
+        self._pending, self._spools, self._connections = [], [], {}
+        self._last -= dropped
+        return dropped
+
     def lost(self) -> bool:
         """True if the file at our path is no longer the one we write to (deleted or replaced)."""
         try:
@@ -362,7 +372,7 @@ class Capture:
         highest = max(self.last, self._after)
         if self._pending and (shift := highest + 1 - self._pending[0].seq) > 0:
             self._pending = [dataclasses.replace(each, seq=each.seq + shift) for each in self._pending]
-            self._last += shift
+            self._last = self._pending[-1].seq
 
     def _write_connection(self, connection: Connection, stored: set[bytes]) -> None:
         leg, closed = connection.leg, connection.closed

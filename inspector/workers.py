@@ -52,10 +52,18 @@ def run(given: Mapping[str, Any], number: int) -> int:
     """Serve until a signal comes; the exit status. ``given`` are the addon's options. Raises InspectorError."""
     if number < 1:
         raise InspectorError(f"--workers {number} would serve nobody.", "Give the number of processes, 1 or more.")
-    if number == 1:
-        alone = _command(given, 1)
-        os.execv(alone[0], alone)  # noqa: S606 - no shell is wanted
-    return Workers(given, number).serve()
+    try:
+        if number == 1:
+            alone = _command(given, 1)
+            os.execv(alone[0], alone)  # noqa: S606 - no shell is wanted
+        return Workers(given, number).serve()
+    except PermissionError as error:
+        if error.filename != sys.executable:
+            raise
+        raise InspectorError(
+            f"{sys.executable} can't be executed: {error.strerror}.",
+            "The user that --user names must be able to get at it: install puppet-inspector where all users can.",
+        ) from error
 
 
 def _command(given: Mapping[str, Any], number: int) -> list[str]:
@@ -86,15 +94,15 @@ class Workers:
         """Check the options once for all of them. Raises InspectorError."""
         self._settings, self._reserved = _reserved(options.settle(options.given(**given), own_mode=False))
         settings = self._settings
-        # All of them listen on the same port and write to the same capture.
-        chosen = {"puppet_listen": settings.listen_address, "puppet_capture": str(settings.capture)}
-        self._command = _command({**given, **chosen}, number)
+        self._given = {**given, "puppet_listen": settings.listen_address}
         self._console = Console()
         self._running: list[subprocess.Popen[str]] = []
         self._number = number
         self._ready = threading.Semaphore(0)
         self._captures: dict[Path, None] = {settings.capture: None}
         """In the order in which they were begun."""
+        self._retired = settings.capture
+        """The capture that was written when old ones were deleted last."""
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -114,6 +122,7 @@ class Workers:
             say(f"  workers     {self._number}")
             while not self._stopped.wait(LOOK):
                 commentary.more()
+                self._retire(commentary.at)
                 self._revive()
         finally:
             self._stop()
@@ -146,8 +155,10 @@ class Workers:
         return not waiting
 
     def _worker(self) -> subprocess.Popen[str]:
+        # All of them write to the same capture: one that comes later, to the one that the others have gone on to.
+        command = _command({**self._given, "puppet_capture": str(self._current)}, self._number)
         process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace",
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace",
             start_new_session=True,  # Ctrl-C is for us, who end them in order
         )  # fmt: skip
         threading.Thread(target=self._hear, args=(process,), daemon=True).start()
@@ -174,6 +185,22 @@ class Workers:
             news = path not in self._captures
             self._captures[path] = None
         return news
+
+    def _retire(self, told: float) -> None:
+        """Delete old captures, once all that they hold was told; ``told``: the number of the last record."""
+        with self._lock:
+            *_, ended, current = (None, *self._captures)
+        if ended is None or current == self._retired:
+            return
+        try:
+            with Capture.open(ended) as capture:
+                last = capture.last
+        except CaptureError:
+            last = 0  # somebody else deleted it
+        if told >= last:
+            self._retired = current
+            for each in self._settings.rotation.retire(current):
+                self._console.say(f"-- the capture {each} was deleted: more are not to be kept")
 
     def _revive(self) -> None:
         for place, process in enumerate(self._running):

@@ -112,3 +112,18 @@ def test_the_proxy_gives_up_root_before_anything_else(run: Run) -> None:
     status, out, err = run("proxy", "--user", "no-such-user", "--set", "puppet_ca=/nowhere")
     assert (status, out) == (2, "")
     assert err.startswith("puppet-inspector: There is no user 'no-such-user'.\n  Make one that may read Puppet's keys:")
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_a_user_who_can_not_execute_python_is_one_sentence(
+    run: Run, monkeypatch: pytest.MonkeyPatch, number: str
+) -> None:
+    def closed(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", sys.executable)
+
+    monkeypatch.setattr("os.execv", closed)
+    monkeypatch.setattr("inspector.workers.Workers", closed)
+    status, _, error = run("proxy", "--workers", number)
+    assert status == 2
+    assert f"{sys.executable} can't be executed: Permission denied." in error
+    assert "--user" in error

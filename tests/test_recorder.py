@@ -9,10 +9,14 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography import x509 as lib
+from cryptography.hazmat.primitives.serialization import Encoding
 
+from inspector import pki
 from inspector import recorder as module
-from inspector.model import Exchange, Gap, Handshake, Leg
+from inspector.model import Connection, Exchange, Gap, Handshake, Leg
 from inspector.recorder import Recorder
+from inspector.rotation import Rotation
 from inspector.sample import ca, catalog, crl, csr, not_issued, report, talk
 from inspector.spool import Spool
 from inspector.store import Capture
@@ -92,6 +96,37 @@ def test_an_existing_capture_is_continued(path: Path) -> None:
     lines = play(path, *talk(catalog(), report()))
     assert [record.seq for record in kept(path)] == [1, 2, 3, 4, 5, 6]
     assert sum(line.startswith("==") for line in lines) == 1
+
+
+def test_secrets_in_a_connections_certificates_are_taken_out_as_well(path: Path) -> None:
+    issuer = pki.make_ca("CA")
+    key = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x06hunter")
+    made = pki.sign(issuer, pki.new_key().public_key(), "n.example", extensions=[lib.Extension(key.oid, False, key)])
+    leg = Leg("a", "agent", peer_chain=(made.public_bytes(Encoding.DER),))
+    recorder = Recorder(path, lambda _: None, redacts=True)
+    recorder.start()
+    recorder.put(Connection(leg))
+    recorder.put(Handshake(leg, 1.0, "refused"))
+    recorder.finish()
+    with Capture.open(path) as capture:
+        (noted,) = capture.connections()
+    assert noted.leg.peer_chain
+    assert b"hunter" not in noted.leg.peer_chain[0]
+
+
+def test_without_room_on_the_disk_the_end_is_not_written_either(path: Path) -> None:
+    lines: list[str] = []
+    recorder = Recorder(path, lines.append, rotation=Rotation(free=10**18))
+    recorder.start()
+    for record in talk(catalog(), catalog(), report()):
+        recorder.put(record)
+    time.sleep(0.5)
+    recorder.finish()
+    (gap,) = kept(path)
+    assert isinstance(gap, Gap)
+    assert (gap.seq, gap.lost) == (1, 3)
+    assert "puppet_keep_free" in gap.reason
+    assert any("3 records are lost" in line for line in lines)
 
 
 @pytest.fixture

@@ -344,6 +344,14 @@ def test_half_a_capture_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [each.name for each in tmp_path.iterdir()] == ["own.sqlite"]
 
 
+def test_a_capture_that_goes_on_from_another_is_shared_with_its_numbers(tmp_path: Path) -> None:
+    own = tmp_path / "own.sqlite"
+    with Capture.create(own, after=41) as capture:
+        for record in talk(catalog(), report()):
+            capture.append(record)
+    assert [record.seq for record in shared(own)] == [42, 43]
+
+
 def test_numbers_never_change(tmp_path: Path) -> None:
     own = saved(tmp_path / "own.sqlite", conversation())
     with contextlib.closing(sqlite3.connect(own)) as db, db:

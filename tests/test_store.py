@@ -245,6 +245,8 @@ def test_what_another_writer_had_not_written_comes_after_the_end_of_the_capture(
     fresh = Capture.create(path, after=other.last)
     fresh.adopt(other)
     assert [each.seq for each in fresh.flush()] == [4]
+    fresh.append(Gap(2.0, "next"))
+    assert [each.seq for each in fresh.flush()] == [5]
     for each in (one, other, fresh):
         each.abandon()
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import demo
-from inspector.model import Exchange
+from inspector.lab.master import LabMaster
+from inspector.model import Exchange, Handshake
 from inspector.proxy import Proxy
 from inspector.store import Capture
 from tests.e2e.conftest import APART, analyzed, records
@@ -35,6 +36,23 @@ def own(lab: Lab, capture: Path, *arguments: str, **options: str | Path) -> Iter
     with Proxy({**demo.options(lab, capture), **options}, arguments=arguments, own=True) as proxy:
         lab.proxy_address = proxy.address
         yield proxy
+
+
+def replace_one(proxy: Proxy) -> None:
+    """Kill one of two workers, and wait until another one has taken its place."""
+
+    def servers() -> set[int]:
+        task = Path(f"/proc/{proxy.process.pid}/task")
+        children = [int(each) for one in task.iterdir() for each in (one / "children").read_text().split()]
+        return {each for each in children if "inspector.server" in Path(f"/proc/{each}/cmdline").read_text()}
+
+    before = servers()
+    assert len(before) == 2
+    os.kill(min(before), signal.SIGKILL)
+    until = time.monotonic() + 20
+    while len(servers() - {min(before)}) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(servers() - before) == 1
 
 
 def exchanges(capture: Path) -> list[Exchange]:
@@ -102,16 +120,35 @@ def test_what_an_agent_does_is_in_order_whatever_connections_it_uses(lab: Lab, c
 
 def test_a_worker_that_dies_is_replaced(lab: Lab, capture: Path) -> None:
     with own(lab, capture, "--workers", "2") as proxy:
-        task = Path(f"/proc/{proxy.process.pid}/task")
-        children = [int(each) for one in task.iterdir() for each in (one / "children").read_text().split()]
-        servers = [each for each in children if "inspector.server" in Path(f"/proc/{each}/cmdline").read_text()]
-        assert len(servers) == 2
-        os.kill(servers[0], signal.SIGKILL)
-        until = time.monotonic() + 20
-        while not any("another one takes its place" in line for line in proxy.lines) and time.monotonic() < until:
-            time.sleep(0.05)
-        assert lab.agent("agent.lab.example").run().status == 2
+        replace_one(proxy)
+        for source in APART:
+            assert lab.agent("agent.lab.example", source=source).run().status in (0, 2)
     assert proxy.status == 0
+
+
+def test_a_worker_that_takes_ones_place_goes_on_in_the_capture_of_the_others(lab: Lab, tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+
+    def play() -> None:
+        for number, source in enumerate(APART):
+            assert lab.agent(f"agent{number}.lab.example", source=source).run().status in (0, 2)
+
+    with own(lab, folder, "--workers", "2", puppet_rotate_age="1s", puppet_keep="1") as proxy:
+        (first,) = folder.glob("*.sqlite")
+        until = time.monotonic() + 30
+        while first.exists() and time.monotonic() < until:
+            play()
+            time.sleep(1)
+        assert not first.exists()
+        replace_one(proxy)
+        told = len(proxy.lines)
+        play()
+        time.sleep(1)
+        play()
+    assert not first.exists()
+    summaries = [line for line in proxy.lines[told:] if line.startswith("== run ")]
+    assert len(summaries) == 4
 
 
 def test_only_the_agents_that_were_asked_for_are_recorded(lab: Lab, capture: Path, proxied: Proxied) -> None:
@@ -194,3 +231,31 @@ def test_what_is_under_way_ends_before_the_proxy_does(lab: Lab, capture: Path) -
         thread.join()
     assert status == [200]
     assert len(exchanges(capture)) == 1
+
+
+def test_of_several_masters_an_agent_meets_the_one_that_it_asks_for(lab: Lab, capture: Path, tmp_path: Path) -> None:
+    """`server_list`: each is known to agents by its name."""
+    place = lab.agent("agent.lab.example", enrolled=True).place
+    second = LabMaster(lab.ca, lab.ca.enrol(tmp_path / "second", "localhost"), demo.recorded())
+    with second:
+        options = demo.options(lab, capture)
+        del options["puppet_master_name"]
+        options["puppet_master"] = f"127.0.0.1:{lab.master_address[1]},localhost:{second.address[1]}"
+        with Proxy(options, own=True) as proxy:
+            peer = Peer.of(proxy.address, "localhost", place)
+            peer.context().check_hostname = False
+            assert peer.ask("GET", "/puppet-ca/v1/certificate/ca").status == 200
+            assert [each.certname for each in second.received] == ["agent.lab.example"]
+            # Whoever asks for neither is led to the first, whose certificate must carry the name of that one.
+            peer = Peer.of(proxy.address, "other.example", place)
+            peer.context().check_hostname = False
+            assert peer.ask("GET", "/puppet-ca/v1/certificate/ca").status == 502
+    assert not lab.master.received
+    assert len(second.received) == 1
+    one, other = (each for each in records(capture) if not isinstance(each, Handshake))
+    assert isinstance(one, Exchange)
+    assert one.master
+    assert (one.master.port, one.master.sni) == (second.address[1], "localhost")
+    (refused,) = (each for each in records(capture) if isinstance(each, Handshake))
+    assert "did not match" in refused.reason
+    assert isinstance(other, Exchange)
