@@ -12,13 +12,15 @@ from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, all_rules, rule_of
 from inspector.sample import ca, catalog, crl, csr, issued, report, talk
+from tests.broken_rules import costs_only_itself
 from tests.conversations import START, Agent, steps, together
+from tests.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from inspector.model import Message, Record
-    from inspector.rules import Said
+    from inspector.rules import Rule, Said
 
 HEALTHY = talk(ca(), crl(), csr(), issued(), catalog(), report())
 
@@ -43,6 +45,12 @@ def test_a_rule_that_raises_is_told_and_the_others_are_asked(on: On, at: list[in
     (run,) = analyzer.finish()
     assert run.outcome == "complete"
     assert {"B01", "X00"} <= {each.rule for each in run.findings}
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_whichever_rule_raises_nothing_but_its_own_findings_is_lost(rule: Rule) -> None:
+    for path in SAMPLES:
+        assert costs_only_itself(rule, records_of(path)), path.stem
 
 
 def test_a_rule_on_handshakes_may_raise_too() -> None:

@@ -24,7 +24,7 @@ BENCHES: dict[str, tuple[str, ...]] = {
     "proxy": (),
     "large": (),
     "steady_state": (),
-    "capture": ("300000",),
+    "capture": (),
     "analysis": (),
     "terminal": (),
 }

@@ -1,7 +1,8 @@
 """How solid the proxy is: `python -m tests.bench.soak [SECTION...] [--write]` (or: make soak).
 
 Faults of all kinds, kills, many agents at once, and memory over a long time. ``--write`` puts the tables into
-docs/reliability.md with the conditions under which they were measured; else they are only printed.
+docs/reliability.md (what is promised: docs/security.md) with the conditions under which they were measured; else they
+are only printed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shlex
 import signal
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -26,15 +28,19 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 from OpenSSL import SSL
 
 from inspector import __version__
 from inspector.lab import Lab
 from inspector.pki import SslDir
+from inspector.rules import all_rules
 from tests.bench import aims
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
+from tests.broken_rules import costs_only_itself
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
+from tests.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,7 +48,8 @@ if TYPE_CHECKING:
 
     from inspector.lab.agent import LabAgent
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+RELIABILITY, SECURITY = DOCS / "reliability.md", DOCS / "security.md"
 ADDON, OWN = "`mitmdump -s addons/puppet.py`", "`puppet-inspector proxy`"
 PROXIES = {ADDON: False, OWN: True}
 REQUESTS = 12
@@ -331,10 +338,39 @@ def _growth(name: str, exchanges: int, found: list[tuple[float, float]]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+# -- what else is promised --------------------------------------------------------------------------------
+
+
+def rules(_: argparse.Namespace) -> Iterator[str]:
+    """Each rule raises whenever it is asked, and every sample is told."""
+    tried = [(rule, path) for rule in all_rules() for path in SAMPLES]
+    as_ever = sum(costs_only_itself(rule, records_of(path)) for rule, path in tried)
+    yield "| exception in each of | with each of | tried | told as without that rule |"
+    yield "|---|---|---|---|"
+    yield f"| {len(all_rules())} rules | {len(SAMPLES)} captures of real runs | {len(tried)} | {as_ever} |"
+
+
+def promises(_: argparse.Namespace) -> Iterator[str]:
+    """The tests that docs/security.md names."""
+    named = list(dict.fromkeys(re.findall(r"`(tests/[\w/]+\.py::\w+)`", SECURITY.read_text())))
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={result}", *named]
+        subprocess.run(command, cwd=DOCS.parent, stdout=sys.stderr, check=False)
+        (suite,) = ElementTree.parse(result).getroot()  # noqa: S314 - we have just written it
+    tests, skipped = int(suite.attrib["tests"]), int(suite.attrib["skipped"])
+    failed = int(suite.attrib["failures"]) + int(suite.attrib["errors"])
+    yield "| tests named above | attacks and cases played | held | failed | not played |"
+    yield "|---|---|---|---|---|"
+    yield f"| {len(named)} | {tests} | {tests - failed - skipped} | {failed} | {skipped} |"
+
+
 # -- all --------------------------------------------------------------------------------------------------
 
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "faults": faults,
+    "rules": rules,
+    "promises": promises,
     "kills": kills,
     "load": load,
     "memory": memory,
@@ -355,21 +391,22 @@ def conditions(busy: float) -> str:
 
 
 def write(name: str, lines: list[str]) -> None:
-    """Put a section into the document."""
+    """Put a section into its document."""
+    document = SECURITY if name == "promises" else RELIABILITY
     begin, end = f"<!-- soak:begin {name} -->", f"<!-- soak:end {name} -->"
-    text = DOCUMENT.read_text()
+    text = document.read_text()
     before, _, rest = text.partition(begin)
     _, found, after = rest.partition(end)
     if not found:
-        raise SystemExit(f"{DOCUMENT.name} has no place for {name}")
-    DOCUMENT.write_text("\n".join([before + begin, "", *lines, "", end + after]))
+        raise SystemExit(f"{document.name} has no place for {name}")
+    document.write_text("\n".join([before + begin, "", *lines, "", end + after]))
 
 
 def main() -> None:
     """Measure, print, and write if that is asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.soak", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(SECTIONS)}; default: all")
-    parser.add_argument("--write", action="store_true", help="into docs/reliability.md")
+    parser.add_argument("--write", action="store_true", help="into docs/reliability.md and security.md")
     for option, default, what in (
         ("step", 1, "bytes from one reset to the next"),
         ("rounds", 5, "times that every other fault is played"),
