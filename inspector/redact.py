@@ -104,7 +104,7 @@ class _Part[M: Message]:
 
     def __init__(self, message: M, *, code: bool = False) -> None:
         self.message = message
-        self.media = bodies.content_type(message)
+        self.media = rewrite.media(message)
         self.packed = True
         """Whether a Content-Encoding has to be put on again."""
         self.body: Tree | None = None

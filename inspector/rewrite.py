@@ -17,7 +17,8 @@ from urllib.parse import quote
 import msgspec
 import yaml
 
-from inspector.protocol import bodies, ruby_yaml
+from inspector.model import Request
+from inspector.protocol import bodies, endpoints, ruby_yaml
 from inspector.protocol.bodies import Unreadable
 
 if TYPE_CHECKING:
@@ -86,6 +87,17 @@ def leaves(top: Node) -> Iterator[Leaf]:
                     waiting.append(value)
             else:
                 waiting += node
+
+
+def media(message: Message) -> str:
+    """The media type to read a body by: what asks for a catalog is a form, also if it does not say so or calls itself
+    something else."""
+    told = bodies.content_type(message)
+    if isinstance(message, Request) and message.body[:1] not in (b"{", b"["):
+        found = endpoints.match(message.method, message.target)
+        if found is not None and found.endpoint.name == "catalog" and (not told or b"facts=" in message.body):
+            return FORM
+    return told
 
 
 def read(body: bytes, media: str) -> Tree:

@@ -269,7 +269,7 @@ class Other:
 
     def _message[M: Message](self, message: M, *, content: bool) -> M:
         plain = _plain(message)
-        new = self._content(plain) if content else self._body(plain, bodies.content_type(message))
+        new = self._content(plain) if content else self._body(plain, rewrite.media(message))
         body = message.body if new == plain else rewrite.encoded(message, new) if _packed(message) else new
         headers = self._headers(message.headers, len(body) - len(message.body))
         digest = message.digest if body == message.body else ""
@@ -356,7 +356,7 @@ def _ders(message: Message) -> Iterator[bytes]:
     plain = _plain(message)
     if b"-----BEGIN " not in plain:
         return
-    for leaf in rewrite.leaves(rewrite.anything(plain, bodies.content_type(message)).top):
+    for leaf in rewrite.leaves(rewrite.anything(plain, rewrite.media(message)).top):
         for found in _PEM.finditer(leaf.value) if isinstance(leaf.value, str) else ():
             if (der := _decoded(found[3])) is not None:
                 yield der

@@ -19,7 +19,7 @@ from inspector.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Record, Request, Response
 from inspector.patterns import MASK
 from inspector.protocol import bodies, x509
-from inspector.protocol.documents import Catalog, CatalogRequest, CertificateRequest
+from inspector.protocol.documents import Catalog, CatalogRequest, CertificateRequest, Facts
 from inspector.redact import redacted
 from inspector.sample import asking_for, bucket, csr, foreign_ca, talk
 from tests.conversations import steps
@@ -275,6 +275,16 @@ def test_facts_in_the_query_of_an_old_agent() -> None:
     told = of(exchange(method="GET", target=f"/production/catalog/node1.example?facts_format=pson&facts={facts}"))
     assert WORD not in unquote(unquote(told.request.target))
     assert MASK in told.request.target
+
+
+@pytest.mark.parametrize("sends", ["", "application/x-www-form-urlencoded; charset=utf-8", JSON, "text/plain"])
+def test_facts_in_a_form_that_does_not_call_itself_one(sends: str) -> None:
+    facts = quote(quote(json.dumps(FACTS), safe=""), safe="")
+    told = of(exchange(sent=f"facts_format=application%2Fjson&facts={facts}".encode(), sends=sends)).request.body
+    assert told.startswith(b"facts_format=application%2Fjson&facts=")
+    fields = bodies.form(told)
+    read = bodies.facts_of_form(fields[b"facts"], fields[b"facts_format"].decode(), Facts)
+    assert read.values == FACTS["values"] | {"db_password": MASK}  # type: ignore[operator]
 
 
 def test_yaml_keeps_its_layout_tags_and_anchors() -> None:
