@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inspector import redact
 from inspector.ledger import Ledger
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import decode, endpoints, x509
@@ -223,16 +224,27 @@ class Analyzer:
         if run is None:
             return
         case = Case(step, run, self._ledger)
+        secrets: set[str] | None = None
         for rule in self._rules_for(on, case):
             try:
                 for said in rule.ask(case):
                     finding = rule.finding(said, case)
+                    if step.exchange is not None:
+                        # Not before there is something to say: it takes as long as all the rest.
+                        secrets = _secrets(step, step.exchange) if secrets is None else secrets
+                        if (message := redact.quoted(finding.message, secrets)) != finding.message:
+                            finding = dataclasses.replace(finding, message=message)
                     if self._ignores and run.certname and self._ignored(finding, run):
                         run.ignored += keep
                         continue
                     step.findings.append(_keep(run, finding) if keep else finding)
             except Exception as error:  # noqa: BLE001 - a broken rule must not stop anything
                 step.trouble.append(f"rule {rule.id} failed: {error!r}")
+
+
+def _secrets(step: Step, exchange: Exchange) -> set[str]:
+    """What no message may quote of an exchange."""
+    return redact.quotable(exchange, request=not isinstance(step.request, d.Undecodable))
 
 
 def merged(findings: Iterable[Finding], more: Iterable[Finding]) -> list[Finding]:

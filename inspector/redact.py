@@ -29,6 +29,8 @@ _WORK = 2_000_000_000
 """Bytes that are searched through for all the secrets of a record together: some seconds."""
 _LONG, _SHORT = 8, 5
 """Characters of a word, and of what is no mere word nor number, that is looked for wherever it may stand."""
+_QUOTED = 8 * 2**20
+"""Bytes of a body that is gone through for what a finding quotes; more would hold up the analysis for seconds."""
 _DESCRIBING = ("property", "name")
 _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_literal", "default_source", "value")
 """What is said of a property or a parameter that another field names."""
@@ -76,6 +78,38 @@ def exchange(of: Exchange) -> Exchange:
         error=text(of.error) if of.error else of.error,
     )
     return of if new == of else new
+
+
+def quotable(of: Exchange, *, request: bool = True) -> set[str]:
+    """The secrets that a finding about an exchange may quote, each on one line as findings are: those of the request,
+    unless nobody read it, and those of an answer that says why it refuses."""
+    parts: list[Message] = [of.request] if request else []
+    if of.response is not None and of.response.status >= 400:
+        parts.append(of.response)
+    known = {each for part in parts if len(part.body) <= _QUOTED for each in _Part(part).known}
+    # Of a log's message only the first line is quoted.
+    lines = {" ".join(told.split()) for each in known for told in (each, each.strip().partition("\n")[0])}
+    return {each for each in lines if each in known or len(each) >= _LONG}
+
+
+def quoted(message: str, known: Collection[str]) -> str:
+    """A finding's message with a mask in place of each secret, also where a part of it was cut off."""
+    pieces = _replaced(message, known).split("…")
+    for at in range(1, len(pieces)):
+        for each in known:
+            pieces[at - 1] = _without(pieces[at - 1], each, begun=True)
+            pieces[at] = _without(pieces[at], each, begun=False)
+    return "…".join(pieces)
+
+
+def _without(piece: str, secret: str, *, begun: bool) -> str:
+    """A piece of text without the beginning of a secret at its end, or the end of one at its beginning."""
+    for size in range(min(len(secret), len(piece)), _SHORT - 1, -1):
+        if begun and piece.endswith(secret[:size]):
+            return piece[:-size] + MASK
+        if not begun and piece.startswith(secret[-size:]):
+            return MASK + piece[size:]
+    return piece
 
 
 def _filed(exchange: Exchange, request: Request, response: Message | None) -> Request:

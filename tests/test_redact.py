@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import json
 import zlib
@@ -14,19 +15,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector import patterns, secrets
+from inspector import patterns, redact, secrets
 from inspector.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Record, Request, Response
 from inspector.patterns import MASK
 from inspector.protocol import bodies, x509
 from inspector.protocol.documents import Catalog, CatalogRequest, CertificateRequest, Facts
 from inspector.redact import redacted
-from inspector.sample import asking_for, bucket, csr, foreign_ca, talk
+from inspector.sample import asking_for, bucket, catalog, csr, foreign_ca, plugins, report, talk
 from tests.conversations import steps
 from tests.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from inspector.runs import Run
 
 WORD = "hunter2-horse"
 KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEvQIBADANBg' * 8}\n-----END RSA PRIVATE KEY-----\n"
@@ -239,6 +243,45 @@ def test_a_query_and_what_is_known_from_a_body() -> None:
 def test_a_word_is_no_secret_elsewhere() -> None:
     told = answered({"p": {"__ptype": "Sensitive", "__pvalue": "root"}, "owner": "root"})
     assert told == {"p": {"__ptype": "Sensitive", "__pvalue": MASK}, "owner": "root"}
+
+
+@pytest.mark.parametrize("secret", [WORD, f"{WORD} {'y9' * 60}", f"{WORD}\nand more"])
+@pytest.mark.parametrize("before", ["", "x" * 170, "x" * 75, "x" * 195])
+def test_no_finding_quotes_what_is_masked_in_its_record(secret: str, before: str) -> None:
+    log = f"Execution of '{before} SET {secret}' returned 1"
+    events = [{"property": "password_hash", "status": "failure", "desired_value": secret, "message": log}]
+    statuses = {"Mysql_user[app]": {"failed": True, "events": events}}
+    logs = [{"level": "err", "source": "/Stage[main]/Main/Mysql_user[app]/password_hash", "message": log}]
+    records = talk(plugins(), catalog(), report(told="failed", resource_statuses=statuses, logs=logs))
+    (run,) = runs_of(records)
+    (message,) = (each.message for each in run.findings if each.rule == "P01")
+    assert "Execution" in message
+    assert secret[:6] not in message
+    assert "more" not in message
+    # It is said as it would be of the masked record.
+    (other,) = runs_of([redacted(each) for each in records])
+    assert [each.rule for each in run.findings] == [each.rule for each in other.findings]
+
+
+def test_what_a_master_says_why_it_refuses() -> None:
+    facts = quote(quote(json.dumps({"name": "node1.example", "values": {"db_password": WORD}}), safe=""), safe="")
+    sent = f"facts_format=application%2Fjson&facts={facts}".encode()
+    asked = exchange(json.dumps({"message": f"cannot log in with {WORD}"}).encode(), sent=sent, sends="")
+    assert asked.response is not None
+    (run,) = runs_of([dataclasses.replace(asked, response=dataclasses.replace(asked.response, status=500))])
+    assert "cannot log in with MASKED" in "".join(each.message for each in run.findings)
+
+
+def test_a_message_without_a_secret_stays() -> None:
+    assert redact.quoted("a … b …", {WORD}) == "a … b …"
+    assert redact.quoted("ran hunter2… …-horse", {WORD}) == "ran MASKED… …MASKED"
+
+
+def runs_of(records: Iterable[Record]) -> list[Run]:
+    analyzer = Analyzer()
+    for each in records:
+        analyzer.feed(each)
+    return analyzer.finish()
 
 
 # -- notations ------------------------------------------------------------------------------------------------
