@@ -70,7 +70,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
 _ASSIGNED = re.compile(
     r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account)[_-]?key|token)"
     r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
-    r"(?:(?P<open>\\?['\"])(?P<quoted>[^'\"\\\n]{1,1000})(?=\\?['\"])|(?P<bare>[^\s'\",;&\\]{6,1000}))",
+    r"(?:(?P<open>\\?['\"])(?P<quoted>[^'\"\\\n]{1,1000})(?=\\?['\"]|\Z)|(?P<bare>[^\s'\",;&\\]{6,1000}))",
     re.IGNORECASE,
 )
 _CODE = re.compile(

@@ -13,10 +13,12 @@ import dataclasses
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from inspector import patterns, rewrite, secrets
 from inspector.model import Exchange, Gap, Handshake, Message, Request
 from inspector.patterns import MASK
-from inspector.protocol import bodies, endpoints, files, rich
+from inspector.protocol import bodies, endpoints, files, rich, x509
 from inspector.rewrite import Fields, Leaf
 
 if TYPE_CHECKING:
@@ -148,7 +150,9 @@ class _Part[M: Message]:
         except bodies.Unreadable:
             self.plain, self.packed = message.body, False
             self.body = _whole(message.body)
-        if self.packed and _suspicious(self.plain, self.media):
+        if self.body is None and _broken_request(message, self.plain):
+            self.body = _whole(self.plain)
+        elif self.packed and _suspicious(self.plain, self.media):
             self.body = _read(self.plain, self.media)
         self.query: Tree | None = None
         if isinstance(message, Request) and message.query:
@@ -187,6 +191,20 @@ class _Part[M: Message]:
         return rewrite.encoded(self.message, new) if self.packed else new
 
 
+def _broken_request(message: Message, plain: bytes) -> bool:
+    """Whether a body is to be a signing request and can't be read: its password may be in there in any encoding."""
+    if not isinstance(message, Request) or not plain:
+        return False
+    found = endpoints.match(message.method, message.target)
+    if found is None or found.endpoint.name != "certificate_request":
+        return False
+    try:
+        x509.read_csr(plain)
+    except x509.Malformed:
+        return True
+    return False
+
+
 def _suspicious(data: bytes, media: str) -> bool:
     """Whether a body may hold secrets; False is sure."""
     if media == rewrite.FORM and data:
@@ -196,7 +214,24 @@ def _suspicious(data: bytes, media: str) -> bool:
             return True
         if b"b64_zlib_yaml" in data:
             return True
-    return bool(patterns.signs(data.decode("latin-1"))) or (b"ensitive" in data and secrets.hinted(data, media))
+    if patterns.signs(data.decode("latin-1")) or (b"ensitive" in data and secrets.hinted(data, media)):
+        return True
+    return _unmarked(data, media) and not _complete(data, media)
+
+
+def _unmarked(data: bytes, media: str) -> bool:
+    """Whether a document has parameters: cut off, it may no longer say which of them are sensitive."""
+    return b"parameters" in data and (
+        media in bodies.PACKED or media in bodies.YAML or any(each in media for each in ("json", "pson"))
+    )
+
+
+def _complete(data: bytes, media: str) -> bool:
+    try:
+        bodies.structure(data, media, msgspec.Raw)
+    except (bodies.Unreadable, *bodies.WRONG):
+        return False
+    return True
 
 
 def _bytes(text: str) -> bytes:
@@ -207,7 +242,7 @@ def _read(body: bytes, media: str) -> Tree:
     try:
         return rewrite.read(body, media)
     except (bodies.Unreadable, *bodies.WRONG):
-        return _whole(body) if secrets.marked(body) else rewrite.text(body)
+        return _whole(body) if secrets.marked(body) or _unmarked(body, media) else rewrite.text(body)
 
 
 def _whole(body: bytes) -> Tree:

@@ -38,7 +38,11 @@ _LABEL = rb"(?:[A-Z0-9]{1,20}(?: |\+|%20)){0,3}PRIVATE(?: |\+|%20)KEY-----"
 _KEY = re.compile(
     rb"-----BEGIN(?: |\+|%20)" + _LABEL + rb'[^"<>]*?(?:-----END(?: |\+|%20)' + _LABEL + rb'|(?=["<>])|\Z)'
 )
-_MARKED = re.compile(rb'Sensitive|sensitive_parameters"?\s*:\s*\[\s*"|challengePassword|PRIVATE KEY')
+_MARKED = re.compile(
+    rb'Sensitive|sensitive_parameters(?:"?\s*:\s*(?:\[\s*[^\]\s]|-\s)|[\x91-\x9f\xdc\xdd])'
+    rb"|challengePassword|PRIVATE KEY"
+)
+"""A list of names that is not empty as JSON, YAML and msgpack write it, among others."""
 _POSSIBLE = re.compile(rb'Sensitive|sensitive_parameters"\s*:\s*\[\s*[^\]\s]|PRIVATE|\\[uU]00[2-7]')
 """What JSON with a secret in it holds at least; the last may be a letter of one of the others."""
 

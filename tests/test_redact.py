@@ -120,6 +120,37 @@ def test_what_is_no_json_but_marks_something_is_masked_whole() -> None:
     assert told.body == MASK.encode()
 
 
+@pytest.mark.parametrize("media", [JSON, "application/vnd.puppet.rich+msgpack", "text/yaml"])
+def test_a_catalog_that_was_cut_off_may_no_longer_say_what_is_sensitive(media: str) -> None:
+    resource = {"type": "File", "title": "/k", "parameters": {"content": WORD}, "sensitive_parameters": ["content"]}
+    document = {"name": "node1.example", "resources": [resource]}
+    whole = json.dumps(document).encode()
+    if "msgpack" in media:
+        whole = msgspec.msgpack.encode(document)
+    elif "yaml" in media:
+        whole = f"--- \nsensitive_parameters:\n- content\nparameters:\n  content: {WORD}\n  more: [".encode()
+    for size in range(whole.index(WORD.encode()) + len(WORD), len(whole)) if "yaml" not in media else [len(whole)]:
+        told = of(exchange(whole[:size], media)).response
+        assert told is not None
+        assert told.body == MASK.encode()
+
+
+def test_a_password_that_was_cut_off() -> None:
+    told = of(exchange(f'{{"db_password":"{WORD}'.encode())).response
+    assert told is not None
+    assert told.body == b'{"db_password":"MASKED'
+
+
+def test_a_signing_request_that_cant_be_read() -> None:
+    (record,) = talk(csr(attributes={"1.2.840.113549.1.9.7": WORD}))
+    assert isinstance(record, Exchange)
+    pem = record.request.body
+    der = x509.read_csr(pem).der
+    for body in (pem[:-20], pem.replace(b"\n", b"\n#", 2), der, base64.b64encode(der)):
+        request = dataclasses.replace(record.request, body=body)
+        assert of(dataclasses.replace(record, request=request)).request.body == MASK.encode()
+
+
 # -- what is a secret ---------------------------------------------------------------------------------------
 
 
