@@ -10,6 +10,7 @@ verify.
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,10 @@ _QUOTED = 8 * 2**20
 _DESCRIBING = ("property", "name")
 _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_literal", "default_source", "value")
 """What is said of a property or a parameter that another field names."""
+
+
+_FIELD = re.compile(r"[A-Za-z_]{0,40}\d?")
+"""The key of a mapping that is a name."""
 
 
 def redacted(record: Record) -> Record:
@@ -333,7 +338,9 @@ def _fields(node: Fields, sure: bool, likely: bool) -> Iterator[tuple[Node, bool
     described = any(isinstance(name := _value(node.get(each)), str) and patterns.named(name) for each in _DESCRIBING)
     for key, value in node.pairs:
         name = key.value.lstrip(":@") if isinstance(key.value, str) else ""
-        yield key, False, False
+        # A mapping that is sensitive may be kept by what is a secret; where its keys are words, they tell no more
+        # than a parameter's name.
+        yield key, sure and _FIELD.fullmatch(name) is None, False
         if name == rich.MARK:
             yield value, False, False
         elif value is given and isinstance(value, Fields) and marked:

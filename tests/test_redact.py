@@ -190,6 +190,10 @@ def test_all_of_a_mapping_or_list_of_that_name() -> None:
 def test_what_is_sensitive_is_masked_whatever_its_type() -> None:
     told = answered({"p": {"__ptype": "Sensitive", "__pvalue": {"a": True, "b": [1, None, ""]}}})
     assert told["p"]["__pvalue"] == {"a": MASK, "b": [MASK, None, ""]}
+    told = answered({"p": {"__ptype": "Sensitive", "__pvalue": {WORD: "u", "user": ["x"]}}, "q": WORD})
+    assert told == {"p": {"__ptype": "Sensitive", "__pvalue": {MASK: MASK, "user": [MASK]}}, "q": MASK}
+    listed = {"parameters": {"a": {WORD: "u"}}, "sensitive_parameters": ["a"]}
+    assert answered(listed)["parameters"] == {"a": {MASK: MASK}}
     # Keys in any order, and keys that are no texts.
     assert answered({"__pvalue": WORD, "__ptype": "Sensitive"})["__pvalue"] == MASK
     assert answered({"__ptype": "Hash", "__pvalue": ["db_password", WORD, 1, 2]})["__pvalue"] == [
