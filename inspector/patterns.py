@@ -47,11 +47,19 @@ def harmless(value: str) -> bool:
 # -- texts ------------------------------------------------------------------------------------------------
 
 _KEY = re.compile(
-    r"(-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY-----(?:\s|\\[rn])*)[^\"<>]*?"
-    r"((?:\s|\\[rn])*-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY-----|(?=[\"<>])|\Z)"
+    r"(-{4,5} ?BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}(?:\s|\\[rn])*(?:Comment: [^\n]*\n)?)"
+    r"[^\"<>]*?"
+    r"((?:\s|\\[rn])*-{4,5} ?END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|(?=[\"<>])|\Z)"
 )
+"""As OpenSSL, OpenSSH and GnuPG write them, and RFC 4716."""
+_PUTTY = re.compile(
+    r"(Private-Lines: [0-9]{1,4}(?:\s|\\[rn])+)[^\"<>:]*?((?:\s|\\[rn])*Private-(?:MAC|Hash):|(?=[\"<>])|\Z)"
+)
+_PACKED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\r\n]{20,}={0,2}")
+"""Base64 of what begins with ``-----BEGIN``."""
 _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
-    (("PRIVATE KEY-----",), _KEY, rf"\g<1>{MASK * 3}\g<2>"),
+    (("PRIVATE KEY",), _KEY, rf"\g<1>{MASK * 3}\g<2>"),
+    (("Private-Lines",), _PUTTY, rf"\g<1>{MASK}\g<2>"),
     (("AKIA", "ASIA"), re.compile(r"(?<![A-Z0-9])(A(?:KIA|SIA))[A-Z2-7]{16}(?![A-Z0-9])"), r"\1MASKEDMASKEDMASK"),
     (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
      re.compile(r"(?<![A-Za-z0-9_])(gh[pousr]_)[A-Za-z0-9]{36}(?![A-Za-z0-9])"), rf"\1{MASK * 6}"),
@@ -68,7 +76,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
 )  # fmt: skip
 """Pieces that are nothing but a secret: what a text with one contains, the piece, its mask."""
 _ASSIGNED = re.compile(
-    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account)[_-]?key|token)"
+    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account|private)[_-]?key|token)"
     r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
     r"(?:(?P<open>\\?['\"])(?P<quoted>[^'\"\\\n]{1,1000})(?=\\?['\"]|\Z)|(?P<bare>[^\s'\",;&\\]{6,1000}))",
     re.IGNORECASE,
@@ -83,7 +91,7 @@ _SIGNS = (
     "accesskey", "accountkey", "encryptkey", "encryptionkey", "signingkey", "masterkey", "licensekey", "private",
     "shared", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyj", "$1$",
     "$2", "$5$", "$6$", "$7$", "$y$", "$gy$", "$md5", "$apr1", "$scrypt", "$argon", "$pbkdf2", "bearer ", "basic ",
-    "-----begin",
+    "-----begin", "ls0tls1crudjti",
 )  # fmt: skip
 
 
@@ -111,7 +119,14 @@ def shapes(value: str) -> str:
     for signs, pattern, mask in _SHAPES:
         if any(each in value for each in signs):
             value = pattern.sub(mask, value)
-    return value
+    return _PACKED.sub(_repacked, value) if "LS0tLS1CRUdJTi" in value else value
+
+
+def _repacked(found: re.Match[str]) -> str:
+    packed = "".join(found[0].split())
+    told = base64.b64decode(packed[: len(packed) // 4 * 4]).decode("latin-1")
+    masked = shapes(told)
+    return found[0] if masked == told else base64.b64encode(masked.encode("latin-1")).decode()
 
 
 def is_shape(value: str) -> bool:

@@ -34,9 +34,13 @@ _SHORT = 4
 _HARMLESS = frozenset({"pp_auth_auto_renew", "1.3.6.1.4.1.34380.1.3.2"})
 """Attributes of a signing request that are no credentials. All others are there to be checked by the CA."""
 _PRESHARED = frozenset({"pp_preshared_key", "1.3.6.1.4.1.34380.1.1.4"})
-_LABEL = rb"(?:[A-Z0-9]{1,20}(?: |\+|%20)){0,3}PRIVATE(?: |\+|%20)KEY-----"
+_SPACE = rb"(?: |\+|%20)"
+_LABEL = (
+    _SPACE + rb"(?:[A-Z0-9]{1,20}" + _SPACE + rb"){0,3}PRIVATE" + _SPACE + rb"KEY"
+    rb"(?:" + _SPACE + rb"BLOCK)?" + _SPACE + rb"?-{4,5}"
+)  # fmt: skip
 _KEY = re.compile(
-    rb"-----BEGIN(?: |\+|%20)" + _LABEL + rb'[^"<>]*?(?:-----END(?: |\+|%20)' + _LABEL + rb'|(?=["<>])|\Z)'
+    rb"-{4,5}" + _SPACE + rb"?BEGIN" + _LABEL + rb'[^"<>]*?(?:-{4,5}' + _SPACE + rb"?END" + _LABEL + rb'|(?=["<>])|\Z)'
 )
 _MARKED = re.compile(
     rb'Sensitive|sensitive_parameters(?:"?\s*:\s*(?:\[\s*[^\]\s]|-\s)|[\x91-\x9f\xdc\xdd])'

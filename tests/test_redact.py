@@ -222,6 +222,16 @@ def test_an_event_about_a_password() -> None:
         (f"x glpat-{'a' * 20} y", "x glpat-MASKED-MASKED-MASKED y"),
         (f"x ghp_{'a' * 36} y", f"x ghp_{MASK * 6} y"),
         (KEY, f"-----BEGIN RSA PRIVATE KEY-----\n{MASK * 3}\n-----END RSA PRIVATE KEY-----\n"),
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n-----END PGP PRIVATE KEY BLOCK-----\n",
+         f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{MASK * 3}\n-----END PGP PRIVATE KEY BLOCK-----\n"),
+        ('---- BEGIN SSH2 PRIVATE KEY ----\nComment: "me"\nP2/5\n---- END SSH2 PRIVATE KEY ----',
+         f'---- BEGIN SSH2 PRIVATE KEY ----\nComment: "me"\n{MASK * 3}\n---- END SSH2 PRIVATE KEY ----'),
+        ("PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 2\nAAAAgQ\nD1+/=\nPrivate-MAC: 0b\n",
+         "PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 2\nMASKED\nPrivate-MAC: 0b\n"),
+        ("[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\n",
+         "[Interface]\nPrivateKey = MASKED\n"),
+        (f"key: {base64.b64encode(KEY.encode()).decode()} x",
+         f"key: {base64.b64encode(patterns.text(KEY).encode()).decode()} x"),
         (KEY[:90], f"-----BEGIN RSA PRIVATE KEY-----\n{MASK * 3}"),
         ("Authorization: Bearer abcdefghijklmnopqrstuvwxyz", "Authorization: Bearer MASKED"),
     ],
@@ -240,7 +250,8 @@ def test_pieces_of_texts(before: str, after: str) -> None:
     "text",
     ["password: authentication failed for root", "password = lookup('x')", "password => $password", "token: '%{x}'",
      "Syntax error at token: near", "password = profile::secret",
-     "-----BEGIN PUBLIC KEY-----\nMIIE\n-----END PUBLIC KEY-----",
+     "-----BEGIN PUBLIC KEY-----\nMIIE\n-----END PUBLIC KEY-----", "private_key => '/etc/ssl/private/host.pem'",
+     base64.b64encode(b"-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBg\n-----END CERTIFICATE-----").decode(),
      "https://host:8140/x@y", "secret=${SECRET}"],
 )  # fmt: skip
 def test_texts_without_a_secret(text: str) -> None:
@@ -512,7 +523,8 @@ def test_nothing_that_a_document_calls_secret_is_left(resources: list[Any], pret
 MEDIA = [JSON, "text/pson", "text/yaml", "application/x-msgpack", "text/plain", "", "application/octet-stream",
          "application/x-www-form-urlencoded"]  # fmt: skip
 STARTS = [b"", b'{"__ptype":"Sensitive"', b"--- \npassword: &a ", b"facts_format=b64_zlib_yaml&facts=", b"token=",
-          b"-----BEGIN PRIVATE KEY-----"]  # fmt: skip
+          b"-----BEGIN PRIVATE KEY-----",
+          base64.b64encode(b"-----BEGIN PRIVATE KEY-----\nMII")]  # fmt: skip
 
 
 @given(

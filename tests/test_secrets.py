@@ -136,6 +136,11 @@ def test_a_private_key_is_covered_wherever_it_stands() -> None:
         json.dumps({"content": KEY}).encode(),
         f"content: |\n  {KEY}".encode(),
         KEY[:60].encode(),
+        KEY.replace("RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK").encode(),
+        KEY.replace("-----BEGIN", "---- BEGIN")
+        .replace("-----END", "---- END")
+        .replace("KEY-----", "KEY ----")
+        .encode(),
     ):
         covered = secrets.covered(body, secrets.spans(body, None))
         assert b"MIIEvQ" not in covered
