@@ -28,6 +28,8 @@ type Kind = Literal["agent", "master", "host"]
 _DOMAIN = "example"
 _ALONE = frozenset({"example", "test", "local", "localdomain", "lan", "internal", "intern", "corp", "home", "private"})
 """Domains of one label that are a site's own, not everybody's."""
+_LONGEST = 254
+"""Characters of a domain that nobody can have."""
 _WORDS = frozenset(
     {"puppet", "puppetserver", "puppetdb", "puppetlabs", "puppetmaster", "openvox", "master", "agent", "server", "ca",
      "client", "localhost", "node", "host", "file", "web", "www", "default", "root", "production", "example", "test"}
@@ -93,10 +95,13 @@ class Pseudonyms:
             self._names[short] = new.partition(".")[0]
 
     def _domain(self, domain: str) -> None:
-        if domain and ("." in domain or domain in _ALONE) and domain not in self._domains:
+        if domain and ("." in domain or domain in _ALONE):
             self._domains.add(domain)
-            if "." in domain:
-                self._names.setdefault(domain, _DOMAIN)
+        # Other hosts of the site are in the domains above; a top-level domain is everybody's.
+        while "." in domain and len(domain) < _LONGEST:
+            self._domains.add(domain)
+            self._names.setdefault(domain, _DOMAIN)
+            domain = domain.partition(".")[2]
 
     def authority(self, name: str) -> None:
         """A CA's common name."""

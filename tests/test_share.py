@@ -311,6 +311,18 @@ def test_names() -> None:
     assert "aa:bb" not in mac
 
 
+def test_hosts_elsewhere_at_the_same_site() -> None:
+    names = Pseudonyms(b"salt")
+    names.host("web7.ams.corp-name.com", "agent")
+    for before, after in {
+        "ldap.corp-name.com": "host1.example", "db1.fra.corp-name.com": "host2.example",
+        "admin@corp-name.com": "admin@example", "web7.ams.corp-name.com": "agent1.example",
+        "forge.puppet.com": "forge.puppet.com", "com": "com",
+    }.items():  # fmt: skip
+        assert names.text(before) == after
+    names.host("a." * 40_000 + "b", "agent")
+
+
 # -- the command ------------------------------------------------------------------------------------------------
 
 
