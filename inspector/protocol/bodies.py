@@ -89,6 +89,9 @@ def inflate(data: bytes, wbits: int, name: str) -> bytes:
         raise Unreadable(f"the {name} body unpacks to more than {MAX_PLAIN} bytes")
     if not inflater.eof:
         raise Unreadable(f"the {name} body is cut off")
+    if inflater.unused_data.strip(b"\0"):
+        # gzip may have several parts; no master nor agent sends them.
+        raise Unreadable(f"the {name} body goes on after its end")
     return body
 
 

@@ -171,6 +171,7 @@ TABLE: list[tuple[str, Decoder, Message, d.Document]] = [
 ]  # fmt: skip
 
 WRONG: list[tuple[str, Decoder, Message, str]] = [
+    ("second part", decode.node, answered(JSON, gzip.compress(BODY) + gzip.compress(BODY), "gzip"), "after its end"),
     ("cut off gzip", decode.node, answered(JSON, gzip.compress(BODY)[:-4], "gzip"), "cut off"),
     ("gzip that is none", decode.node, answered(JSON, BODY, "gzip"), "says it is gzip"),
     ("unknown encoding", decode.node, answered(JSON, BODY, "br"), "unknown content encoding 'br'"),
