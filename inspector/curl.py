@@ -85,7 +85,7 @@ def _request(request: Request) -> Iterator[str]:
         lower = name.lower()
         if lower in _OWN or not _TOKEN.fullmatch(name):
             continue
-        if lower in secrets.HEADERS or patterns.named(lower):
+        if secrets.credential(lower) or patterns.named(lower):
             yield f'--header "{lower}: ${{{re.sub("[^A-Z]", "_", name.upper())}:?}}"'
         elif value.strip():
             yield f"--header {quoted(_line(f'{name}: {value}'))}"

@@ -20,8 +20,9 @@ MASK = "MASKED"
 # -- names ------------------------------------------------------------------------------------------------
 
 _NAME = re.compile(
-    r"(?:(?:.*[^a-z])?(?:pass|psk|pwd)|.*(?:passw(?:or)?d|passphrase|rootpw|secret|token|credential|community_?string"
-    r"|(?:api|auth|access|account|encrypt(?:ion)?|shared|preshared|private|signing|master|license)[_-]?key))s?"
+    r"(?:(?:.*[^a-z])?(?:pass|psk|pwd|pw)|.*(?:passw(?:or)?d|passphrase|passcode|rootpw|bindpw|dbpass|secret|token"
+    r"|credential|snmp_?community|community_?string|erlang_?cookie"
+    r"|(?:api|auth|access|account|encrypt(?:ion)?|shared|preshared|private|signing|master|license|ssl)[_ -]?key))s?"
     r"(?:[_-]?(?:hash|value|data|content|string|text|base64|pem|plain|clear|new|old|key|[0-9]+))*",
     re.IGNORECASE,
 )
@@ -87,7 +88,8 @@ _CODE = re.compile(
 )
 """A reference, a mask, a call, a path, a word: what may stand behind ``password =`` without being one."""
 _SIGNS = (
-    "pass", "psk", "pwd", "rootpw", "secret", "token", "credential", "community", "_key", "-key", "apikey", "authkey",
+    "pass", "psk", "pw", "secret", "token", "credential", "community", "erlang", "_key", "-key", " key",
+    "sslkey", "apikey", "authkey",
     "accesskey", "accountkey", "encryptkey", "encryptionkey", "signingkey", "masterkey", "licensekey", "private",
     "shared", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyj", "$1$",
     "$2", "$5$", "$6$", "$7$", "$y$", "$gy$", "$md5", "$apr1", "$scrypt", "$argon", "$pbkdf2", "bearer ", "basic ",

@@ -278,7 +278,7 @@ def _headers(message: Message, known: Collection[str], longer: int) -> Headers:
     made = []
     for name, value in message.headers:
         lower, new = name.strip().lower(), value
-        if lower in secrets.HEADERS or patterns.named(lower):
+        if secrets.credential(lower) or patterns.named(lower):
             new = _credential(value)
         elif lower == "content-length":
             new = rewrite.promised(name, value, longer)

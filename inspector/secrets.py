@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MASK = "•••••"
 """What stands for a secret. Its length tells nothing."""
-HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-authentication"})
-"""Headers that hold credentials, in lower case."""
+_CREDENTIALS = re.compile(r"(?:.*-)?(?:authorization|authentication|cookie2?|session)(?:-id)?", re.IGNORECASE)
+"""Names of headers that hold credentials."""
 
 _WORK = 2_000_000_000
 """Bytes that are searched through for all the secrets of a body together: some seconds."""
@@ -63,9 +63,14 @@ class Secret:
     __repr__ = __str__
 
 
+def credential(name: str) -> bool:
+    """Whether a header of this name holds a credential."""
+    return _CREDENTIALS.fullmatch(name.strip()) is not None
+
+
 def header(name: str, value: str) -> str | Secret:
     """A header's value, hidden if it is a credential."""
-    return Secret(value) if name.strip().lower() in HEADERS else text(value)
+    return Secret(value) if credential(name) else text(value)
 
 
 def text(value: str) -> str | Secret:

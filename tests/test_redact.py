@@ -158,7 +158,8 @@ def test_a_signing_request_that_cant_be_read() -> None:
     "name",
     ["password", "db_password", "rootPassword", "passwd", "api_key", "apiKey", "secret", "client_secret", "auth_token",
      "token", "private_key", "ssh_private_key", "credentials", "password_hash", "secret_access_key", "db_pass",
-     "snmp_community_string", "vpn_psk", "profile::db::password", "password1"],
+     "snmp_community_string", "vpn_psk", "profile::db::password", "password1",
+     "bindpw", "bind_pw", "db_pw", "dbpass", "passcode", "erlang_cookie", "snmp_community", "ssl_key", "API Key"],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
     assert answered({"values": {name: WORD, "other": "seen"}}) == {"values": {name: MASK, "other": "seen"}}
@@ -266,7 +267,20 @@ def test_a_plugin_is_code_whose_variables_may_be_called_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Authorization", "cookie", "SET-COOKIE", "X-Authentication", "X-Vault-Token", "X-Api-Key"]
+    "name",
+    [
+        "Authorization",
+        "cookie",
+        "SET-COOKIE",
+        "X-Authentication",
+        "X-Vault-Token",
+        "X-Api-Key",
+        "Cookie2",
+        "X-Session",
+        "X-Forwarded-Authorization",
+        "X-Original-Authorization",
+        "Authentication",
+    ],
 )
 def test_credentials_in_headers(name: str) -> None:
     told = of(exchange(asks=((name, WORD), ("Accept", "*/*"))))

@@ -61,7 +61,9 @@ def test_no_reference_leads_into_a_secret(way: str) -> None:
     assert WORD not in str(secrets.parameters(resource))
 
 
-@pytest.mark.parametrize("name", ["Authorization", "cookie", "SET-COOKIE", "Proxy-Authorization", "X-Authentication"])
+@pytest.mark.parametrize(
+    "name", ["Authorization", "cookie", "SET-COOKIE", "Proxy-Authorization", "X-Authentication", "Cookie2"]
+)
 def test_credentials_in_headers_are_hidden(name: str) -> None:
     assert secrets.header(name, WORD) == Secret(WORD)
     assert secrets.header("Accept", WORD) == WORD
