@@ -13,6 +13,7 @@ import dataclasses
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -32,6 +33,7 @@ _WORK = 2_000_000_000
 """Bytes that are searched through for all the secrets of a record together: some seconds."""
 _LONG, _SHORT = 8, 5
 """Characters of a word, and of what is no mere word nor number, that is looked for wherever it may stand."""
+_ESCAPED = re.compile(rb"\\[uU]00[2-7]")
 _QUOTED = 8 * 2**20
 """Bytes of a body that is gone through for what a finding quotes; more would hold up the analysis for seconds."""
 _DESCRIBING = ("property", "name")
@@ -180,7 +182,9 @@ class _Part[M: Message]:
             path, mark, query = new.target.partition("?")
             if self.query is not None:
                 query = _rewritten(self.query, _bytes(query), known).decode("latin-1")
-            new = dataclasses.replace(new, target=_replaced(path + mark + query, known))
+            path = patterns.text(path) if patterns.signs(path) else path
+            written = {*known, *(quote(each, safe="") for each in known), *(quote(each) for each in known)}
+            new = dataclasses.replace(new, target=_replaced(path + mark + query, written))
         return new
 
     def told(self, known: Collection[str]) -> bytes:
@@ -221,6 +225,8 @@ def _suspicious(data: bytes, media: str) -> bool:
             return True
     if patterns.signs(data.decode("latin-1")) or (b"ensitive" in data and secrets.hinted(data, media)):
         return True
+    if _ESCAPED.search(data):  # a letter of what is looked for may be written so
+        return True
     return _unmarked(data, media) and not _complete(data, media)
 
 
@@ -245,7 +251,8 @@ def _bytes(text: str) -> bytes:
 
 def _read(body: bytes, media: str) -> Tree:
     try:
-        return rewrite.read(body, media)
+        # A file's content is a text, but JSON that marks something is read as what it is.
+        return rewrite.read(body, "" if media == "application/octet-stream" and b"Sensitive" in body else media)
     except (bodies.Unreadable, *bodies.WRONG):
         return _whole(body) if secrets.marked(body) or _unmarked(body, media) else rewrite.text(body)
 

@@ -122,7 +122,7 @@ def anything(body: bytes, media: str) -> Tree:
 
 
 def _is_json(body: bytes) -> bool:
-    return body[:1] in (b"{", b"[") and body.rstrip()[-1:] in (b"}", b"]")
+    return body[:64].lstrip()[:1] in (b"{", b"[") and body.rstrip()[-1:] in (b"}", b"]")
 
 
 def text(body: bytes) -> Tree:

@@ -300,6 +300,29 @@ def test_a_query_and_what_is_known_from_a_body() -> None:
     assert WORD.encode() not in (told.response.body if told.response else b"")
 
 
+@pytest.mark.parametrize("target", [f"https://me:{WORD}@host/x", f"/x;password={WORD}/y", f"/x?b=p%40ss%2F1&{WORD}"])
+def test_secrets_in_any_part_of_a_url(target: str) -> None:
+    body = json.dumps({"p": {"__ptype": "Sensitive", "__pvalue": "p@ss/1"}, "q": SENSITIVE}).encode()
+    told = of(exchange(body, target=target)).request.target
+    assert MASK in told
+    assert "horse" not in told
+    assert "p%40ss" not in told
+
+
+@pytest.mark.parametrize("text", ['{"\\u0070assword":"%s"}', '{"__pt\\u0079pe":"S\\u0065nsitive","__pvalue":"%s"}'])
+def test_markers_may_be_escaped(text: str) -> None:
+    told = of(exchange((text % WORD).encode())).response
+    assert told is not None
+    assert told.body == (text % MASK).encode()
+
+
+@pytest.mark.parametrize(("media", "before"), [("application/octet-stream", b""), ("text/plain", b"\n ")])
+def test_json_that_does_not_say_so(media: str, before: bytes) -> None:
+    told = of(exchange(before + json.dumps({"p": SENSITIVE}).encode(), media)).response
+    assert told is not None
+    assert told.body == before + json.dumps({"p": SENSITIVE | {"__pvalue": MASK}}).encode()
+
+
 def test_a_word_is_no_secret_elsewhere() -> None:
     told = answered({"p": {"__ptype": "Sensitive", "__pvalue": "root"}, "owner": "root"})
     assert told == {"p": {"__ptype": "Sensitive", "__pvalue": MASK}, "owner": "root"}
