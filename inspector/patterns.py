@@ -77,7 +77,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
 )  # fmt: skip
 """Pieces that are nothing but a secret: what a text with one contains, the piece, its mask."""
 _ASSIGNED = re.compile(
-    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account|private)[_-]?key|token)"
+    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account|private)[_-]?key|token|(?<=;)pwd)"
     r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
     r"(?:(?P<open>\\?['\"])(?P<quoted>[^'\"\\\n]{1,1000})(?=\\?['\"]|\Z)|(?P<bare>[^\s'\",;&\\]{6,1000}))",
     re.IGNORECASE,

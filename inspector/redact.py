@@ -18,7 +18,7 @@ from urllib.parse import quote
 import msgspec
 
 from inspector import patterns, rewrite, secrets
-from inspector.model import Exchange, Gap, Handshake, Message, Request
+from inspector.model import Exchange, Gap, Handshake, Message, Request, Response
 from inspector.patterns import MASK
 from inspector.protocol import bodies, endpoints, files, rich, x509
 from inspector.rewrite import Fields, Leaf
@@ -33,6 +33,8 @@ _WORK = 2_000_000_000
 """Bytes that are searched through for all the secrets of a record together: some seconds."""
 _LONG, _SHORT = 8, 5
 """Characters of a word, and of what is no mere word nor number, that is looked for wherever it may stand."""
+_SIGNED = re.compile(r"((?:^|[&;])(?:sig|signature|x-amz-signature)=)[^&;#]+", re.IGNORECASE)
+"""Who has a URL that is signed may ask what it asks."""
 _ESCAPED = re.compile(rb"\\[uU]00[2-7]")
 _QUOTED = 8 * 2**20
 """Bytes of a body that is gone through for what a finding quotes; more would hold up the analysis for seconds."""
@@ -178,10 +180,13 @@ class _Part[M: Message]:
         # The digest of what was not kept would tell whether a guess at the secret is right.
         digest = message.digest if body == message.body else ""
         new = dataclasses.replace(message, headers=headers, body=body, digest=digest)
+        if isinstance(new, Response):
+            new = dataclasses.replace(new, reason=_replaced(patterns.text(new.reason), known))
         if isinstance(new, Request):
             path, mark, query = new.target.partition("?")
             if self.query is not None:
                 query = _rewritten(self.query, _bytes(query), known).decode("latin-1")
+            query = _SIGNED.sub(rf"\1{MASK}", query)
             path = patterns.text(path) if patterns.signs(path) else path
             written = {*known, *(quote(each, safe="") for each in known), *(quote(each) for each in known)}
             new = dataclasses.replace(new, target=_replaced(path + mark + query, written))

@@ -233,6 +233,7 @@ def test_an_event_about_a_password() -> None:
          "[Interface]\nPrivateKey = MASKED\n"),
         (f"key: {base64.b64encode(KEY.encode()).decode()} x",
          f"key: {base64.b64encode(patterns.text(KEY).encode()).decode()} x"),
+        ("Server=x;User=y;Pwd=hunter2-horse;", "Server=x;User=y;Pwd=MASKED;"),
         (KEY[:90], f"-----BEGIN RSA PRIVATE KEY-----\n{MASK * 3}"),
         ("Authorization: Bearer abcdefghijklmnopqrstuvwxyz", "Authorization: Bearer MASKED"),
     ],
@@ -300,13 +301,27 @@ def test_a_query_and_what_is_known_from_a_body() -> None:
     assert WORD.encode() not in (told.response.body if told.response else b"")
 
 
-@pytest.mark.parametrize("target", [f"https://me:{WORD}@host/x", f"/x;password={WORD}/y", f"/x?b=p%40ss%2F1&{WORD}"])
+@pytest.mark.parametrize(
+    "target", ["https://me:correct5-staple@host/x", "/x;password=correct5-staple/y", f"/x?b=p%40ss%2F1&{WORD}"]
+)
 def test_secrets_in_any_part_of_a_url(target: str) -> None:
     body = json.dumps({"p": {"__ptype": "Sensitive", "__pvalue": "p@ss/1"}, "q": SENSITIVE}).encode()
     told = of(exchange(body, target=target)).request.target
     assert MASK in told
     assert "horse" not in told
+    assert "staple" not in told
     assert "p%40ss" not in told
+
+
+def test_a_signed_url_and_a_reason() -> None:
+    told = of(exchange(target="/x?a=b&X-Amz-Signature=abc123&sig=x%3D&design=1", method="GET"))
+    assert told.request.target == "/x?a=b&X-Amz-Signature=MASKED&sig=MASKED&design=1"
+    record = exchange()
+    assert record.response is not None
+    reason = dataclasses.replace(record.response, reason=f"no password={WORD}")
+    answer = of(dataclasses.replace(record, response=reason)).response
+    assert answer is not None
+    assert answer.reason == "no password=MASKED"
 
 
 @pytest.mark.parametrize("text", ['{"\\u0070assword":"%s"}', '{"__pt\\u0079pe":"S\\u0065nsitive","__pvalue":"%s"}'])
