@@ -259,7 +259,8 @@ def _read(body: bytes, media: str) -> Tree:
         # A file's content is a text, but JSON that marks something is read as what it is.
         return rewrite.read(body, "" if media == "application/octet-stream" and b"Sensitive" in body else media)
     except (bodies.Unreadable, *bodies.WRONG):
-        return _whole(body) if secrets.marked(body) or _unmarked(body, media) else rewrite.text(body)
+        hides = secrets.marked(body) or _unmarked(body, media) or _ESCAPED.search(body)
+        return _whole(body) if hides else rewrite.text(body)
 
 
 def _whole(body: bytes) -> Tree:

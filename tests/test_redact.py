@@ -329,6 +329,9 @@ def test_markers_may_be_escaped(text: str) -> None:
     told = of(exchange((text % WORD).encode())).response
     assert told is not None
     assert told.body == (text % MASK).encode()
+    broken = of(exchange((text % WORD).encode() + b",")).response
+    assert broken is not None
+    assert broken.body == MASK.encode()
 
 
 @pytest.mark.parametrize(("media", "before"), [("application/octet-stream", b""), ("text/plain", b"\n ")])
