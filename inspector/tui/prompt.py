@@ -190,7 +190,8 @@ class Prompt(Vertical):
     def action_cancel(self) -> None:
         before, self._before, self._then = self._before, None, None
         if before is not None and before.is_attached and before.focusable:
-            before.focus()
+            # At once: what is done with the line that was typed may take that widget away.
+            self.screen.set_focus(before)
         else:
             self.screen.set_focus(None)
         self.remove_class("open")

@@ -277,6 +277,27 @@ def test_stepping_and_jumping(tmp_path: Path) -> None:
     in_run("first-run", tmp_path, act)
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_a_jump_that_takes_the_focused_widget_away_leaves_the_keyboard_alive(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("G")
+        await settled(pilot)
+        await pilot.press("tab")
+        await type_in(pilot, "t", "50%")
+        assert seq(app) is None  # a silence, of which nothing is shown
+        assert app.focused is None or app.focused.is_attached
+        before = view(app).current
+        await pilot.press("tab")
+        assert view(app).current != before
+        await pilot.press("escape")
+        await settled(pilot)
+        assert not isinstance(app.screen, RunView)
+
+    in_run("compile-error", tmp_path, act, size)
+
+
 def test_the_mouse_plays_and_seeks(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         whole = len(view(app).query_one(Waterfall).items)
