@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.binding import Binding
 
 from inspector.tui.panes import NARROW, Divider, PaneTabs
+from inspector.tui.prompt import Prompt
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -79,6 +80,12 @@ class Paned(View):
         focused = self.focused
         holds = [pane for pane in PANES if focused and self.query_one(f"#{pane}") in focused.ancestors_with_self]
         return next(iter(holds), self.current)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tab completes while something is typed."""
+        if action == "next_pane" and self.ready and self.query_one(Prompt).has_class("open"):
+            return False
+        return super().check_action(action, parameters)
 
     def action_next_pane(self, by: int) -> None:
         self.enter(PANES[(PANES.index(self.current) + by) % len(PANES)])

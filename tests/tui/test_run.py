@@ -333,6 +333,25 @@ def test_a_filter_shows_what_it_lets_through(tmp_path: Path) -> None:
     in_run("first-run", tmp_path, act)
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_tab_completes_a_filter_that_is_typed(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        assert "Tab Pane" in screen_text(app).splitlines()[-1]
+        await pilot.press("f", *"sta", "tab")
+        line = app.screen.query_one(Input)
+        assert (line.value, line.has_focus, view(app).current) == ("status:", True, "left")
+        assert "Tab Pane" not in screen_text(app).splitlines()[-1]
+        await pilot.press("shift+tab")
+        assert line.has_focus
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "Tab Pane" in screen_text(app).splitlines()[-1]
+        await pilot.press("tab")
+        assert view(app).current == "right"
+
+    in_run("first-run", tmp_path, act, size)
+
+
 def test_a_filter_that_lets_nothing_through_leaves_an_empty_picture(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await type_in(pilot, "f", "status:418")
