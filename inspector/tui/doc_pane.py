@@ -304,7 +304,7 @@ class DocPane(Vertical):
                             return model.name, redact.body(model.message)
         return None
 
-    def search(self, text: str, forward: bool = True, again: bool = False) -> bool:
+    def search(self, text: str, *, forward: bool = True, again: bool = False) -> bool:
         """Go to the next place in this tab that contains a text (without case); False if there is none."""
         return self.shown is not None and self.shown.search(text, forward=forward, again=again)
 

@@ -39,7 +39,6 @@ class Leaves(Tree[Item]):
         super().__init__(Text(""), item)
         self.show_root = False
         self.guide_depth = 3
-        self.pattern = ""
 
     def on_mount(self) -> None:
         self.open_up(self.root)
@@ -134,7 +133,6 @@ class Leaves(Tree[Item]):
 
     def search(self, text: str, *, forward: bool = True, again: bool = False) -> bool:
         """Go to the next line that contains a text, also in branches that were never opened."""
-        self.pattern = text
         if not text or self.root.data is None:
             return False
         found = find(self.root.data, text, self._way(), forward=forward, again=again)
@@ -256,11 +254,6 @@ class Sheet(Vertical):
     def center(self) -> None:
         """Have the line under the cursor in the middle."""
         self.rows.scroll_to(y=self.rows.at - self.rows.size.height // 2, animate=False)
-
-    @property
-    def pattern(self) -> str:
-        """What was searched for."""
-        return self.rows.pattern
 
 
 def _column(table: Table, place: int) -> Column[int]:

@@ -126,7 +126,6 @@ class ExchangeView(OnRecord):
         """``seqs`` are the records to go through, ``seq`` the one to begin with, and ``place`` where in it."""
         super().__init__()
         self.seqs, self.seq, self.finding, self.place = seqs, seq, finding, place
-        self._sought = ""
 
     def body(self) -> Iterable[Widget]:
         yield ExchangePane()
@@ -166,11 +165,6 @@ class ExchangeView(OnRecord):
         self.pane().show(self.seq)
         self.update()
 
-    def _search(self, text: str) -> None:
-        self._sought = text
-        self.say("" if not text or self.pane().search(text) else f"Nothing here contains {clean(text)!r}.")
-        self.pane().focus()
-
-    def action_again(self, direction: int) -> None:
-        if self._sought:
-            self.pane().search(self._sought, forward=direction > 0, again=True)
+    def searched(self) -> ExchangePane:
+        """What is shown, wherever the focus is."""
+        return self.pane()

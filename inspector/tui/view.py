@@ -5,7 +5,7 @@ A new view is a subclass of ``View`` with a ``body`` and an ``update``; whoever 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from textual.binding import Binding
 from textual.screen import Screen
@@ -41,6 +41,14 @@ def later(widget: Widget, act: Callable[..., object], *arguments: object) -> Non
         widget.app.call_from_thread(if_here)
 
 
+@runtime_checkable
+class Searchable(Protocol):
+    """A widget whose lines can be searched."""
+
+    def search(self, text: str, /, *, forward: bool = True, again: bool = False) -> bool:
+        """Go to the next line that contains a text; False if there is none."""
+
+
 class View(Screen[None]):
     """A full screen of the inspector."""
 
@@ -61,6 +69,7 @@ class View(Screen[None]):
         super().__init__()
         self._sifting: Worker[None] | None = None
         self._said = ""
+        self._sought = ""
         self.ready = False
         """Whether its widgets are there."""
 
@@ -215,11 +224,10 @@ class View(Screen[None]):
         self.say("given up")
         return True
 
-    def searched(self) -> Rows[object] | None:
-        """The list in which ``/`` searches: the one that has the focus, or else the first."""
-        if isinstance(self.focused, Rows):
-            return self.focused
-        return next(iter(self.query(Rows)), None)
+    def searched(self) -> Searchable | None:
+        """Where ``/`` searches: in what has the focus, or what is around that; else in the first list."""
+        around = self.focused.ancestors_with_self if self.focused else []
+        return next((each for each in (*around, *self.query(Rows)) if isinstance(each, Searchable)), None)
 
     # -- keys -------------------------------------------------------------------------------------------
 
@@ -227,16 +235,17 @@ class View(Screen[None]):
         self.ask("/", self._search, history="search")
 
     def _search(self, text: str) -> None:
-        rows = self.searched()
-        if rows is not None and not rows.search(text) and text:
-            self.say(f"No line contains {text!r}.")
+        self._sought = text
+        place = self.searched()
+        if place is not None and not place.search(text) and text:
+            self.say(f"Nothing here contains {text!r}.")
         else:
             self.say("")
 
     def action_again(self, direction: int) -> None:
-        rows = self.searched()
-        if rows is not None:
-            rows.search(rows.pattern, forward=direction > 0, again=True)
+        place = self.searched()
+        if place is not None and self._sought:
+            place.search(self._sought, forward=direction > 0, again=True)
 
     def action_help(self) -> None:
         """All keys that do something here."""

@@ -219,6 +219,12 @@ def test_searching_goes_through_branches_that_are_closed(tmp_path: Path) -> None
         assert '"family": "Debian"' in (pane.copy_value() or "")
         assert pane.search("debian", forward=False, again=True)
         assert '"name": "Debian"' in (pane.copy_value() or "")
+        await press(pilot, app, "home", "slash", *"debian", "enter")
+        assert '"name": "Debian"' in (pane.copy_value() or "")
+        await press(pilot, app, "n")
+        assert '"family": "Debian"' in (pane.copy_value() or "")
+        await press(pilot, app, "N")
+        assert '"name": "Debian"' in (pane.copy_value() or "")
 
     play(sample("first-run", tmp_path), act, NARROW)
 

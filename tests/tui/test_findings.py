@@ -251,7 +251,7 @@ def test_search_finds_what_is_folded(tmp_path: Path) -> None:
         assert isinstance(rows.item, Member)
         assert rows.item.finding.rule == "T05"
         await pilot.press("slash", *"nowhere", "enter")
-        assert "No line contains 'nowhere'." in screen_text(app)
+        assert "Nothing here contains 'nowhere'." in screen_text(app)
 
     play(sample("revoked", tmp_path), act)
 

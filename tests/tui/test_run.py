@@ -14,8 +14,10 @@ from inspector.cli import main
 from inspector.model import Exchange
 from inspector.store import Capture
 from inspector.tui.bootstrap import Bootstrap
+from inspector.tui.bytes import Bytes
 from inspector.tui.catalog import Catalog
 from inspector.tui.connections import Connections
+from inspector.tui.doc_widgets import Leaves, Sheet
 from inspector.tui.exchange import ExchangePane, ExchangeView
 from inspector.tui.files import Files
 from inspector.tui.help import keys
@@ -395,6 +397,46 @@ def test_searching_in_the_list(tmp_path: Path) -> None:
         assert waterfall.item.seq == 20
 
     in_run("first-run", tmp_path, act)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_searching_in_the_pane_that_has_the_focus(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane, waterfall = view(app).query_one(ExchangePane), view(app).query_one(Waterfall)
+        await pilot.press("tab")
+        assert isinstance(pane.shown, Leaves)
+        await type_in(pilot, "slash", "not after")
+        first = pane.shown.cursor_line
+        assert "2041-11-17" in str(pane.copy_value())
+        await pilot.press("n")
+        assert pane.shown.cursor_line > first
+        assert "2041-11-17" in str(pane.copy_value())
+        await pilot.press("N")
+        assert pane.shown.cursor_line == first
+        await type_in(pilot, "slash", "logo")
+        assert "Nothing here contains 'logo'." in screen_text(app)
+        await pilot.press("2")
+        await settled(pilot)
+        assert isinstance(pane.shown, Sheet)
+        await type_in(pilot, "slash", "user-agent")
+        assert "Puppet/" in str(pane.copy_value())
+        await pilot.press("3", "]")
+        await settled(pilot)
+        assert isinstance(pane.shown, Bytes)
+        await type_in(pilot, "slash", "END CERT")
+        first = pane.shown.at
+        assert "END CERT" in str(pane.copy_value())
+        await pilot.press("n")
+        assert pane.shown.at > first
+        assert seq(app) == 1
+        await pilot.press("shift+tab")
+        assert waterfall.has_focus
+        assert waterfall.at == 1
+        await type_in(pilot, "slash", "logo")
+        assert waterfall.item is not None
+        assert waterfall.item.seq == 20
+
+    in_run("first-run", tmp_path, act, size)
 
 
 def test_a_mark_and_a_note_on_an_exchange(tmp_path: Path) -> None:
