@@ -150,8 +150,7 @@ class DocPane(Vertical):
         self.query_one("#content").mount(widget)
         self._reading(False)
         self.refresh_bindings()
-        if self.has_focus and key == self._now:
-            self.call_after_refresh(self.focus)
+        self.call_after_refresh(self._hand_on)
         self.call_after_refresh(self._seek)
         self.call_after_refresh(self._moved)
 
@@ -189,6 +188,18 @@ class DocPane(Vertical):
         self.can_focus = True
         super().focus()
         return True
+
+    def on_focus(self) -> None:
+        """What is shown may have come while the focus was elsewhere."""
+        self.call_after_refresh(self._hand_on)
+
+    def _hand_on(self) -> None:
+        """Let what is shown have the focus that was kept for it."""
+        if self.has_focus and self.shown is not None:
+            if self.shown.is_mounted:
+                self.focus()
+            else:
+                self.call_after_refresh(self._hand_on)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that do nothing here are not offered."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ from inspector.pages.proved import pages
 from inspector.pages.tabs import Part, Tab
 from inspector.secrets import MASK
 from inspector.store import Capture
+from inspector.tui import doc_pane
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_bar import Bar
 from inspector.tui.doc_widgets import Leaves, Sheet
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from inspector.model import Record
+    from inspector.pages.message import Body
     from inspector.tui.app import Inspector
 
 NARROW, WIDE = SIZES
@@ -225,6 +228,28 @@ def test_searching_goes_through_branches_that_are_closed(tmp_path: Path) -> None
         assert '"family": "Debian"' in (pane.copy_value() or "")
         await press(pilot, app, "N")
         assert '"name": "Debian"' in (pane.copy_value() or "")
+
+    play(sample("first-run", tmp_path), act, NARROW)
+
+
+def test_what_came_while_something_was_typed_gets_the_focus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+
+    def content(body: Body) -> Content:
+        gate.wait(60)
+        return body.content(body.mode)
+
+    monkeypatch.setattr(doc_pane, "_content", content)
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        pane = await opened(pilot, app, 11)
+        await press(pilot, app, "3")
+        await pilot.press("]", "slash")
+        assert pane.shown is None
+        gate.set()
+        await press(pilot, app, *"debian", "enter")
+        assert isinstance(pane.shown, Bytes)
+        assert pane.shown.has_focus
 
     play(sample("first-run", tmp_path), act, NARROW)
 
