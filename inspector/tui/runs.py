@@ -129,8 +129,7 @@ class Runs(View):
         number = len(source.runs)
         text = f"{clean(source.path.name)}: {number} run{'s' if number != 1 else ''}"
         if self._filter:
-            shown = {line.run.number for line in self._rows.items if not line.of}
-            text += f", {len(shown)} shown: {clean(self._filter)}"
+            text += f", {len(self._numbers())} shown: {clean(self._filter)}"
         if source.indexing:
             text += f"   reading record {source.state.last:,} of {source.total:,}"
         elif source.open and source.runs:
@@ -141,6 +140,10 @@ class Runs(View):
     @property
     def _rows(self) -> Rows[Line]:
         return self.query_one("#runs", Rows)
+
+    def _numbers(self) -> set[int]:
+        """The runs that are shown: the line of an agent stands for all of its runs, also when it is folded."""
+        return {run.number for line in self._rows.items for run in line.of or (line.run,)}
 
     def _mark(self, line: Line, _: int) -> Text | str:
         marked = not line.of and self.inspector.marks.marked_run(line.run.number)
@@ -262,7 +265,7 @@ class Runs(View):
             self.ask(f"note on run {number}: ", keep, marks.note_of_run(number))
 
     def action_export(self) -> None:
-        seqs = [seq for line in self._rows.items if not line.of for seq in self.source.seqs(line.run.number)]
+        seqs = [seq for number in self._numbers() for seq in self.source.seqs(number)]
         self.inspector.export(sorted(seqs))
 
     def action_bodies(self) -> None:

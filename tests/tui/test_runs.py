@@ -155,6 +155,24 @@ def test_runs_by_agent_fold_and_unfold(tmp_path: Path) -> None:
     play(several(tmp_path), act)
 
 
+@pytest.mark.parametrize("unfold", [False, True])
+def test_runs_of_folded_agents_are_counted_and_exported(tmp_path: Path, unfold: bool) -> None:
+    target = tmp_path / "out.jsonl"
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await type_in(pilot, "f", "agent:a*")
+        await pilot.press("a", "home", *["enter"] * unfold)
+        assert len(names(app)) == (3 if unfold else 1)
+        assert "4 runs, 2 shown: agent:a*" in screen_text(app)
+        await type_in(pilot, "e", str(target))
+        await app.workers.wait_for_complete()
+        records = len({*app.source.seqs(1), *app.source.seqs(4)})
+        await pilot.pause()
+        assert f"{records} records are in" in screen_text(app)
+
+    play(several(tmp_path), act)
+
+
 def test_the_histogram_shows_when_and_leads_there(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         histogram = app.screen.query_one(Histogram)
