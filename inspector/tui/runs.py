@@ -64,6 +64,19 @@ def _by(key: Callable[[RunBrief], Any]) -> Callable[[Line], Any]:
     return lambda line: key(line.run)
 
 
+class RunRows(Rows[Line]):
+    """Runs and lines of agents; an agent's runs stay below its line, however all are sorted."""
+
+    def _arrange(self) -> None:
+        super()._arrange()
+        groups = {line.run.name: [line] for line in self.items if line.of}
+        if groups:
+            for line in self.items:
+                if not line.of:
+                    groups[line.run.name].append(line)
+            self.items = [line for group in groups.values() for line in group]
+
+
 class Runs(View):
     """One row a run, with its phases to scale; Enter opens it."""
 
@@ -115,7 +128,7 @@ class Runs(View):
             Column("verdict", _cell(lambda run, _: clean(run.verdict[0]) if run.verdict else ""), 20, 5, least=130),
         )  # fmt: skip
         yield Histogram()
-        yield Rows(columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs")
+        yield RunRows(columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs")
         yield Static("", id="detail", markup=False)
 
     def on_resize(self) -> None:
@@ -138,8 +151,8 @@ class Runs(View):
         return text + (f"   {clean(trouble)}" if trouble else "")
 
     @property
-    def _rows(self) -> Rows[Line]:
-        return self.query_one("#runs", Rows)
+    def _rows(self) -> RunRows:
+        return self.query_one(RunRows)
 
     def _numbers(self) -> set[int]:
         """The runs that are shown: the line of an agent stands for all of its runs, also when it is folded."""

@@ -155,6 +155,40 @@ def test_runs_by_agent_fold_and_unfold(tmp_path: Path) -> None:
     play(several(tmp_path), act)
 
 
+def test_runs_stay_below_their_agent_however_they_are_sorted(tmp_path: Path) -> None:
+    agents = [
+        Agent("a.example", "192.0.2.1").run(),
+        Agent("b.example", "192.0.2.2", time=START + 100).run("u-2"),
+        Agent("b.example", "192.0.2.2", time=START + 3000).refused("Certificate 'CN=b.example' is revoked", own=True),
+        Agent("a.example", "192.0.2.1", time=START + 6000).run("u-4"),
+    ]
+    a, b = [("a.example", 0), 1, 4], [("b.example", 0), 2, 3]
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        def lines() -> list[object]:
+            return [(line.run.name, 0) if line.of else line.run.number for line in rows(app).items]
+
+        def sort(title: str) -> list[object]:
+            table = rows(app)
+            table.sort_by([column.title for column in table.columns].index(title))
+            return lines()
+
+        await pilot.press("a", "end", "enter", "home", "enter")
+        assert lines() == a + b
+        assert sort("run") == b + a  # by the latest run of each
+        assert sort("run") == [a[0], 4, 1, b[0], 3, 2]
+        outcomes = {run.number: run.outcome for run in app.source.runs}
+        assert outcomes[1] == outcomes[2] == outcomes[4] < outcomes[3]
+        assert sort("outcome") == a + b
+        assert sort("outcome") == [b[0], 3, 2, *a]
+        await pilot.press("end", "enter")
+        await pilot.pause()
+        assert isinstance(app.screen, RunView)
+        assert app.screen.number == 4
+
+    play(indexed(save(tmp_path / "two.sqlite", *together(*agents))), act)
+
+
 @pytest.mark.parametrize("unfold", [False, True])
 def test_runs_of_folded_agents_are_counted_and_exported(tmp_path: Path, unfold: bool) -> None:
     target = tmp_path / "out.jsonl"
