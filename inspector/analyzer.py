@@ -244,7 +244,9 @@ class Analyzer:
 
 def _secrets(step: Step, exchange: Exchange) -> set[str]:
     """What no message may quote of an exchange."""
-    return redact.quotable(exchange, request=not isinstance(step.request, d.Undecodable))
+    # What was left unread is not quoted.
+    read = step.request is not None or len(exchange.request.body) < UNREAD
+    return redact.quotable(exchange, request=read and not isinstance(step.request, d.Undecodable))
 
 
 def merged(findings: Iterable[Finding], more: Iterable[Finding]) -> list[Finding]:
