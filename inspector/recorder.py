@@ -92,7 +92,7 @@ class Recorder(threading.Thread):
         self._holds = False
         """Whether anything was written to this capture."""
         self._ended: int | None = None
-        """The last record of the capture before: when it was told, old captures may go."""
+        """The last record of the capture before: when a later one was told, old captures may go."""
         self._queue: deque[tuple[Record | Connection, Then | None, Mapping[str, Spool]] | None] = deque()
         self._wake = threading.Event()
         self._put = self._taken = 0
@@ -249,7 +249,8 @@ class Recorder(threading.Thread):
             except (OSError, sqlite3.Error, CaptureError) as error:
                 self._holds = False  # not again before more is written
                 self._say(f"-- another capture can't be begun ({str(error).rstrip('.')})")
-        if self._ended is not None and (self._commentary is None or self._commentary.at >= self._ended):
+        # Who tells learns from a capture which one goes on: not before that has happened.
+        if self._ended is not None and (self._commentary is None or self._commentary.at > self._ended):
             self._ended = None
             # Who only records does not know what was told: whoever started it does, and sees to that.
             for each in self._rotation.retire(self._capture.path) if self.tells else ():

@@ -187,7 +187,8 @@ class Workers:
         return news
 
     def _retire(self, told: float) -> None:
-        """Delete old captures, once all that they hold was told; ``told``: the number of the last record."""
+        """Delete old captures, once something of the one that is written now was told: where it goes on, who tells
+        learns from the one before. ``told``: the number of the last record."""
         with self._lock:
             *_, ended, current = (None, *self._captures)
         if ended is None or current == self._retired:
@@ -197,7 +198,7 @@ class Workers:
                 last = capture.last
         except CaptureError:
             last = 0  # somebody else deleted it
-        if told >= last:
+        if told > last:
             self._retired = current
             for each in self._settings.rotation.retire(current):
                 self._console.say(f"-- the capture {each} was deleted: more are not to be kept")

@@ -129,6 +129,43 @@ def test_without_room_on_the_disk_the_end_is_not_written_either(path: Path) -> N
     assert any("3 records are lost" in line for line in lines)
 
 
+class Teller:
+    """Has told what it is said to have told."""
+
+    at = 0
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def more(self) -> None:
+        pass
+
+    def end(self) -> bool:
+        return True
+
+
+def test_a_capture_stays_until_whoever_tells_has_gone_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "Commentary", Teller)
+    first, second, third = (tmp_path / f"20260101T00000{number}Z.sqlite" for number in range(3))
+    names = iter((second, third))
+    monkeypatch.setattr(Rotation, "next", lambda *_: next(names))
+    recorder = Recorder(first, lambda _: None, rotation=Rotation(age=0.6, keep=1))
+    recorder.start()
+    recorder.put(talk(catalog())[0])
+    until = time.monotonic() + 10
+    while not second.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    monkeypatch.setattr(Teller, "at", 1)
+    time.sleep(0.5)
+    assert first.exists()  # it says where it goes on
+    monkeypatch.setattr(Teller, "at", 2)
+    while first.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not first.exists()
+    assert second.exists()
+    recorder.finish()
+
+
 @pytest.fixture
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """While it is set, nothing can be written."""
