@@ -179,7 +179,7 @@ def besieged(callers: list[Caller], seconds: float, pause: float) -> Load:
     load, ends = Load(), []
     for number in range(PROCESSES):
         here, there = context.Pipe(duplex=False)
-        process = context.Process(target=fleet, args=(callers[number::PROCESSES], seconds, pause, there))
+        process = context.Process(target=fleet, args=(callers[number::PROCESSES], seconds, pause, there), daemon=True)
         process.start()
         ends.append((process, here))
     for process, here in ends:
