@@ -36,9 +36,10 @@ class Paned(View):
     Paned #left { width: 1fr; }
     Paned #right { width: 45%; }
     Paned #below { height: 10; }
+    Paned.asking #below { max-height: 3; }
     Paned .gone { display: none; }
     Paned.narrow #right, Paned.narrow #left { width: 1fr; }
-    Paned.narrow #below { height: 1fr; }
+    Paned.narrow #below { height: 1fr; max-height: 100%; }
     Paned.narrow Divider { display: none; }
     Paned PaneTabs { display: none; }
     Paned.narrow PaneTabs { display: block; }

@@ -253,6 +253,24 @@ def test_what_it_knew_is_read_once_and_nobody_waits_for_it_at_the_end(
     in_run("first-run", tmp_path, act)
 
 
+def test_what_is_typed_stays_on_a_low_screen(tmp_path: Path) -> None:
+    """A long verdict, findings, and completions above the line."""
+
+    async def act(pilot: Pilot[None], app: Inspector) -> None:
+        await pilot.press("f", *"sta", "tab")
+        await settled(pilot)
+        assert "filter:" in screen_text(app)
+        line = app.screen.query_one(Input)
+        assert line.value == "status:"
+        assert line.region.bottom < 28
+        assert "status:>=400" in screen_text(app)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert view(app).query_one("#below").size.height > 3
+
+    in_run("compile-error", tmp_path, act, (100, 28))
+
+
 def test_stepping_and_jumping(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         def shown() -> int:
