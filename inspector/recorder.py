@@ -51,6 +51,7 @@ QUEUE = 512 * 2**20
 about files, and beyond twice of it everything; each time it is said."""
 BEGINS = "-- another capture begins: "
 """What is said, with its path, when a capture goes on in another one."""
+DELETED = "-- the capture {} was deleted: more are not to be kept"
 AWAITED = 10_000
 """Records of which somebody waits to hear what they mean."""
 _FILES = ("/file_content", "/file_metadata", "/file_bucket_file", "/static_file_content")
@@ -254,7 +255,7 @@ class Recorder(threading.Thread):
             self._ended = None
             # Who only records does not know what was told: whoever started it does, and sees to that.
             for each in self._rotation.retire(self._capture.path) if self.tells else ():
-                self._say(f"-- the capture {each} was deleted: more are not to be kept")
+                self._say(DELETED.format(each))
 
     def _written(self) -> list[Record]:
         """Write, wherever it is to go: another process may have begun another capture."""

@@ -24,7 +24,7 @@ from inspector.commentary import Commentary
 from inspector.console import Console
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Gap
-from inspector.recorder import BEGINS
+from inspector.recorder import BEGINS, DELETED
 from inspector.store import Capture
 
 if TYPE_CHECKING:
@@ -87,6 +87,15 @@ def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.sock
         return settings, held
 
 
+def _last(path: Path) -> int:
+    """The last record of a capture that goes on in another one."""
+    try:
+        with Capture.open(path) as capture:
+            return capture.last
+    except CaptureError:
+        return 0  # somebody else deleted it
+
+
 class Workers:
     """Several servers on one port."""
 
@@ -101,8 +110,8 @@ class Workers:
         self._ready = threading.Semaphore(0)
         self._captures: dict[Path, None] = {settings.capture: None}
         """In the order in which they were begun."""
-        self._retired = settings.capture
-        """The capture that was written when old ones were deleted last."""
+        self._ended: int | None = None
+        """The last record of the capture before the current one: when a later one was told, old captures may go."""
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -181,27 +190,21 @@ class Workers:
 
     def _goes_on(self, path: Path) -> bool:
         """In which capture; whether that is news: each worker says it, some of them late."""
+        before = self._current
         with self._lock:
             news = path not in self._captures
             self._captures[path] = None
+        if news:
+            self._ended = _last(before)
         return news
 
     def _retire(self, told: float) -> None:
         """Delete old captures, once something of the one that is written now was told: where it goes on, who tells
         learns from the one before. ``told``: the number of the last record."""
-        with self._lock:
-            *_, ended, current = (None, *self._captures)
-        if ended is None or current == self._retired:
-            return
-        try:
-            with Capture.open(ended) as capture:
-                last = capture.last
-        except CaptureError:
-            last = 0  # somebody else deleted it
-        if told > last:
-            self._retired = current
-            for each in self._settings.rotation.retire(current):
-                self._console.say(f"-- the capture {each} was deleted: more are not to be kept")
+        if self._ended is not None and told > self._ended:
+            self._ended = None
+            for each in self._settings.rotation.retire(self._current):
+                self._console.say(DELETED.format(each))
 
     def _revive(self) -> None:
         for place, process in enumerate(self._running):
