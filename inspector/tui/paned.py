@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from textual.binding import Binding
 
 from inspector.tui.panes import NARROW, Divider, PaneTabs
-from inspector.tui.prompt import Prompt
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class Paned(View):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tab completes while something is typed."""
-        if action == "next_pane" and self.ready and self.query_one(Prompt).has_class("open"):
+        if action == "next_pane" and self.has_class("asking"):
             return False
         return super().check_action(action, parameters)
 

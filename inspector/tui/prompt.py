@@ -198,7 +198,7 @@ class Prompt(Vertical):
 
     def _show_line(self, shown: bool) -> None:
         self.set_class(shown, "open")
-        self.screen.set_class(shown, "asking")  # what is around it may make room
+        self.screen.set_class(shown, "asking")  # what is around it makes room, and leaves it its keys
 
     def on_descendant_blur(self) -> None:
         # Whoever clicks elsewhere is done with it; a terminal that loses the focus is not the user's doing.
