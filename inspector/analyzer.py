@@ -7,6 +7,7 @@ no I/O. Our own mistakes (a rule that raises) are kept as ``Step.trouble`` and n
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -224,16 +225,13 @@ class Analyzer:
         if run is None:
             return
         case = Case(step, run, self._ledger)
-        secrets: set[str] | None = None
+        # Not before there is something to say: it takes as long as all the rest.
+        secrets = functools.cache(functools.partial(_secrets, step))
         for rule in self._rules_for(on, case):
             try:
                 for said in rule.ask(case):
                     finding = rule.finding(said, case)
-                    if step.exchange is not None:
-                        # Not before there is something to say: it takes as long as all the rest.
-                        secrets = _secrets(step, step.exchange) if secrets is None else secrets
-                        if (message := redact.quoted(finding.message, secrets)) != finding.message:
-                            finding = dataclasses.replace(finding, message=message)
+                    finding = dataclasses.replace(finding, message=redact.quoted(finding.message, secrets()))
                     if self._ignores and run.certname and self._ignored(finding, run):
                         run.ignored += keep
                         continue
@@ -242,8 +240,11 @@ class Analyzer:
                 step.trouble.append(f"rule {rule.id} failed: {error!r}")
 
 
-def _secrets(step: Step, exchange: Exchange) -> set[str]:
+def _secrets(step: Step) -> set[str]:
     """What no message may quote of an exchange."""
+    exchange = step.exchange
+    if exchange is None:
+        return set()
     # What was left unread is not quoted.
     read = step.request is not None or len(exchange.request.body) < UNREAD
     return redact.quotable(exchange, request=read and not isinstance(step.request, d.Undecodable))
