@@ -100,7 +100,11 @@ def _parser() -> argparse.ArgumentParser:
     proxy = command("proxy", _proxy, "the proxy, between agents and their master")
     proxy.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="as for mitmdump (README)")
     proxy.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="processes on the port, agents dealt out by address"
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes on the port, each for some addresses (default: 1)",
     )
     proxy.add_argument("--user", metavar="NAME", help="started as root: go on as this user, before anything is read")
 

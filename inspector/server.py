@@ -45,11 +45,15 @@ class Server(master.Master):
         self.addons.add(*parts)  # type: ignore[no-untyped-call]
         self.options.update(server=False, **given)  # type: ignore[no-untyped-call]
         self._workers = workers
-        self._shared = workers > 1
         self._servers: list[asyncio.Server] = []
         # mitmproxy copies an option's value deeply whenever it looks at it; here none changes any more.
         all_options: Any = self.options
         self._fixed = SimpleNamespace(**{name: option.current() for name, option in all_options.items()})
+
+    @property
+    def _shared(self) -> bool:
+        """Whether others listen on the same port."""
+        return self._workers > 1
 
     async def serve(self) -> None:
         """Until it is told to end. Raises InspectorError."""
