@@ -360,7 +360,7 @@ def promises(_: argparse.Namespace) -> Iterator[str]:
         (suite,) = ElementTree.parse(result).getroot()  # noqa: S314 - we have just written it
     tests, skipped = int(suite.attrib["tests"]), int(suite.attrib["skipped"])
     failed = int(suite.attrib["failures"]) + int(suite.attrib["errors"])
-    yield "| tests named above | attacks and cases played | held | failed | not played |"
+    yield "| tests that prove the promises | attacks and cases played | held | failed | not played |"
     yield "|---|---|---|---|---|"
     yield f"| {len(named)} | {tests} | {tests - failed - skipped} | {failed} | {skipped} |"
 
