@@ -589,9 +589,9 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 def _addon(arguments: argparse.Namespace) -> int:
     """Print the path of the mitmproxy addon: mitmdump -s "$(puppet-inspector addon)"."""
-    from inspector.proxy import addon_path
+    from inspector import installation
 
-    path = addon_path()
+    path = installation.addon()
     print(json.dumps({"addon": str(path)}) if arguments.json else path)
     return 0
 

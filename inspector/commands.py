@@ -10,26 +10,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mitmproxy import command, exceptions
 from mitmproxy import ctx as _untyped
 from mitmproxy.log import ALERT
 
+from inspector import installation
 from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 ctx: Any = _untyped
 """mitmproxy's context; its options carry no types."""
 
 MOST = 500
 """Lines of an answer that are logged; the last one always is."""
-_ROOT = str(Path(__file__).resolve().parent.parent)
-_RUN = "import sys; sys.path.insert(0, sys.argv.pop(1)); from inspector.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 class PuppetCommands:
@@ -67,7 +65,7 @@ class PuppetCommands:
 async def _tell(words: list[str]) -> None:
     # Not from the directory that we are in (-P): anybody may have put something there.
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-c", _RUN, _ROOT, *words,
+        *installation.command("inspector.cli", *words),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     try:

@@ -6,23 +6,20 @@ import contextlib
 import math
 import os
 import subprocess
-import sys
 import tempfile
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from inspector import installation
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 END = 10.0
 """Seconds that it has to say what is left when the proxy ends."""
-_ROOT = str(Path(__file__).resolve().parent.parent)
-_RUN = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from inspector.teller import main; sys.exit(main(sys.argv[1:]))"
-)
 
 
 class Told(msgspec.Struct, array_like=True):
@@ -48,7 +45,7 @@ class Commentary:
         """Tell what is added to a capture after a record; ``hear`` gets each line."""
         self._hear = hear
         # Not from the directory that we are in (-P): anybody may have put something there.
-        command = [sys.executable, "-P", "-c", _RUN, _ROOT, str(path), str(after), str(rules or "")]
+        command = installation.command("inspector.teller", str(path), str(after), str(rules or ""))
         self._complaint = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaint, start_new_session=True

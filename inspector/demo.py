@@ -5,9 +5,9 @@ The master's answers outside the CA come from a recorded real run (``captures/sa
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import installation
 from inspector.errors import InspectorError
 from inspector.lab import FAULTS, HEALTHY, Lab
 from inspector.model import Exchange
@@ -16,6 +16,7 @@ from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from inspector.lab import Fault
 
@@ -23,18 +24,9 @@ SAMPLE = "first-run.sqlite"
 """The recorded run that the lab's master answers from."""
 
 
-def samples() -> Path:
-    """The directory of sample captures: in a checkout, or inside an installed package."""
-    here = Path(__file__).resolve().parent
-    for path in (here.parent / "captures" / "samples", here / "samples"):
-        if path.is_dir():
-            return path
-    raise InspectorError("The sample captures are missing from this installation.", "Install puppet-inspector again.")
-
-
 def recorded(name: str = SAMPLE) -> list[Exchange]:
     """The exchanges of a sample."""
-    with Capture.open(samples() / name) as capture:
+    with Capture.open(installation.samples() / name) as capture:
         return [record for record in capture.records() if isinstance(record, Exchange)]
 
 

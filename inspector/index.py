@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import msgspec
 
-from inspector import __version__
+from inspector import __version__, installation
 from inspector.brief import Brief, RunBrief, Times
 from inspector.errors import CaptureError
 
@@ -62,13 +62,9 @@ class State(NamedTuple):
 def maker() -> str:
     """Who makes an index: the version, and the very code, so that a rule that was just edited is asked anew."""
     digest = hashlib.sha256()
-    home = Path(__file__).parent
-    for folder, folders, names in os.walk(home):
-        folders[:] = sorted(set(folders) - {"tui"})  # what only shows derives nothing
-        for name in sorted(names):
-            if name.endswith(".py"):
-                status = Path(folder, name).stat()
-                digest.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    for path in sorted(installation.PACKAGE.rglob("*.py")):
+        status = path.stat()
+        digest.update(f"{path.relative_to(installation.PACKAGE)} {status.st_size} {status.st_mtime_ns}\n".encode())
     return f"{__version__} {digest.hexdigest()[:16]}"
 
 

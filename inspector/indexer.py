@@ -24,7 +24,7 @@ from inspector.errors import CaptureError
 from inspector.store import Capture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from inspector.model import Record
     from inspector.runs import Run
@@ -194,13 +194,9 @@ def _anew(target: Path) -> None:
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Build the index of a capture, and follow it as long as standard input is open."""
-    capture, target = map(Path, sys.argv[1:])
+    capture, target = map(Path, arguments)
     waits = select.poll()
     waits.register(sys.stdin, select.POLLIN)
     build(capture, target, lambda: not waits.poll(INTERVAL * 1000))
-
-
-if __name__ == "__main__":
-    main()

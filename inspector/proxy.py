@@ -10,14 +10,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from inspector import installation
 from inspector.errors import InspectorError
 from inspector.puppetconf import split_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 START = 60.0
 """Seconds that mitmdump may take to listen (1.5 on an idle machine)."""
@@ -25,15 +26,6 @@ STOP = 45.0
 """Seconds that it may take to end: exchanges that are under way, and what is still to be written."""
 _LISTENS = "  listens on  "
 _MITMDUMP = "import sys; from mitmproxy.tools.main import mitmdump; sys.exit(mitmdump())"
-
-
-def addon_path() -> Path:
-    """The addon's file: in a checkout below addons/, in an installed wheel inside the package."""
-    here = Path(__file__).resolve().parent
-    for path in (here.parent / "addons" / "puppet.py", here / "addons" / "puppet.py"):
-        if path.is_file():
-            return path
-    raise InspectorError("The addon is missing from this installation.", "Install puppet-inspector again.")
 
 
 class Proxy:
@@ -63,9 +55,9 @@ class Proxy:
         # A directory of its own: neither the user's mitmproxy settings nor its CA play a part.
         self._confdir = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
         if self._own:
-            command = [sys.executable, "-m", "inspector.cli", "proxy"]
+            command = installation.command("inspector.cli", "proxy")
         else:
-            command = [sys.executable, "-c", _MITMDUMP, "-s", str(addon_path())]
+            command = [sys.executable, "-c", _MITMDUMP, "-s", str(installation.addon())]
             command += ["--set", f"confdir={self._confdir.name}"]
         for name, value in self._options.items():
             command += ["--set", f"{name}={value}"]

@@ -129,7 +129,3 @@ async def _main(given: dict[str, Any], workers: int) -> None:
         # Whoever started us has ended, in whatever way: so do we.
         loop.add_reader(sys.stdin.fileno(), serving.should_exit.set)
     await serving.serve()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -81,7 +81,3 @@ def _say(lines: Iterable[Line]) -> None:
     for each in tell(lines):
         sys.stdout.buffer.write(msgspec.json.encode(each) + b"\n")
     sys.stdout.buffer.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector import options
+from inspector import installation, options
 from inspector.commentary import Commentary
 from inspector.console import Console
 from inspector.errors import CaptureError, InspectorError
@@ -42,10 +42,6 @@ LOOK = 0.2
 """Seconds between two looks for what they recorded, and at whether they live."""
 AGAIN = 1.0
 """Seconds between two starts of a worker."""
-_ROOT = str(Path(__file__).resolve().parent.parent)
-_RUN = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from inspector.server import main; sys.exit(main(sys.argv[1:]))"
-)
 
 
 def run(given: Mapping[str, Any], number: int) -> int:
@@ -68,7 +64,7 @@ def run(given: Mapping[str, Any], number: int) -> int:
 
 def _command(given: Mapping[str, Any], number: int) -> list[str]:
     """What starts a server, without the assertions (-O) with which mitmproxy checks its own types all the time."""
-    return [sys.executable, "-O", "-P", "-c", _RUN, _ROOT, json.dumps(dict(given)), str(number)]
+    return installation.command("inspector.server", json.dumps(dict(given)), str(number), optimized=True)
 
 
 def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.socket]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Self
 
-from inspector import index
+from inspector import index, installation
 from inspector.brief import Sign
 from inspector.errors import CaptureError
 from inspector.store import Capture
@@ -156,7 +155,7 @@ class Source:
             return
         self._begun = now
         self._said.truncate(0)
-        command = [sys.executable, "-m", "inspector.indexer", str(self.path), str(self._place)]
+        command = installation.command("inspector.indexer", str(self.path), str(self._place))
         self._indexer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._said)
 
     def _ended(self) -> bool:

@@ -215,8 +215,7 @@ class Scene:
 
     def _proxy(self) -> Proxy:
         options = demo.options(self.lab, self.capture) | {"puppet_master": "{}:{}".format(*self.far.address)}
-        python = SimpleNamespace(executable=str(faulty.stand_in(self._folder, speed=self._speed)))
-        with mock.patch("inspector.proxy.sys", python):
+        with mock.patch("sys.executable", str(faulty.stand_in(self._folder, speed=self._speed))):
             return Proxy(options, own=self._own).__enter__()
 
     # -- agents -----------------------------------------------------------------------------------------

@@ -69,15 +69,15 @@ def switch(folder: Path) -> Path:
 
 
 def start(broken: str, speed: float, arguments: list[str]) -> None:
-    """Break it, and be what would have been started: `-m inspector.cli proxy ...` or `-c CODE ...` of mitmdump."""
+    """Break it, and be what would have been started: `-P -c CODE ROOT proxy ...` or `-c CODE ...` of mitmdump."""
     _break_hooks(Path(broken))
     _turn_the_clock(speed)
     _remember()
-    if arguments[0] == "-m":
+    if arguments[0] == "-P":
         from inspector import server
 
         # As `inspector.workers` does, without the process in between.
-        given = dict(each.split("=", 1) for each in arguments[4::2])
+        given = dict(each.split("=", 1) for each in arguments[6::2])
         sys.exit(server.main([json.dumps(given), "1"]))
     from mitmproxy.tools.main import mitmdump
 

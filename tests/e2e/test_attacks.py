@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import demo
+from inspector import demo, installation
 from inspector.model import Exchange, Response
-from inspector.proxy import addon_path
 from inspector.puppetconf import split_address
 from inspector.store import Capture
 from tests.e2e.conftest import records
@@ -57,7 +56,13 @@ def test_bytes_that_are_no_text_do_not_stop_the_recording(
 
 def test_a_console_that_nobody_reads_stops_nobody(lab: Lab, capture: Path, tmp_path: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
-    command = [sys.executable, "-c", "from mitmproxy.tools.main import mitmdump; mitmdump()", "-s", str(addon_path())]
+    command = [
+        sys.executable,
+        "-c",
+        "from mitmproxy.tools.main import mitmdump; mitmdump()",
+        "-s",
+        str(installation.addon()),
+    ]
     for name, value in {**demo.options(lab, capture), "confdir": tmp_path / "mitm"}.items():
         command += ["--set", f"{name}={value}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as proxy:

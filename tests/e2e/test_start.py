@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import demo, pki
+from inspector import demo, installation, pki
 from inspector.errors import InspectorError
 from inspector.model import Exchange
-from inspector.proxy import Proxy, addon_path
+from inspector.proxy import Proxy
 from tests.e2e.conftest import records
 from tests.e2e.wire import Peer
 
@@ -37,7 +37,7 @@ NODE = f"/puppet/v3/node/{NAME}?environment=production"
 def mitmproxy(tool: str, arguments: list[str], **options: str | Path) -> list[str]:
     """The command of one of mitmproxy's tools with the addon."""
     code = f"import sys; from mitmproxy.tools.main import {tool}; sys.exit({tool}())"
-    command = [sys.executable, "-c", code, "-s", str(addon_path()), *arguments]
+    command = [sys.executable, "-c", code, "-s", str(installation.addon()), *arguments]
     return [*command, *(word for name, value in options.items() for word in ("--set", f"{name}={value}"))]
 
 
@@ -118,7 +118,7 @@ def test_zero_configuration(lab: Lab, tmp_path: Path, capture: Path) -> None:
         "from mitmproxy.tools.main import mitmdump; mitmdump()"
     )
     # The lab's master has no address in its certificate, so its name must be said; nothing else is.
-    command = [sys.executable, "-c", code, "-s", str(addon_path()), "--set", f"confdir={tmp_path / 'mitm'}"]
+    command = [sys.executable, "-c", code, "-s", str(installation.addon()), "--set", f"confdir={tmp_path / 'mitm'}"]
     command += ["--set", f"puppet_master_name={lab.master_name}"]
     with subprocess.Popen(
         command, cwd=tmp_path, env={**os.environ, "HOME": str(home)}, stdout=subprocess.PIPE, text=True

@@ -1,0 +1,45 @@
+"""Where this installation is: its package, its addon, its sample captures, and how it starts a process of its own.
+
+Nothing else may derive a place from ``__file__``: a module that moves would then look elsewhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from inspector.errors import InspectorError
+
+PACKAGE = Path(__file__).resolve().parent
+"""The directory of the package ``inspector``."""
+_CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {} import main; sys.exit(main(sys.argv[1:]))"
+
+
+def addon() -> Path:
+    """Return the addon's file: below ``addons/`` in a checkout, inside the package in an installed wheel.
+
+    Raises InspectorError if it is missing.
+    """
+    return _file("addons/puppet.py", "addons/puppet.py", "addon")
+
+
+def samples() -> Path:
+    """Return the directory of the sample captures. Raises InspectorError if it is missing."""
+    return _file("captures/samples", "samples", "directory of sample captures")
+
+
+def _file(in_checkout: str, in_package: str, name: str) -> Path:
+    for path in (PACKAGE.parent / in_checkout, PACKAGE / in_package):
+        if path.exists():
+            return path
+    raise InspectorError(f"The {name} is missing from this installation.", "Install puppet-inspector again.")
+
+
+def command(module: str, *arguments: str, optimized: bool = False) -> list[str]:
+    """Return the command that runs ``main(arguments)`` of one of our modules in another process.
+
+    It imports this installation, whatever the working directory holds (``-P``). ``optimized`` leaves out assertions
+    (``-O``), with which mitmproxy checks its own types at every event.
+    """
+    flags = ["-O"] if optimized else []
+    return [sys.executable, *flags, "-P", "-c", _CODE.format(module), str(PACKAGE.parent), *arguments]
