@@ -261,7 +261,8 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _proxy(arguments: argparse.Namespace) -> int:
     """The addon with the same options in a mitmproxy of our own, which has only the parts that a Puppet proxy needs:
     about half of what `mitmdump -w` costs. It has no scripts and no user interface."""
-    from inspector import options, privileges, workers
+    from inspector import options, workers
+    from inspector.host import privileges
 
     given = options.chosen(arguments.set)
     if arguments.user:

@@ -9,9 +9,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inspector import cadir, diagnosis, join, livecheck, present, puppetconf, ssldir, verdicts
+from inspector import cadir, diagnosis, join, livecheck, present, ssldir, verdicts
 from inspector.analyzer import Analyzer
 from inspector.errors import InspectorError
+from inspector.host import puppetconf
 from inspector.model import Exchange, Severity
 from inspector.protocol import documents as d
 from inspector.store import Capture

@@ -20,8 +20,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from inspector import pki
 from inspector.errors import IdentityError, InspectorError
+from inspector.host import pki
 
 if TYPE_CHECKING:
     from pathlib import Path

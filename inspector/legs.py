@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from inspector.pki import PrivateKey
+    from inspector.host.pki import PrivateKey
     from inspector.protocol.certificates import Certificate
 
 CIPHERS = b"DEFAULT:@SECLEVEL=0"

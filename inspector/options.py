@@ -19,10 +19,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from inspector import __version__, captures, identity, legs, puppetconf, rotation, ruleset
+from inspector import __version__, captures, identity, legs, rotation, ruleset
 from inspector.errors import InspectorError
+from inspector.host import puppetconf
+from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
-from inspector.puppetconf import split_address
 from inspector.rotation import Rotation
 from inspector.spool import KEEP
 

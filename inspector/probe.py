@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cryptography import x509
 
-from inspector import pki
+from inspector.host import pki
 from inspector.identity import Credentials
 from inspector.model import PROBE
 from inspector.present import clean

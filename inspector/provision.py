@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cryptography import x509 as cx509
 
-from inspector import identity, pki, preflight, present, puppetconf
+from inspector import identity, preflight, present
 from inspector.errors import InspectorError
+from inspector.host import pki, puppetconf
 from inspector.protocol import x509
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.puppetconf import PuppetConf
+    from inspector.host.puppetconf import PuppetConf
 
 type How = Literal["own", "ca", "cadir", "given"]
 """This host's own certificate, one from the CA on this host, one made with a CA's key, or the one named."""

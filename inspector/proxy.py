@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from inspector import installation
 from inspector.errors import InspectorError
-from inspector.puppetconf import split_address
+from inspector.host.puppetconf import split_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import pki
+from inspector.host import pki
 from inspector.model import Exchange, Handshake, Headers, Leg, Record, Request, Response
 
 if TYPE_CHECKING:

@@ -21,17 +21,17 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import puppetconf
 from inspector.errors import InspectorError
+from inspector.host import puppetconf
+from inspector.host.puppetconf import split_address
 from inspector.proxy import Proxy
-from inspector.puppetconf import split_address
 from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
 
-    from inspector.puppetconf import PuppetConf
+    from inspector.host.puppetconf import PuppetConf
 
 _FOREGROUND = re.compile(
     r"-[a-zA-Z]*[tThV][a-zA-Z]*|--(test|no-daemonize|fingerprint|enable|disable|help|version|genconfig|configprint)(=.*)?"

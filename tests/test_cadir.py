@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from inspector import cadir, pki, present, ssldir
+from inspector import cadir, present, ssldir
 from inspector.errors import InspectorError
+from inspector.host import pki
 from inspector.join import WireKey, against_wire, following, join
 from inspector.lab.ca import LabCA
 from inspector.model import Severity

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import pki
+from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.sample import ca, catalog, crl, csr, issued, not_issued, private_key, report, talk
 from tests.test_cli import save, strict, valid

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import identity, legs, options, pki
+from inspector import identity, legs, options
 from inspector.errors import IdentityError, InspectorError
+from inspector.host import pki
 from inspector.lab.ca import LabCA
 
 if TYPE_CHECKING:

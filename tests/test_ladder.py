@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from inspector import ladder as module
 from inspector.analyzer import Analyzer
 from inspector.climb import State, day
+from inspector.host.pki import make_ca
 from inspector.ladder import Ladder, Ladders
 from inspector.ladder_text import lines, plain
 from inspector.model import Exchange
-from inspector.pki import make_ca
 from inspector.sample import (
     MASTER,
     NAME,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from OpenSSL import SSL
 from OpenSSL.crypto import PKey
 
-from inspector import legs, pki
+from inspector import legs
+from inspector.host import pki
 from inspector.identity import Credentials
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
-from inspector import identity, legs, live, pki
+from inspector import identity, legs, live
 from inspector.commentary import Told
 from inspector.ends import AgentEnd, MasterEnd
+from inspector.host import pki
 from inspector.model import Exchange, Gap
 from inspector.recorder import Recorder
 from inspector.spool import HEAD, Spool

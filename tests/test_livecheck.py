@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import livecheck, pki
+from inspector import livecheck
 from inspector.errors import IdentityError
+from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
 from inspector.lab.server import Server

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector import options, pki, puppetconf
+from inspector import options
 from inspector.errors import InspectorError
+from inspector.host import pki, puppetconf
 from inspector.lab.ca import LabCA
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import brief, cli, pki, present, secrets
+from inspector import brief, cli, present, secrets
 from inspector.analyzer import Analyzer, retrace
+from inspector.host import pki
 from inspector.model import Exchange, Finding, Gap, Handshake, Leg, Request, Response, Severity
 from inspector.pages import catalog, plain, tabs
 from inspector.pages.content import Content, breaks, dump, read

@@ -1,4 +1,4 @@
-"""What ``inspector.pki`` makes has Puppet's shape, and OpenSSL believes it."""
+"""What ``inspector.host.pki`` makes has Puppet's shape, and OpenSSL believes it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import crypto
 
-from inspector import pki
 from inspector.errors import IdentityError
+from inspector.host import pki
 
 if TYPE_CHECKING:
     from pathlib import Path

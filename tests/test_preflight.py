@@ -10,8 +10,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from inspector import pki
 from inspector.cli import main
+from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.preflight import checks
 

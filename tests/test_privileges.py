@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import pki, privileges
 from inspector.errors import InspectorError
+from inspector.host import pki, privileges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector import legs, options, pki
+from inspector import legs, options
 from inspector.analyzer import Analyzer
 from inspector.ends import AgentEnd
 from inspector.errors import InspectorError
+from inspector.host import pki
 from inspector.identity import Credentials, Nobody
 from inspector.lab.ca import LabCA
 from inspector.model import PROBE, Handshake, Leg, Severity

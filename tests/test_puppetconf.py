@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import puppetconf
 from inspector.errors import InspectorError
-from inspector.puppetconf import settings_of, split_address
+from inspector.host import puppetconf
+from inspector.host.puppetconf import settings_of, split_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ import pytest
 from cryptography import x509 as lib
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import pki
 from inspector import recorder as module
+from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg
 from inspector.recorder import Recorder
 from inspector.rotation import Rotation

@@ -495,7 +495,7 @@ def test_a_preshared_key_in_a_certificate() -> None:
     from cryptography import x509 as lib
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    from inspector import pki
+    from inspector.host import pki
 
     ca = pki.make_ca("CA")
     told = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x0d" + WORD.encode())

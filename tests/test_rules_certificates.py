@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector import pki
 from inspector.analyzer import Analyzer, Step
+from inspector.host import pki
 from inspector.ledger import ISSUERS, MASTERS, NAMES, Ledger
 from inspector.model import Exchange, Finding, Handshake, Leg, Record, Request, Response, Severity
 from inspector.rules import rule_of

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import pki, seen
+from inspector import seen
 from inspector.analyzer import Analyzer
+from inspector.host import pki
 from inspector.model import Severity
 from inspector.rules import all_rules, rule_of
 from inspector.rules.static_file_by_other_path import static_catalog

@@ -25,8 +25,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector import brief, doctor, formats, ladder_text, pki, present, public, verdicts
+from inspector import brief, doctor, formats, ladder_text, present, public, verdicts
 from inspector.analyzer import Analyzer
+from inspector.host import pki
 from inspector.ladder import Ladders
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
 from inspector.pages import plain

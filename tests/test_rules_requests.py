@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography import x509
 
-from inspector import pki
+from inspector.host import pki
 from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.rules.remedies import fill
@@ -179,7 +179,7 @@ def test_the_subject_is_looked_at_as_well_as_the_url() -> None:
 def test_a_key_that_the_sender_does_not_have_is_no_clone() -> None:
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    from inspector import pki
+    from inspector.host import pki
     from inspector.sample import private_key
 
     made = pki.make_csr("b.example", private_key("k")).public_bytes(Encoding.DER)

@@ -15,9 +15,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import pki, rewrite, share
+from inspector import rewrite, share
 from inspector.analyzer import Analyzer
 from inspector.errors import InspectorError
+from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.protocol import bodies, x509
 from inspector.pseudonyms import Pseudonyms

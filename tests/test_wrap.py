@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import pki, wrap
+from inspector import wrap
 from inspector.errors import InspectorError
+from inspector.host.puppetconf import PuppetConf
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange
-from inspector.puppetconf import PuppetConf
 from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from inspector.host import pki
 
     type Install = Callable[[str], Path]
 

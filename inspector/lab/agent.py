@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cryptography import x509
 
-from inspector import pki
+from inspector.host import pki
 from inspector.lab.run import AgentRun
 from inspector.lab.wire import Wire, WireError, insecure, verifying
 

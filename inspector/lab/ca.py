@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 from cryptography import x509
 
-from inspector import pki
 from inspector.errors import InspectorError
+from inspector.host import pki
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,9 +23,9 @@ from inspector.protocol.endpoints import Access, match
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from inspector.host.pki import SslDir
     from inspector.lab.ca import LabCA
     from inspector.model import Exchange
-    from inspector.pki import SslDir
 
 type Key = tuple[str, str, str]
 """Method, decoded path without its certname, and ``recurse`` (the plugins are listed in two ways)."""

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from inspector import pki
+from inspector.host import pki
 from inspector.lab.agent import LabAgent
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster

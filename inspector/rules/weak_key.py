@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from inspector import pki
+from inspector.host import pki
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import pki
 from inspector.analyzer import Analyzer
+from inspector.host import pki
 from inspector.model import Connection, Exchange, Leg, Message, Phase, Request, Response
 from inspector.protocol import decode
 from inspector.protocol.documents import Undecodable

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import pki
+from inspector.host import pki
 from inspector.model import Connection, Exchange, Leg, Request, Response
 from inspector.store import Capture
 from inspector.transfer import export_flows

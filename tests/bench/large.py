@@ -17,8 +17,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.host.pki import SslDir
 from inspector.lab import Lab
-from inspector.pki import SslDir
 from tests.bench import aims, analysis
 from tests.bench.roads import Caller, enrolled, master, ours, stock
 

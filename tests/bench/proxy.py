@@ -17,8 +17,8 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from inspector.host.pki import SslDir
 from inspector.lab import Lab
-from inspector.pki import SslDir
 from tests.bench import aims
 from tests.bench.roads import STOCK, Caller, enrolled, master, ours, stock
 

@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from inspector import demo, pki
-from inspector.pki import SslDir
+from inspector import demo
+from inspector.host import pki
+from inspector.host.pki import SslDir
 from inspector.proxy import Proxy
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from xml.etree import ElementTree
 from OpenSSL import SSL
 
 from inspector import __version__
+from inspector.host.pki import SslDir
 from inspector.lab import Lab
-from inspector.pki import SslDir
 from inspector.rules import all_rules
 from tests.bench import aims
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours

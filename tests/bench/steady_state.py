@@ -14,8 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import pki
-from inspector.pki import SslDir
+from inspector.host import pki
+from inspector.host.pki import SslDir
 from tests.bench import aims
 from tests.real.machine import end, free_port, host_names, missing
 from tests.real.puppet import RealMaster

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import demo, installation
+from inspector.host.puppetconf import split_address
 from inspector.model import Exchange, Response
-from inspector.puppetconf import split_address
 from inspector.store import Capture
 from tests.e2e.conftest import records
 from tests.e2e.wire import Peer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import pki
+from inspector.host import pki
 from inspector.lab import Lab
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
@@ -20,7 +20,7 @@ from tests.e2e.wire import Peer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.pki import SslDir
+    from inspector.host.pki import SslDir
     from tests.e2e.conftest import Proxied
 
 NAME = "web1.lab.example"

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from OpenSSL import SSL
 
-from inspector import pki
+from inspector.host import pki
 from inspector.lab import Lab
 from inspector.model import Exchange, Handshake
 from inspector.store import Capture

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import demo, installation, pki
+from inspector import demo, installation
 from inspector.errors import InspectorError
+from inspector.host import pki
 from inspector.model import Exchange
 from inspector.proxy import Proxy
 from tests.e2e.conftest import records

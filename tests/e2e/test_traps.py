@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import pki
+from inspector.host import pki
 from inspector.model import Exchange, Gap
 from inspector.store import Capture
 from tests.e2e.conftest import analyzed, records

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from inspector.pki import SslDir
+    from inspector.host.pki import SslDir
 
 
 @dataclass(slots=True)

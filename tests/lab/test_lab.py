@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, unquote
 
 import pytest
 
-from inspector import pki
 from inspector.errors import InspectorError
+from inspector.host import pki
 from inspector.lab import FAULTS, HEALTHY, Lab
 from inspector.lab.ca import LabCA
 from inspector.model import Exchange, Leg, Request, Response

@@ -9,7 +9,7 @@ from cryptography import x509 as lib
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import pki
+from inspector.host import pki
 from inspector.protocol import x509
 
 NOW = datetime.now(UTC)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector import pki
+from inspector.host import pki
 from inspector.model import Message, Request, Response
 from inspector.protocol import decode
 from inspector.protocol import documents as d

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector import pki
+from inspector.host import pki
 from inspector.model import Message, Request, Response
 from inspector.protocol import decode, documents, ruby_yaml
 from inspector.protocol import documents as d

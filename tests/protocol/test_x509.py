@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector import pki
+from inspector.host import pki
 from inspector.protocol import x509
 
 ROOT = pki.make_ca("Test Root CA", serial=1)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography import x509
 
-from inspector import pki, public
+from inspector import public
 from inspector.analyzer import Analyzer
+from inspector.host import pki
 from inspector.store import Capture
 from tests.real.agent import RealAgent
 from tests.real.through import Stage, told

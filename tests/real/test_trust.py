@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector import pki
+from inspector.host import pki
 from tests.real.through import Stage, Told, told
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector import pki, public
+from inspector import public
 from inspector.analyzer import Analyzer
+from inspector.host import pki
 from inspector.proxy import Proxy
 from inspector.store import Capture
 from tests.real.agent import RealAgent

@@ -1,0 +1,1 @@
+"""This host's Puppet: its settings, its keys, and giving up root."""
