@@ -235,7 +235,7 @@ def _open(arguments: argparse.Namespace) -> int:
     """The terminal inspector: runs, exchanges, findings and the certificate bootstrap of a capture, also while a
     proxy writes it. All keys are under `?`. Marks and notes are kept in a file beside the capture, and an index that
     can be thrown away."""
-    from inspector import captures
+    from inspector.capture import captures
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InspectorError("This is no terminal.", "Without one: `puppet-inspector runs`, `list`, `check` (--help).")
@@ -322,8 +322,8 @@ def _show(arguments: argparse.Namespace) -> int:
     masked."""
     from inspector import export, public
     from inspector.analyzer import retrace
+    from inspector.capture.store import Capture
     from inspector.pages import plain, tabs
-    from inspector.store import Capture
 
     steps: list[Step] = []
     judging: list[int] = []
@@ -423,8 +423,8 @@ def _bootstrap(arguments: argparse.Namespace) -> int:
     when, whose keys are whose, and until when what was served will do."""
     from inspector import ladder_text, present
     from inspector.analyzer import Analyzer
+    from inspector.capture.store import Capture
     from inspector.ladder import Ladders
-    from inspector.store import Capture
 
     analyzer, ladders = Analyzer(), Ladders()
     with Capture.open(arguments.capture) as records:
@@ -509,7 +509,8 @@ def _import(arguments: argparse.Namespace) -> int:
 def _captures(arguments: argparse.Namespace) -> int:
     """The captures in a directory, the latest at the end; `open` is one that a proxy is writing, or was killed while
     it wrote. What no index tells yet is read first, which may take a while."""
-    from inspector import captures, inventory, present
+    from inspector import inventory, present
+    from inspector.capture import captures
 
     folder = arguments.directory or captures.FOLDER
     held = [inventory.look(path, _progress) for path in inventory.paths(folder)]
@@ -526,7 +527,7 @@ def _captures(arguments: argparse.Namespace) -> int:
 def _merge(arguments: argparse.Namespace) -> int:
     """Make one capture of several (of one proxy, or of proxies side by side): all records in the order in which they
     ended, each once, numbered anew. A run that several captures show parts of is one run in it."""
-    from inspector import archive
+    from inspector.capture import archive
 
     merged = archive.merge(arguments.captures, arguments.output)
     if arguments.json:
@@ -540,7 +541,8 @@ def _merge(arguments: argparse.Namespace) -> int:
 def _vacuum(arguments: argparse.Namespace) -> int:
     """Make a capture as small as it can be, without what nothing in it refers to and what a killed proxy left beside
     it. Records keep their numbers, so marks and notes stay good. Not while a proxy writes it."""
-    from inspector import archive, present
+    from inspector import present
+    from inspector.capture import archive
 
     saved = archive.vacuum(arguments.capture)
     if arguments.json:
@@ -623,7 +625,7 @@ def _output(arguments: argparse.Namespace) -> Path:
 
 def _analyze(capture: Path, look: Callable[[Step], None]) -> Analyzer:
     from inspector.analyzer import Analyzer
-    from inspector.store import Capture
+    from inspector.capture.store import Capture
 
     analyzer = Analyzer()
     with Capture.open(capture) as records:
@@ -636,8 +638,8 @@ def _analyze(capture: Path, look: Callable[[Step], None]) -> Analyzer:
 def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Run]]:
     """The runs of several captures. One memory for all of them, so that what only several show is seen."""
     from inspector.analyzer import Analyzer
+    from inspector.capture.store import Capture
     from inspector.ledger import Ledger
-    from inspector.store import Capture
 
     ledger = Ledger()
     analyzers = [Analyzer(ruleset.rules, ruleset.ignores, ledger) for _ in captures]

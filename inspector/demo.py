@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector import installation
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.lab import FAULTS, HEALTHY, Lab
 from inspector.model import Exchange
 from inspector.proxy import Proxy
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable

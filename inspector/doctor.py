@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from inspector import cadir, diagnosis, join, livecheck, present, ssldir, verdicts
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Exchange, Severity
 from inspector.protocol import documents as d
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

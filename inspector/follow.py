@@ -15,11 +15,12 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inspector import brief, captures, filters, present
+from inspector import brief, filters, present
 from inspector.analyzer import Analyzer, merged
+from inspector.capture import captures
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.filters import Look
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector import exact, har_reader, jsonl
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Connection
-from inspector.store import Capture
 from inspector.text import clean
 
 if TYPE_CHECKING:

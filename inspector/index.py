@@ -24,7 +24,7 @@ from inspector.errors import CaptureError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from inspector.store import Capture
+    from inspector.capture.store import Capture
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);

@@ -20,8 +20,8 @@ import msgspec
 
 from inspector import brief, index, present, verdicts
 from inspector.analyzer import Analyzer, merged
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,11 +11,12 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inspector import captures, index, indexer, text
+from inspector import index, indexer, text
+from inspector.capture import captures
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.index import Index
 from inspector.model import Severity
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,6 +23,7 @@ from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
 from inspector import handler, legs, options, present, transfer, views
+from inspector.capture.spool import KEEP, Spool
 from inspector.commands import PuppetCommands
 from inspector.console import Console
 from inspector.ends import AgentEnd, MasterEnd, closed
@@ -33,7 +34,6 @@ from inspector.probe import Probe
 from inspector.protocol import endpoints
 from inspector.recorder import Recorder
 from inspector.selection import Selection
-from inspector.spool import KEEP, Spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

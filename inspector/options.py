@@ -19,13 +19,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from inspector import __version__, captures, identity, legs, rotation, ruleset
+from inspector import __version__, identity, legs, ruleset
+from inspector.capture import captures, rotation
+from inspector.capture.rotation import Rotation
+from inspector.capture.spool import KEEP
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
-from inspector.rotation import Rotation
-from inspector.spool import KEEP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

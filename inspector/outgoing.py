@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
 from inspector import exact, export, follow, har, jsonl
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.model import Connection
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,19 +16,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from inspector import redact
+from inspector.capture.rotation import Rotation
+from inspector.capture.store import Capture, Continued
 from inspector.commentary import Commentary
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Gap, Handshake
-from inspector.rotation import Rotation
-from inspector.store import Capture, Continued
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from inspector.capture.spool import Spool
     from inspector.commentary import Told
     from inspector.model import Record
-    from inspector.spool import Spool
 
     type Then = Callable[[Told], None]
 

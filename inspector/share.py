@@ -23,6 +23,7 @@ from cryptography.x509.oid import NameOID
 
 from inspector import redact, rewrite
 from inspector.analyzer import retrace
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Connection, Exchange, Gap, Handshake, Request
 from inspector.protocol import bodies, endpoints, files
@@ -30,7 +31,6 @@ from inspector.protocol import documents as d
 from inspector.protocol.x509 import Malformed, fingerprint, read_der
 from inspector.pseudonyms import Pseudonyms
 from inspector.reissue import Reissuer
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

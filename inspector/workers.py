@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector import installation, options
+from inspector.capture.store import Capture
 from inspector.commentary import Commentary
 from inspector.console import Console
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Gap
 from inspector.recorder import BEGINS, DELETED
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,11 +21,11 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.proxy import Proxy
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.capture.store import Capture
 from inspector.incoming import load
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from inspector.model import Record

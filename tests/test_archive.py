@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import archive, index, indexer
+from inspector import index, indexer
 from inspector.analyzer import Analyzer
+from inspector.capture import archive
+from inspector.capture.notes import Notes
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Request, Response
-from inspector.notes import Notes
-from inspector.store import Capture
 from tests.test_cli import keep, save
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import pytest
 from jsonschema.exceptions import best_match
 
 from inspector import __version__
+from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Gap, Handshake, Identity, Leg, Record, Request, Response
-from inspector.store import Capture
 from tests.conversations import SIGNED, START, WAITS, Agent, certificate, together
 
 if TYPE_CHECKING:

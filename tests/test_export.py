@@ -16,10 +16,10 @@ import pytest
 
 from inspector import export
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.incoming import load
 from inspector.model import Exchange, Gap, Leg, Request, Response
-from inspector.store import Capture
 from inspector.transfer import export_flows
 from tests.recorded import HERE, SAMPLES, records_of
 from tests.test_cli import strict

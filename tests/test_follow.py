@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import captures, follow
+from inspector import follow
 from inspector.analyzer import Analyzer
+from inspector.capture import captures
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.follow import QUIET
 from inspector.model import Connection, Exchange, Gap, Handshake, Record
-from inspector.store import Capture
 from tests.conversations import START, Agent, together
 from tests.test_cli import save, valid
 

@@ -15,9 +15,9 @@ from jsonschema.exceptions import best_match
 
 from inspector import har, outgoing, present
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.incoming import load
 from inspector.model import Connection, Exchange, Request, Response
-from inspector.store import Capture
 from tests.conversations import START, Agent, together
 from tests.recorded import HERE, SAMPLES, records_of
 from tests.test_cli import save

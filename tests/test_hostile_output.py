@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.model import Exchange, Handshake, Record
 from inspector.pages.message import file_name
-from inspector.store import Capture
 from tests.conversations import Agent, together
 from tests.recorded import SAMPLES
 from tests.test_cli import save

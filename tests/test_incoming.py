@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector import jsonl, outgoing
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.incoming import load
 from inspector.model import (
@@ -27,7 +28,6 @@ from inspector.model import (
     Request,
     Response,
 )
-from inspector.store import Capture
 from tests.conversations import START, Agent, certificate, together
 from tests.recorded import SAMPLES
 from tests.test_cli import keep, strict

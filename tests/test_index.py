@@ -15,9 +15,9 @@ import pytest
 
 from inspector import brief, follow, index, indexer, present
 from inspector.analyzer import Analyzer, retrace
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Gap
-from inspector.store import Capture
 from tests.conversations import START, Agent, together
 from tests.recorded import SAMPLES, records_of
 from tests.test_cli import save

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import index, inventory
+from inspector.capture.store import Capture
 from inspector.model import Gap
-from inspector.store import Capture
 from tests.conversations import START, Agent, together
 from tests.test_cli import keep, save, valid
 

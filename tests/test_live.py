@@ -15,13 +15,13 @@ from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
 from inspector import identity, legs, live
+from inspector.capture.spool import HEAD, Spool
+from inspector.capture.store import Capture
 from inspector.commentary import Told
 from inspector.ends import AgentEnd, MasterEnd
 from inspector.host import pki
 from inspector.model import Exchange, Gap
 from inspector.recorder import Recorder
-from inspector.spool import HEAD, Spool
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,8 +196,8 @@ def test_of_a_body_that_is_too_large_the_record_has_head_size_and_digest(
 def test_a_large_body_is_kept_whole_without_being_held_in_memory(
     addon: live.PuppetInspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inspector.spool.MEMORY", 1000)
-    monkeypatch.setattr("inspector.spool.CHUNK", 700)
+    monkeypatch.setattr("inspector.capture.spool.MEMORY", 1000)
+    monkeypatch.setattr("inspector.capture.spool.CHUNK", 700)
     held: list[int] = []
     addon_put = Recorder.put
 
@@ -215,7 +215,7 @@ def test_a_large_body_is_kept_whole_without_being_held_in_memory(
 
 
 def test_a_body_whose_disk_is_full_keeps_its_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.spool.MEMORY", 100)
+    monkeypatch.setattr("inspector.capture.spool.MEMORY", 100)
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: FileIO("/dev/full", "r+"))
     spool = Spool(tmp_path)
     for _ in range(3):

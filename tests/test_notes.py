@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.capture.notes import Notes
 from inspector.errors import InspectorError
-from inspector.notes import Notes
 from tests.recorded import HERE
 
 if TYPE_CHECKING:

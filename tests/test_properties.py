@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.incoming import load
 from inspector.model import Exchange, Gap, Handshake, Leg, Message, Record
-from inspector.store import Capture
 from tests.conversations import START, steps
 from tests.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 

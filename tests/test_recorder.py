@@ -13,13 +13,13 @@ from cryptography import x509 as lib
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector import recorder as module
+from inspector.capture.rotation import Rotation
+from inspector.capture.spool import Spool
+from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg
 from inspector.recorder import Recorder
-from inspector.rotation import Rotation
 from inspector.sample import ca, catalog, crl, csr, not_issued, report, talk
-from inspector.spool import Spool
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +70,7 @@ def test_a_failed_handshake_is_a_line(path: Path) -> None:
 
 
 def test_secrets_in_a_large_body_are_taken_out_as_well(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.spool.MEMORY", 10)
+    monkeypatch.setattr("inspector.capture.spool.MEMORY", 10)
     (asked,) = talk(catalog())
     assert isinstance(asked, Exchange)
     assert asked.response

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import captures, rotation
+from inspector.capture import captures, rotation
+from inspector.capture.rotation import Rotation
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.model import Gap
-from inspector.rotation import Rotation
-from inspector.store import Capture
 from tests.test_cli import save
 
 if TYPE_CHECKING:

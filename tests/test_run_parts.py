@@ -12,11 +12,11 @@ import pytest
 from inspector import applied, brief, synced, used
 from inspector.analyzer import retrace
 from inspector.applied import MASK, Status
+from inspector.capture.store import Capture
 from inspector.model import Closed, Connection, Exchange, Handshake, Leg, Phase
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, FileMetadata, Verdict
 from inspector.sample import asked, catalog, content, listing, metadata, plugins, report, talk
-from inspector.store import Capture
 from inspector.synced import FileUse, State
 from tests.conversations import Agent, certificate, numbered
 from tests.recorded import HERE

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector import rewrite, share
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg, Request, Response
@@ -25,7 +26,6 @@ from inspector.pseudonyms import Pseudonyms
 from inspector.reissue import Reissuer
 from inspector.rules import all_rules
 from inspector.sample import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
-from inspector.store import Capture
 from tests.recorded import RECORDINGS, SAMPLES, name_of, records_of
 from tests.test_redact import KEY, WORD
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from inspector.capture.store import VERSION, Capture, Continued
 from inspector.errors import CaptureError
 from inspector.model import (
     Closed,
@@ -28,7 +29,6 @@ from inspector.model import (
     Request,
     Response,
 )
-from inspector.store import VERSION, Capture, Continued
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Response
-from inspector.store import Capture
 from tests.test_store import AGENT, FAILED, FULL, LOST, MASTER, read, written
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CHILD = """
 import sys
 from inspector.model import Connection, Exchange, Leg, Request, Response
-from inspector.store import Capture
+from inspector.capture.store import Capture
 capture, leg = Capture.create(sys.argv[1]), Leg("a", "agent", peer_chain=(b"x",))
 capture.note(Connection(leg))
 while True:

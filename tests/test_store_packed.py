@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.capture.store import LEARNT, Capture
 from inspector.errors import CaptureError
 from inspector.model import Closed, Connection, Gap
-from inspector.store import LEARNT, Capture
 from tests.test_store import AGENT, ALL, FULL, MASTER, read, written
 
 if TYPE_CHECKING:

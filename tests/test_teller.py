@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector import filters, recorder, teller
+from inspector.capture.store import Capture
 from inspector.commentary import Commentary, Told
 from inspector.follow import Follower
 from inspector.model import Exchange, Gap
 from inspector.recorder import Recorder
 from inspector.rules import On, all_rules
 from inspector.sample import ca, catalog, content, report, talk
-from inspector.store import Capture
 from inspector.workers import Workers
 from tests.test_cli import keep, save
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import wrap
+from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.host.puppetconf import PuppetConf
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

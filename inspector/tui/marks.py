@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector.notes import Notes
+from inspector.capture.notes import Notes
 
 if TYPE_CHECKING:
     from inspector.tui.source import Source

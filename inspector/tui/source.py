@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Self
 
 from inspector import index, installation
 from inspector.brief import Sign
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

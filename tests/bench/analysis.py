@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Leg, Message, Phase, Request, Response
 from inspector.protocol import decode
 from inspector.protocol.documents import Undecodable
-from inspector.store import Capture
 from tests.bench import aims
 from tests.recorded import SAMPLES, records_of
 

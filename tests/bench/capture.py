@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Leg, Request, Response
-from inspector.store import Capture
 from inspector.transfer import export_flows
 from tests.bench import aims, analysis
 from tests.recorded import SAMPLES, records_of

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import index, indexer
+from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Leg, Request
-from inspector.store import Capture
 from inspector.transfer import export_flows
 from tests.bench import aims, analysis
 from tests.tui.terminal import Answer, Terminal

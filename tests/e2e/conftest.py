@@ -9,9 +9,9 @@ import pytest
 
 from inspector import demo
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.lab import Lab
 from inspector.proxy import Proxy
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

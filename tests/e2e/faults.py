@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, Self
 from unittest import mock
 
 from inspector import demo
+from inspector.capture.store import Capture
 from inspector.lab import Lab
 from inspector.model import Exchange, Gap
 from inspector.proxy import Proxy
-from inspector.store import Capture
 from tests.e2e import faulty
 from tests.e2e.wire import Peer, read
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import demo, installation
+from inspector.capture.store import Capture
 from inspector.host.puppetconf import split_address
 from inspector.model import Exchange, Response
-from inspector.store import Capture
 from tests.e2e.conftest import records
 from tests.e2e.wire import Peer
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import demo
+from inspector.capture.store import Capture
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake
 from inspector.proxy import Proxy
-from inspector.store import Capture
 from tests.e2e.conftest import APART, analyzed, records
 from tests.e2e.wire import Peer
 

@@ -22,10 +22,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from OpenSSL import SSL
 
+from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.lab import Lab
 from inspector.model import Exchange, Handshake
-from inspector.store import Capture
 from tests.e2e.conftest import records
 from tests.e2e.wire import Listener, Peer, read
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Exchange, Gap
-from inspector.store import Capture
 from tests.e2e.conftest import analyzed, records
 from tests.e2e.wire import Peer, read
 

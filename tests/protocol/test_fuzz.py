@@ -20,10 +20,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from inspector.capture.store import Capture
 from inspector.model import Exchange, Message, Request, Response
 from inspector.protocol import bodies, decode, endpoints
 from inspector.protocol import documents as d
-from inspector.store import Capture
 from tests.protocol.touching import DECODERS, touch
 
 SAMPLES = Path(__file__).parents[2] / "captures" / "samples"

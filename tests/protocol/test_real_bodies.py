@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.capture.store import Capture
 from inspector.incoming import load
 from inspector.model import Exchange
 from inspector.protocol import decode, endpoints
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import content_type
 from inspector.protocol.files import Verdict, check
-from inspector.store import Capture
 from tests.protocol.touching import touch
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from cryptography import x509
 
 from inspector import public
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.host import pki
-from inspector.store import Capture
 from tests.real.agent import RealAgent
 from tests.real.through import Stage, told
 

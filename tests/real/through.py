@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from inspector import public
 from inspector.analyzer import Analyzer
+from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.proxy import Proxy
-from inspector.store import Capture
 from tests.real.agent import RealAgent
 from tests.real.machine import host_names
 

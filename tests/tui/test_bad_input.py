@@ -144,7 +144,7 @@ def test_a_capture_whose_writer_was_killed_opens(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     code = f"""
         import os, signal
-        from inspector.store import Capture
+        from inspector.capture.store import Capture
         from tests.conversations import Agent, together
         from tests.test_cli import keep
         capture = Capture.create({str(path)!r})

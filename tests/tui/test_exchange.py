@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import cli, proof
+from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Finding, Handshake, Severity
 from inspector.pages.content import Content
 from inspector.pages.model import Field, Table, of
 from inspector.pages.proved import pages
 from inspector.pages.tabs import Part, Tab
 from inspector.secrets import MASK
-from inspector.store import Capture
 from inspector.tui import doc_pane
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_bar import Bar

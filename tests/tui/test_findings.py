@@ -10,9 +10,9 @@ import pytest
 from inspector import present
 from inspector.analyzer import Analyzer
 from inspector.brief import RunBrief
+from inspector.capture.store import Capture
 from inspector.model import Finding, Severity
 from inspector.rules import rule_of
-from inspector.store import Capture
 from inspector.tui.findings import Findings, FoundRows
 from inspector.tui.found import Group, Member, grouped, shown
 from tests.conversations import Agent, together

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.widgets import Input, Static
 
+from inspector.capture.store import Capture
 from inspector.cli import main
 from inspector.model import Exchange
-from inspector.store import Capture
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.bytes import Bytes
 from inspector.tui.catalog import Catalog

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.widgets import Input, Static
 
-from inspector.store import Capture
+from inspector.capture.store import Capture
 from inspector.tui.filtering import Progress
 from inspector.tui.help import Help
 from inspector.tui.histogram import Histogram

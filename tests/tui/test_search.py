@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import filters
+from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
-from inspector.store import Capture
 from inspector.tui import hits as searched
 from inspector.tui.exchange import ExchangePane
 from inspector.tui.filtering import Filtering

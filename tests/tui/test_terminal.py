@@ -7,8 +7,8 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
+from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
-from inspector.store import Capture
 from inspector.tui.ascii import TABLE
 from tests.conversations import START, Agent, together
 from tests.recorded import SAMPLES

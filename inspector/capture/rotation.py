@@ -16,9 +16,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector import captures, text
+from inspector import text
+from inspector.capture import captures
+from inspector.capture.store import marked
 from inspector.errors import InspectorError
-from inspector.store import marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

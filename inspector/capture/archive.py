@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from inspector import captures
+from inspector.capture import captures
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Handshake, Leg
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -22,9 +22,9 @@ import msgspec
 import zstandard
 
 from inspector import __version__
+from inspector.capture.spool import CHUNK, Spool
 from inspector.errors import CaptureError
 from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Message, Record
-from inspector.spool import CHUNK, Spool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

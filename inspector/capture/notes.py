@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import msgspec
 
+from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
-from inspector.store import Capture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,0 +1,1 @@
+"""The capture: the file itself, its rotation, what is beside it, and merging several."""
