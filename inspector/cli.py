@@ -513,7 +513,7 @@ def _captures(arguments: argparse.Namespace) -> int:
     from inspector.capture import captures
 
     folder = arguments.directory or captures.FOLDER
-    held = [inventory.look(path, _progress) for path in inventory.paths(folder)]
+    held = [inventory.look(path, _progress) for path in inventory.captures_in(folder)]
     if arguments.json:
         _print_json([each.plain() for each in held])
         return 0

@@ -94,7 +94,7 @@ class Held:
         }
 
 
-def paths(folder: Path) -> list[Path]:
+def captures_in(folder: Path) -> list[Path]:
     """The captures in a directory, the one written last at the end. Raises InspectorError."""
     if not folder.is_dir():
         raise InspectorError(f"{folder} is no directory.", "Name one that captures are in.")

@@ -38,9 +38,10 @@ from inspector.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mitmproxy import connection, tls
+    from mitmproxy import connection
     from mitmproxy.addonmanager import Loader
     from mitmproxy.proxy.server_hooks import ServerConnectionHookData
+    from mitmproxy.tls import TlsData
 
     from inspector.commentary import Told
     from inspector.model import Exchange
@@ -279,7 +280,7 @@ class PuppetInspector:
 
     # -- the agent's leg ----------------------------------------------------------------------------
 
-    def tls_start_client(self, data: tls.TlsData) -> None:
+    def tls_start_client(self, data: TlsData) -> None:
         """Not guarded like the others: a mistake here must not let mitmproxy show a certificate of its own."""
         try:
             self._meet_agent(data)
@@ -287,7 +288,7 @@ class PuppetInspector:
             data.ssl_conn = legs.refusing(server=True)
             self.stumble("tls_start_client", error)
 
-    def _meet_agent(self, data: tls.TlsData) -> None:
+    def _meet_agent(self, data: TlsData) -> None:
         settings = self._settings
         if settings is None or data.is_dtls:
             return
@@ -300,7 +301,7 @@ class PuppetInspector:
         self._agents[data.conn.id] = AgentEnd(watch, probe or shown, probed=probe is not None)
 
     @_guarded
-    def tls_failed_client(self, data: tls.TlsData) -> None:
+    def tls_failed_client(self, data: TlsData) -> None:
         state = self._agents.get(data.conn.id)
         if state and self._recorder:
             if data.ssl_conn:
@@ -318,7 +319,7 @@ class PuppetInspector:
         if self._settings and len(self._settings.masters) > 1:
             data.server.address, _ = self._settings.toward(data.client.sni)
 
-    def tls_start_server(self, data: tls.TlsData) -> None:
+    def tls_start_server(self, data: TlsData) -> None:
         """Not guarded like the others: a mistake here must not let mitmproxy trust the world's CAs."""
         try:
             self._meet_master(data)
@@ -326,7 +327,7 @@ class PuppetInspector:
             data.ssl_conn = legs.refusing(server=False)
             self.stumble("tls_start_server", error)
 
-    def _meet_master(self, data: tls.TlsData) -> None:
+    def _meet_master(self, data: TlsData) -> None:
         settings = self._settings
         if settings is None or data.is_dtls:
             return
@@ -346,7 +347,7 @@ class PuppetInspector:
         self._masters[data.conn.id] = MasterEnd(watch, agent)
 
     @_guarded
-    def tls_failed_server(self, data: tls.TlsData) -> None:
+    def tls_failed_server(self, data: TlsData) -> None:
         state = self._masters.get(data.conn.id)
         if state and self._settings:
             _, name = self._settings.toward(data.context.client.sni)

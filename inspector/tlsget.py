@@ -137,14 +137,14 @@ def _client(target: Target, lent: Credentials | None, only: int | None) -> SSL.C
         context.use_privatekey(lent.key)
         for each in lent.chain[1:]:
             context.add_extra_chain_cert(each)
-    tls = SSL.Connection(context, None)
+    session = SSL.Connection(context, None)
     if not _is_address(target.name):
         try:
-            tls.set_tlsext_host_name(target.name.encode("idna"))
+            session.set_tlsext_host_name(target.name.encode("idna"))
         except UnicodeError as error:
             raise Unreachable("unknown host", f"{target.name!r} is no host name") from error
-    tls.set_connect_state()
-    return tls
+    session.set_connect_state()
+    return session
 
 
 def _is_address(name: str) -> bool:
@@ -154,13 +154,13 @@ def _is_address(name: str) -> bool:
 class _Line:
     """A TLS connection over a socket that never blocks beyond the deadline (seconds of the monotonic clock)."""
 
-    def __init__(self, raw: socket.socket, tls: SSL.Connection, deadline: float) -> None:
-        self.raw, self.tls, self.deadline = raw, tls, deadline
+    def __init__(self, raw: socket.socket, session: SSL.Connection, deadline: float) -> None:
+        self.raw, self.tls, self.deadline = raw, session, deadline
         self.first = b""
         """The peer's first bytes, as they came."""
         self.alert = ""
         self.secured = False
-        tls.set_info_callback(self._listen)
+        session.set_info_callback(self._listen)
 
     def handshake(self) -> None:
         while True:

@@ -14,7 +14,8 @@ from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
-from inspector import identity, legs, live
+from inspector import identity, legs
+from inspector import live as addon_module
 from inspector.capture.spool import HEAD, Spool
 from inspector.capture.store import Capture
 from inspector.commentary import Told
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def addon(tmp_path: Path) -> Iterator[live.PuppetInspector]:
+def addon(tmp_path: Path) -> Iterator[addon_module.PuppetInspector]:
     """An addon that records, but does not listen."""
-    addon = live.PuppetInspector()
+    addon = addon_module.PuppetInspector()
     recorder = Recorder(tmp_path / "c.sqlite", lambda _line: None)
     addon._recorder = recorder
     with taddons.context():  # type: ignore[no-untyped-call]
@@ -52,7 +53,7 @@ HOOKS = ("client_disconnected", "server_disconnected", "tls_failed_client", "tls
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_hook_that_fails_is_a_gap_and_not_an_exception(
-    hook: str, addon: live.PuppetInspector, tmp_path: Path
+    hook: str, addon: addon_module.PuppetInspector, tmp_path: Path
 ) -> None:
     getattr(addon, hook)(object())  # nothing that mitmproxy would pass: every attribute is missing
     assert addon._recorder
@@ -62,7 +63,7 @@ def test_a_hook_that_fails_is_a_gap_and_not_an_exception(
     assert hook in gap.reason
 
 
-def test_a_record_is_what_was_sent(addon: live.PuppetInspector, tmp_path: Path) -> None:
+def test_a_record_is_what_was_sent(addon: addon_module.PuppetInspector, tmp_path: Path) -> None:
     flow = tflow.tflow(resp=True)
     flow.request.headers = http.Headers(
         [(b"X-Client-DN", b"CN=root"), (b"hOST", b"a"), (b"X-Client-Verify", b"SUCCESS")]
@@ -78,7 +79,7 @@ def test_a_record_is_what_was_sent(addon: live.PuppetInspector, tmp_path: Path) 
     assert exchange.stripped == ("X-Client-DN", "X-Client-Verify")
 
 
-def test_findings_show_in_mitmproxys_own_views(addon: live.PuppetInspector, tmp_path: Path) -> None:
+def test_findings_show_in_mitmproxys_own_views(addon: addon_module.PuppetInspector, tmp_path: Path) -> None:
     async def show() -> http.HTTPFlow:
         flow = tflow.tflow(resp=True)
         flow.request.path = "/puppet-ca/v1/certificate/ca"
@@ -95,10 +96,10 @@ def test_findings_show_in_mitmproxys_own_views(addon: live.PuppetInspector, tmp_
     assert "B05: " in flow.comment
 
 
-def test_a_connection_by_another_way_is_refused(addon: live.PuppetInspector) -> None:
+def test_a_connection_by_another_way_is_refused(addon: addon_module.PuppetInspector) -> None:
     client = tflow.tclient_conn()
     addon.client_connected(client)
-    assert client.error == live.REFUSED
+    assert client.error == addon_module.REFUSED
 
 
 def test_a_late_alert_ends_the_connection() -> None:
@@ -112,7 +113,7 @@ def test_a_late_alert_ends_the_connection() -> None:
 
 def test_an_error_is_red() -> None:
     flow = tflow.tflow()
-    live._annotate(flow, Told("", 1, [("B10", "error", "expired\x1b[31m")]))
+    addon_module._annotate(flow, Told("", 1, [("B10", "error", "expired\x1b[31m")]))
     assert flow.marked == ":red_circle:"
     assert "\x1b" not in flow.comment
 
@@ -132,7 +133,7 @@ def test_a_late_refusal_comes_at_once_or_says_so(after: float, alert: str | None
     assert end.late_refusal(server, "puppet.example") is None  # said once
 
 
-def test_an_agent_that_left_was_not_refused(addon: live.PuppetInspector, tmp_path: Path) -> None:
+def test_an_agent_that_left_was_not_refused(addon: addon_module.PuppetInspector, tmp_path: Path) -> None:
     flow = tflow.tflow(err=True)
     assert flow.error
     flow.error.msg = "Client disconnected."
@@ -151,7 +152,9 @@ def test_an_agent_that_left_was_not_refused(addon: live.PuppetInspector, tmp_pat
     assert exchange.ended - exchange.time == pytest.approx(5)
 
 
-def test_a_hook_that_meets_an_end_fails_closed(addon: live.PuppetInspector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hook_that_meets_an_end_fails_closed(
+    addon: addon_module.PuppetInspector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A mistake of ours must not let mitmproxy show its own certificate, or trust the world's CAs."""
     monkeypatch.setattr(addon, "_meet_agent", lambda _data: 1 / 0)
     monkeypatch.setattr(addon, "_meet_master", lambda _data: 1 / 0)
@@ -168,10 +171,10 @@ def test_a_hook_that_meets_an_end_fails_closed(addon: live.PuppetInspector, monk
     assert flow.error
 
 
-def streamed(addon: live.PuppetInspector, tmp_path: Path, *parts: bytes, keep: int) -> Exchange:
+def streamed(addon: addon_module.PuppetInspector, tmp_path: Path, *parts: bytes, keep: int) -> Exchange:
     """The record of an answer that came in these parts."""
     flow = tflow.tflow(resp=True)
-    tee = addon._tees[flow.id, "response"] = live._Tee(addon, Spool(tmp_path, keep))
+    tee = addon._tees[flow.id, "response"] = addon_module._Tee(addon, Spool(tmp_path, keep))
     assert [tee(part) for part in parts] == list(parts)
     addon.response(flow)
     assert addon._recorder is not None
@@ -183,7 +186,7 @@ def streamed(addon: live.PuppetInspector, tmp_path: Path, *parts: bytes, keep: i
 
 
 def test_of_a_body_that_is_too_large_the_record_has_head_size_and_digest(
-    addon: live.PuppetInspector, tmp_path: Path
+    addon: addon_module.PuppetInspector, tmp_path: Path
 ) -> None:
     exchange = streamed(addon, tmp_path, b"x" * 70_000, b"y" * 10, keep=70_005)
     assert exchange.response
@@ -194,7 +197,7 @@ def test_of_a_body_that_is_too_large_the_record_has_head_size_and_digest(
 
 
 def test_a_large_body_is_kept_whole_without_being_held_in_memory(
-    addon: live.PuppetInspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    addon: addon_module.PuppetInspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("inspector.capture.spool.MEMORY", 1000)
     monkeypatch.setattr("inspector.capture.spool.CHUNK", 700)

@@ -25,7 +25,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector import brief, doctor, formats, ladder_text, present, public, verdicts
+from inspector import brief, formats, ladder_text, present, public, verdicts
+from inspector import doctor as doctor_report
 from inspector.analyzer import Analyzer
 from inspector.host import pki
 from inspector.ladder import Ladders
@@ -104,7 +105,7 @@ def understood(records: Sequence[Record]) -> Analyzer:
         clean([result["message"]["text"], result["locations"][0]["logicalLocations"][0]["name"]])
         clean(result["partialFingerprints"].values())
     clean(formats.junit(found, [(CAPTURE, run) for run in runs], Severity.WARNING).splitlines())
-    clean(doctor.lines(doctor.ailments(runs), len(runs)))
+    clean(doctor_report.lines(doctor_report.ailments(runs), len(runs)))
     for at in (0.0, max((each.ended for each in records), default=0.0), 4e9):
         for name in ladders.names():
             ladder = ladders.of(name, at)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mitmproxy import contentviews, http
+from mitmproxy import contentviews as mitm_views
+from mitmproxy import http
 from mitmproxy.contentviews import Metadata
 from mitmproxy.test import taddons, tflow
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(contentviews.registry, "_by_name", dict(contentviews.registry._by_name))
+    monkeypatch.setattr(mitm_views.registry, "_by_name", dict(mitm_views.registry._by_name))
     views.add()
     with taddons.context():  # type: ignore[no-untyped-call]
         yield
@@ -38,7 +39,7 @@ def _loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def shown(flow: http.HTTPFlow, message: http.Message | None, view: str = "auto") -> tuple[str | None, str]:
     """Which view mitmproxy takes, and what it shows."""
     assert message is not None
-    result = contentviews.prettify_message(message, flow, view)
+    result = mitm_views.prettify_message(message, flow, view)
     return result.view_name, result.text
 
 

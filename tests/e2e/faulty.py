@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector import live
+from inspector import live as addon_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,13 +86,13 @@ def start(broken: str, speed: float, arguments: list[str]) -> None:
 
 
 def _break_hooks(switch: Path) -> None:
-    addon: Any = live.PuppetInspector
+    addon: Any = addon_module.PuppetInspector
     for name in (*OPEN.values(), *CLOSED.values()):
         hook = getattr(addon, name)
         # Inside of what guards it: it is the guard that is tried.
         guarded = hasattr(hook, "__wrapped__")
         broken = _breaking(name, hook.__wrapped__ if guarded else hook, switch)
-        setattr(addon, name, live._guarded(broken) if guarded else broken)
+        setattr(addon, name, addon_module._guarded(broken) if guarded else broken)
 
 
 def _breaking(name: str, act: Callable[..., None], switch: Path) -> Callable[..., None]:
@@ -121,7 +121,7 @@ def _turn_the_clock(speed: float) -> None:
 
 
 def _remember() -> None:
-    addon: Any = live.PuppetInspector
+    addon: Any = addon_module.PuppetInspector
     begin = addon.begin
 
     def begun(self: Any, *given: Any, **named: Any) -> None:
