@@ -235,7 +235,7 @@ def _open(arguments: argparse.Namespace) -> int:
     """The terminal inspector: runs, exchanges, findings and the certificate bootstrap of a capture, also while a
     proxy writes it. All keys are under `?`. Marks and notes are kept in a file beside the capture, and an index that
     can be thrown away."""
-    from inspector.capture import captures
+    from inspector.capture import paths
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InspectorError("This is no terminal.", "Without one: `puppet-inspector runs`, `list`, `check` (--help).")
@@ -243,7 +243,7 @@ def _open(arguments: argparse.Namespace) -> int:
     gc.disable()
     from inspector.tui import app
 
-    return app.run(arguments.capture or captures.newest(), ascii_only=arguments.ascii)
+    return app.run(arguments.capture or paths.newest(), ascii_only=arguments.ascii)
 
 
 def _demo(arguments: argparse.Namespace) -> int:
@@ -510,9 +510,9 @@ def _captures(arguments: argparse.Namespace) -> int:
     """The captures in a directory, the latest at the end; `open` is one that a proxy is writing, or was killed while
     it wrote. What no index tells yet is read first, which may take a while."""
     from inspector import inventory, present
-    from inspector.capture import captures
+    from inspector.capture import paths
 
-    folder = arguments.directory or captures.FOLDER
+    folder = arguments.directory or paths.FOLDER
     held = [inventory.look(path, _progress) for path in inventory.captures_in(folder)]
     if arguments.json:
         _print_json([each.plain() for each in held])
@@ -527,9 +527,9 @@ def _captures(arguments: argparse.Namespace) -> int:
 def _merge(arguments: argparse.Namespace) -> int:
     """Make one capture of several (of one proxy, or of proxies side by side): all records in the order in which they
     ended, each once, numbered anew. A run that several captures show parts of is one run in it."""
-    from inspector.capture import archive
+    from inspector.capture import merge
 
-    merged = archive.merge(arguments.captures, arguments.output)
+    merged = merge.merge(arguments.captures, arguments.output)
     if arguments.json:
         _print_json({"capture": str(arguments.output), **merged._asdict()})
     else:
@@ -542,9 +542,9 @@ def _vacuum(arguments: argparse.Namespace) -> int:
     """Make a capture as small as it can be, without what nothing in it refers to and what a killed proxy left beside
     it. Records keep their numbers, so marks and notes stay good. Not while a proxy writes it."""
     from inspector import present
-    from inspector.capture import archive
+    from inspector.capture import merge
 
-    saved = archive.vacuum(arguments.capture)
+    saved = merge.vacuum(arguments.capture)
     if arguments.json:
         _print_json({"capture": str(arguments.capture), **saved._asdict()})
     else:

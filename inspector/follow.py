@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector import brief, filters, present
 from inspector.analyzer import Analyzer, merged
-from inspector.capture import captures
+from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.filters import Look
@@ -120,16 +120,16 @@ def follow(
     there. ``pause`` is called whenever there is nothing more to say, and may end it with an exception. Raises
     InspectorError.
     """
-    known = set() if path else set(captures.FOLDER.glob("*.sqlite"))
-    followed = path or captures.newest()
+    known = set() if path else set(paths.FOLDER.glob("*.sqlite"))
+    followed = path or paths.newest()
     chosen = filters.parse(text, latest(followed))
     follower = Follower(followed, chosen, after=0 if everything else last(followed))
     while True:
         for line in follower.look():
             yield numbered(line.step.record.seq, line.text) if line.step else line.text
-        if path is None and (fresh := set(captures.FOLDER.glob("*.sqlite")) - known):
+        if path is None and (fresh := set(paths.FOLDER.glob("*.sqlite")) - known):
             known |= fresh
-            followed = max(fresh, key=captures.written)
+            followed = max(fresh, key=paths.written)
             yield f"-- there is a new capture: {present.clean(str(followed))}"
             follower = Follower(followed, chosen)
             continue

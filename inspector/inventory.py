@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from inspector import index, indexer, text
-from inspector.capture import captures
+from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.index import Index
@@ -98,12 +98,12 @@ def captures_in(folder: Path) -> list[Path]:
     """The captures in a directory, the one written last at the end. Raises InspectorError."""
     if not folder.is_dir():
         raise InspectorError(f"{folder} is no directory.", "Name one that captures are in.")
-    return sorted(folder.glob("*.sqlite"), key=lambda path: (captures.written(path), path.name))
+    return sorted(folder.glob("*.sqlite"), key=lambda path: (paths.written(path), path.name))
 
 
 def look(path: Path, say: Callable[[str], None]) -> Held:
     """A capture at a glance. ``say`` gets a line before it takes long. Never raises: see ``trouble``."""
-    held = Held(path, captures.size(path))
+    held = Held(path, paths.size(path))
     try:
         with Capture.open(path) as capture:
             last = capture.last

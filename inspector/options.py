@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from inspector import __version__, identity, legs, ruleset
-from inspector.capture import captures, rotation
+from inspector.capture import paths, rotation
 from inspector.capture.rotation import Rotation
 from inspector.capture.spool import KEEP
 from inspector.errors import InspectorError
@@ -334,7 +334,7 @@ def capture_path(text: str) -> Path:
         # Our own directory: nobody else needs to see what agents and master say.
         with contextlib.suppress(OSError):
             path.chmod(0o700)
-    return captures.fresh(path)
+    return paths.fresh(path)
 
 
 def address(host: str, port: int) -> str:

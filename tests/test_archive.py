@@ -16,7 +16,7 @@ import pytest
 
 from inspector import index, indexer
 from inspector.analyzer import Analyzer
-from inspector.capture import archive
+from inspector.capture import merge
 from inspector.capture.notes import Notes
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
@@ -82,7 +82,7 @@ def test_runs_that_were_cut_in_two_are_whole_again(tmp_path: Path) -> None:
     second = save(tmp_path / "2.sqlite", *records[14:])
     assert [run[:2] for run in told(first)] == [("node1.example", "unfinished")]
     target = tmp_path / "merged.sqlite"
-    assert archive.merge([second, first], target) == archive.Merged(22, 0, 0)
+    assert merge.merge([second, first], target) == merge.Merged(22, 0, 0)
     assert read(target) == read(whole)
     assert connections(target) == connections(whole)
     assert told(target) == told(whole)
@@ -100,7 +100,7 @@ def test_an_agent_behind_two_proxies_is_one(tmp_path: Path) -> None:
             split[legs[each.agent.id] % 2].append(each)
     assert all(split)
     paths = [save(tmp_path / f"{number}.sqlite", *some) for number, some in enumerate(split)]
-    archive.merge(paths, tmp_path / "c.sqlite")
+    merge.merge(paths, tmp_path / "c.sqlite")
     whole = save(tmp_path / "whole.sqlite", *records)
     assert (read(tmp_path / "c.sqlite"), told(tmp_path / "c.sqlite")) == (read(whole), told(whole))
 
@@ -118,7 +118,7 @@ def test_everything_that_a_capture_holds_is_taken_over(tmp_path: Path) -> None:
         capture.flush()
         capture.set_meta([("source", "here"), ("continued_in", "b.sqlite")])
     other = save(tmp_path / "b.sqlite", Gap(11.5, "y"))
-    archive.merge([tmp_path / "a.sqlite", other], tmp_path / "c.sqlite")
+    merge.merge([tmp_path / "a.sqlite", other], tmp_path / "c.sqlite")
     assert read(tmp_path / "c.sqlite") == numbered([*records[:2], Gap(11.5, "y"), records[2]])
     assert set(connections(tmp_path / "c.sqlite")) == {
         silent, Connection(master), Connection(leg, Closed(20.0, "proxy")),
@@ -132,7 +132,7 @@ def test_everything_that_a_capture_holds_is_taken_over(tmp_path: Path) -> None:
 
 def test_bodies_are_stored_once(tmp_path: Path) -> None:
     paths = [save(tmp_path / f"{n}.sqlite", exchange(Leg(f"a{n}", "agent"), n, b"same" * 1000)) for n in (1, 2, 3)]
-    archive.merge(paths, tmp_path / "c.sqlite")
+    merge.merge(paths, tmp_path / "c.sqlite")
     assert blobs(tmp_path / "c.sqlite") == 1
     assert [record.request.body for record in read(tmp_path / "c.sqlite") if isinstance(record, Exchange)] == [
         b"same" * 1000
@@ -143,20 +143,20 @@ def test_a_record_that_two_hold_is_there_once(tmp_path: Path) -> None:
     records = sampled("out-of-sync")
     first = save(tmp_path / "1.sqlite", *records[:8])
     second = save(tmp_path / "2.sqlite", *records[4:])
-    merged = archive.merge([first, second], tmp_path / "c.sqlite")
-    assert merged == archive.Merged(len(records), 4, 0)
+    merged = merge.merge([first, second], tmp_path / "c.sqlite")
+    assert merged == merge.Merged(len(records), 4, 0)
     assert bare(read(tmp_path / "c.sqlite")) == bare(records)
 
 
 def test_what_one_capture_holds_twice_stays_twice(tmp_path: Path) -> None:
     first = save(tmp_path / "1.sqlite", Gap(1.0, "x"), Gap(1.0, "x"), Gap(2.0, "y"))
-    assert archive.merge([first], tmp_path / "c.sqlite") == archive.Merged(3, 0, 0)
+    assert merge.merge([first], tmp_path / "c.sqlite") == merge.Merged(3, 0, 0)
 
 
 def test_a_record_that_differs_in_one_body_is_another(tmp_path: Path) -> None:
     leg = Leg("a", "agent", "192.0.2.1", 4711, connected=1.0)
     paths = [save(tmp_path / f"{n}.sqlite", exchange(leg, 5.0, body)) for n, body in enumerate((b"one", b"two"))]
-    assert archive.merge(paths, tmp_path / "c.sqlite") == archive.Merged(2, 0, 0)
+    assert merge.merge(paths, tmp_path / "c.sqlite") == merge.Merged(2, 0, 0)
 
 
 def test_connections_that_are_only_called_alike_stay_two(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_connections_that_are_only_called_alike_stay_two(tmp_path: Path) -> None
         Handshake(two, 7.0, "revoked"),
         exchange(dataclasses.replace(taken, id="a~3"), 8.0),
     )
-    assert archive.merge([first, second], tmp_path / "c.sqlite").renamed == 2
+    assert merge.merge([first, second], tmp_path / "c.sqlite").renamed == 2
     records = read(tmp_path / "c.sqlite")
     assert isinstance(records[0], Exchange)
     assert isinstance(records[2], Exchange)
@@ -191,7 +191,7 @@ def test_a_connection_that_went_on_is_one_and_known_best(tmp_path: Path) -> None
         capture.note(Connection(known, Closed(9.0, "peer")))
     for order in ((1, 2), (2, 1)):
         target = tmp_path / f"{order}.sqlite"
-        assert archive.merge([tmp_path / f"{n}.sqlite" for n in order], target).renamed == 0
+        assert merge.merge([tmp_path / f"{n}.sqlite" for n in order], target).renamed == 0
         assert connections(target) == [Connection(known, Closed(9.0, "peer"))]
 
 
@@ -201,7 +201,7 @@ def test_a_target_that_is_there_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("there", "link", "1.sqlite"):
         with pytest.raises(CaptureError, match="already"):
-            archive.merge([source], tmp_path / name)
+            merge.merge([source], tmp_path / name)
     assert (tmp_path / "there").read_text() == "mine"
 
 
@@ -212,10 +212,10 @@ def test_what_can_not_be_read_leaves_nothing_behind(tmp_path: Path) -> None:
         db.execute("DELETE FROM blob")
         db.commit()
     with pytest.raises(CaptureError, match=r"Record 1 of .*bad.sqlite can't be read: it lacks a body"):
-        archive.merge([good, bad], tmp_path / "c.sqlite")
+        merge.merge([good, bad], tmp_path / "c.sqlite")
     (tmp_path / "text.sqlite").write_text("no capture at all, but long enough to be read as one" * 99)
     with pytest.raises(CaptureError, match="is not a capture"):
-        archive.merge([good, tmp_path / "text.sqlite"], tmp_path / "c.sqlite")
+        merge.merge([good, tmp_path / "text.sqlite"], tmp_path / "c.sqlite")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.sqlite", "good.sqlite", "text.sqlite"]
 
 
@@ -223,7 +223,7 @@ def test_one_that_is_being_written_is_merged_as_far_as_it_is(tmp_path: Path) -> 
     with Capture.create(tmp_path / "1.sqlite") as capture:
         keep(capture, exchange(Leg("a", "agent"), 1.0))
         capture.append(Gap(2.0, "not written yet"))
-        assert archive.merge([tmp_path / "1.sqlite"], tmp_path / "c.sqlite").records == 1
+        assert merge.merge([tmp_path / "1.sqlite"], tmp_path / "c.sqlite").records == 1
 
 
 # -- vacuum --------------------------------------------------------------------------------------------
@@ -245,20 +245,20 @@ def test_a_vacuum_takes_out_what_nobody_refers_to(tmp_path: Path) -> None:
     path = orphaned(tmp_path / "c.sqlite")
     path.chmod(0o644)
     records, legs, size = read(path), connections(path), path.stat().st_size
-    done = archive.vacuum(path)
+    done = merge.vacuum(path)
     assert (done.before, done.dropped) == (size, 1)
     assert done.after == path.stat().st_size < size - 190_000
     assert (read(path), connections(path), blobs(path)) == (records, legs, 4)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [each.name for each in tmp_path.iterdir()] == ["c.sqlite"]
-    assert archive.vacuum(path) == archive.Vacuumed(done.after, done.after, 0)
+    assert merge.vacuum(path) == merge.Vacuumed(done.after, done.after, 0)
 
 
 def test_a_vacuum_keeps_index_and_notes(tmp_path: Path) -> None:
     path = orphaned(tmp_path / "c.sqlite")
     indexer.build(path, index.place(path))
     Notes.open(path).set_note("record", 1, "look here")
-    archive.vacuum(path)
+    merge.vacuum(path)
     assert Notes.open(path).note("record", 1) == "look here"
     found = index.Index.open(index.place(path))
     assert found is not None
@@ -272,7 +272,7 @@ def test_a_vacuum_takes_in_what_a_killed_proxy_left(tmp_path: Path) -> None:
         for ending in ("", "-wal"):
             shutil.copy(tmp_path / f"living.sqlite{ending}", tmp_path / f"killed.sqlite{ending}")
     path = tmp_path / "killed.sqlite"
-    assert archive.vacuum(path).after == path.stat().st_size
+    assert merge.vacuum(path).after == path.stat().st_size
     assert len(read(path)) == 1
     assert not list(tmp_path.glob("killed.sqlite-*"))
 
@@ -282,7 +282,7 @@ def test_what_is_being_written_is_not_vacuumed(tmp_path: Path) -> None:
     with Capture.create(path) as capture:
         keep(capture, Gap(1.0, "x"))
         with pytest.raises(CaptureError, match="is being written"):
-            archive.vacuum(path)
+            merge.vacuum(path)
         keep(capture, Gap(2.0, "y"))
         assert not capture.lost()
     assert [record.time for record in read(path)] == [1.0, 2.0]
@@ -297,15 +297,15 @@ def test_nobody_begins_to_write_meanwhile(tmp_path: Path, monkeypatch: pytest.Mo
             Capture.create(path)
         return 0
 
-    monkeypatch.setattr(archive, "_drop", come)
-    archive.vacuum(path)
+    monkeypatch.setattr(merge, "_drop", come)
+    merge.vacuum(path)
 
 
 def test_a_vacuum_of_a_link_keeps_the_link(tmp_path: Path) -> None:
     real = orphaned(tmp_path / "real.sqlite")
     link = tmp_path / "link.sqlite"
     link.symlink_to(real.name)
-    archive.vacuum(link)
+    merge.vacuum(link)
     assert link.is_symlink()
     assert blobs(real) == 4
 
@@ -316,8 +316,8 @@ def test_a_damaged_capture_is_left_as_it_is(tmp_path: Path) -> None:
         db.execute("DELETE FROM blob WHERE size < 1000")
         db.commit()
     with pytest.raises(CaptureError, match="can't be read"):
-        archive.vacuum(path)
+        merge.vacuum(path)
     assert blobs(path) == 1
     with pytest.raises(CaptureError, match="no capture at"):
-        archive.vacuum(tmp_path / "none.sqlite")
+        merge.vacuum(tmp_path / "none.sqlite")
     assert [each.name for each in tmp_path.iterdir()] == ["c.sqlite"]

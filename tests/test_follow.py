@@ -14,7 +14,7 @@ import pytest
 
 from inspector import follow
 from inspector.analyzer import Analyzer
-from inspector.capture import captures
+from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.follow import QUIET
@@ -238,11 +238,11 @@ def test_without_a_name_the_latest_capture_is_followed_and_every_new_one(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InspectorError, match="There is no capture in captures/"):
-        captures.newest()
+        paths.newest()
     old = save(tmp_path / "captures" / "z-old.sqlite", *together(Agent().run()))
     young = save(tmp_path / "captures" / "a-young.sqlite", *together(Agent().run())[:1])
     os.utime(old, (1, 1))
-    assert captures.newest().name == young.name
+    assert paths.newest().name == young.name
     new = tmp_path / "captures" / "b-new.sqlite"
     lines = told(None, lambda: add(young, *failing()[:1]), lambda: save(new, *failing()[:2]))
     assert [line.split()[0] for line in lines] == ["2", "--", "1", "2"]

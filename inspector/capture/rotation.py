@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector import text
-from inspector.capture import captures
+from inspector.capture import paths
 from inspector.capture.store import marked
 from inspector.errors import InspectorError
 
@@ -82,25 +82,25 @@ class Rotation:
         ``began`` and ``now`` are seconds of one and the same clock.
         """
         factor = PATIENCE if under_way else 1
-        return (self.size is not None and captures.size(path) >= self.size * factor) or (
+        return (self.size is not None and paths.size(path) >= self.size * factor) or (
             self.age is not None and now - began >= self.age * factor
         )
 
     def next(self, path: Path) -> Path:
         """What the capture after this one is called."""
-        return captures.fresh(path.parent)
+        return paths.fresh(path.parent)
 
     def retire(self, current: Path) -> list[Path]:
         """Delete the oldest captures beside this one that are beyond the limits; returns which. Never raises."""
-        taken, now = captures.size(current), time.time()
+        taken, now = paths.size(current), time.time()
         old = [path for _, path in sorted(_closed(current), reverse=True)]
         kept = 0
         for number, path in enumerate(old, 2):
-            taken += captures.size(path)
+            taken += paths.size(path)
             if (
                 (self.keep is not None and number > self.keep)
                 or (self.keep_size is not None and taken > self.keep_size)
-                or (self.keep_age is not None and now - captures.written(path) > self.keep_age)
+                or (self.keep_age is not None and now - paths.written(path) > self.keep_age)
             ):
                 break
             kept += 1
@@ -159,11 +159,11 @@ def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
     """What may be deleted beside a capture, each with what it is sorted by."""
     with contextlib.suppress(OSError):
         for path in current.parent.iterdir():
-            stamp = captures.stamped(path)
+            stamp = paths.stamped(path)
             if (
                 stamp is not None
                 and path.name != current.name
-                and not os.path.lexists(captures.beside(path, ".notes.json"))
+                and not os.path.lexists(paths.beside(path, ".notes.json"))
                 and _is_capture(path)
                 and _left(path)
             ):
@@ -172,7 +172,7 @@ def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
 
 def _left(path: Path) -> bool:
     """Whether nobody has it open."""
-    log = captures.beside(path, "-wal")
+    log = paths.beside(path, "-wal")
     if os.path.lexists(log):
         # It may be left by a reader, who must not take it away, or by a proxy that was killed: who opens a capture to
         # write and closes it last does that.
@@ -192,8 +192,8 @@ def _is_capture(path: Path) -> bool:
 def _deleted(path: Path) -> bool:
     """Delete a capture, and first what was derived from it."""
     try:
-        for ending in captures.DERIVED:
-            captures.beside(path, ending).unlink(missing_ok=True)
+        for ending in paths.DERIVED:
+            paths.beside(path, ending).unlink(missing_ok=True)
         path.unlink()
     except OSError:
         return False

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from inspector.capture import captures
+from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Handshake, Leg
@@ -99,7 +99,7 @@ def _connections(source: Capture, made: Capture) -> Mapping[str, str]:
 
 def _idents(path: Path) -> Iterator[str]:
     """The names of a capture's connections, in the order in which they were opened."""
-    live = "" if os.path.lexists(captures.beside(path.resolve(), "-wal")) else "&immutable=1"
+    live = "" if os.path.lexists(paths.beside(path.resolve(), "-wal")) else "&immutable=1"
     with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{live}", uri=True)) as db:
         for (ident,) in db.execute("SELECT id FROM connection ORDER BY opened, id").fetchall():
             yield ident
@@ -192,14 +192,14 @@ def vacuum(path: Path) -> Vacuumed:
     """
     with Capture.open(path) as capture:
         path = capture.path.resolve()
-    before, status = captures.size(path), path.stat()
+    before, status = paths.size(path), path.stat()
     with _alone(path) as db, _instead(path) as temporary:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
         db.execute("VACUUM INTO ?", (str(temporary),))
         dropped = _drop(temporary)
         with contextlib.suppress(PermissionError):
             os.chown(temporary, status.st_uid, status.st_gid)
-    return Vacuumed(before, captures.size(path), dropped)
+    return Vacuumed(before, paths.size(path), dropped)
 
 
 @contextlib.contextmanager
@@ -257,4 +257,4 @@ def _instead(target: Path) -> Iterator[Path]:
     finally:
         for ending in ("", "-wal", "-shm", "-journal"):
             with contextlib.suppress(OSError):
-                captures.beside(temporary, ending).unlink(missing_ok=True)
+                paths.beside(temporary, ending).unlink(missing_ok=True)
