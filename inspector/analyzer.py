@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector import redact
-from inspector.ledger import Ledger
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, all_rules
-from inspector.runs import Placed, Run
-from inspector.segmenter import OneRun, Segmenter
+from inspector.runs.ledger import Ledger
+from inspector.runs.runs import Placed, Run
+from inspector.runs.segmenter import OneRun, Segmenter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from inspector.exact import Item
     from inspector.model import Message, Record, Request, Response
-    from inspector.runs import Run
+    from inspector.runs.runs import Run
 
     type AnyRun = Run | RunBrief
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import sample as s
 from inspector.analyzer import retrace
 from inspector.knowledge import UNSEEN, known
 from inspector.protocol import documents as d
-from inspector.runs import Run
+from inspector.runs import sample as s
+from inspector.runs.runs import Run
 from inspector.text import clean
 from tests.recorded import HERE, records_of
 

@@ -10,12 +10,12 @@ import pytest
 
 from inspector.analyzer import Analyzer, Step
 from inspector.host import pki
-from inspector.ledger import ISSUERS, MASTERS, NAMES, Ledger
 from inspector.model import Exchange, Finding, Handshake, Leg, Record, Request, Response, Severity
 from inspector.rules import rule_of
 from inspector.rules.trust import forged
-from inspector.runs import Run
-from inspector.sample import (
+from inspector.runs.ledger import ISSUERS, MASTERS, NAMES, Ledger
+from inspector.runs.runs import Run
+from inspector.runs.sample import (
     MASTER,
     altered,
     asked,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from inspector.sample import Part
+    from inspector.runs.sample import Part
 
 MINE = {
     *(f"B{n:02}" for n in (2, 4, 5, 6, 9, 11, 12, 14, 15, 16, *range(31, 39))),

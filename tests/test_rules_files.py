@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import seen
 from inspector.analyzer import Analyzer
 from inspector.host import pki
 from inspector.model import Severity
 from inspector.rules import all_rules, rule_of
 from inspector.rules.static_file_by_other_path import static_catalog
-from inspector.sample import (
+from inspector.runs import seen
+from inspector.runs.sample import (
     altered,
     asked,
     authorities,
@@ -30,7 +30,7 @@ from inspector.sample import (
     talk,
     together,
 )
-from inspector.seen import FilesSeen, served
+from inspector.runs.seen import FilesSeen, served
 from tests.recorded import RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Finding, Record
     from inspector.protocol import documents as d
-    from inspector.sample import Part
+    from inspector.runs.sample import Part
 
 FILE, OTHER = "modules/demo/app.conf", "modules/demo/other.conf"
 STATIC = "modules/demo/files/app.conf"

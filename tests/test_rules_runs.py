@@ -9,13 +9,13 @@ from urllib.parse import quote
 
 import pytest
 
-from inspector import fleet
 from inspector.analyzer import Analyzer
-from inspector.fleet import Fleet
 from inspector.model import Phase, Severity
 from inspector.rules import all_rules
-from inspector.runs import Run
-from inspector.sample import (
+from inspector.runs import fleet
+from inspector.runs.fleet import Fleet
+from inspector.runs.runs import Run
+from inspector.runs.sample import (
     altered,
     asked,
     ca,
@@ -33,7 +33,7 @@ from inspector.sample import (
     unanswered,
     wait,
 )  # fmt: skip
-from inspector.seen import PhaseSpan
+from inspector.runs.seen import PhaseSpan
 from tests.conversations import findings
 from tests.recorded import ABSENT, RECORDINGS, SHARED, name_of, records_of
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Record
     from inspector.rules import Rule
-    from inspector.sample import Part
+    from inspector.runs.sample import Part
 
 RUNS = tuple(rule for rule in all_rules() if rule.id.startswith("R"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE

@@ -24,9 +24,9 @@ from inspector.rules.remedies import fill
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from inspector.ledger import Ledger, Understood
     from inspector.model import Record
-    from inspector.runs import Run
+    from inspector.runs.ledger import Ledger, Understood
+    from inspector.runs.runs import Run
 
     type Look = Callable[..., Iterator[str | Said]]
     type Talk = Sequence[Record]

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from inspector.ledger import master_name
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import some, utc
 from inspector.rules.words import brief
-from inspector.sample import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, report, talk, together
+from inspector.runs.ledger import master_name
+from inspector.runs.sample import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, report, talk, together
 
 
 @rule(

@@ -7,7 +7,20 @@ from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import lent_or_shown, used
 from inspector.rules.words import brief
-from inspector.sample import altered, ca, carried, catalog, crl, csr, issued, made, not_issued, refused, report, talk
+from inspector.runs.sample import (
+    altered,
+    ca,
+    carried,
+    catalog,
+    crl,
+    csr,
+    issued,
+    made,
+    not_issued,
+    refused,
+    report,
+    talk,
+)
 
 
 @rule(

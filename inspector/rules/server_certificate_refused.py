@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from functools import lru_cache
 
-from inspector.ledger import CrlSeen
 from inspector.model import Handshake, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol import x509
@@ -11,7 +10,8 @@ from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
 from inspector.rules.words import brief
-from inspector.sample import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
+from inspector.runs.ledger import CrlSeen
+from inspector.runs.sample import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
 
 _EXPIRED = "The certificate 'CN=puppet.example' has expired, verify time is synchronized"
 _ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_unknown", "unsupported_certificate",

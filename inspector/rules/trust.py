@@ -14,11 +14,11 @@ from inspector.protocol import x509
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from inspector.ledger import Presented
     from inspector.model import Handshake
     from inspector.protocol import documents as d
     from inspector.rules import Case
-    from inspector.runs import Run
+    from inspector.runs.ledger import Presented
+    from inspector.runs.runs import Run
 
 DAY = 86_400.0
 SKEW = 300.0

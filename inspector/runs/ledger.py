@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from inspector.fleet import Fleet
 from inspector.model import Exchange, Handshake
 from inspector.protocol import documents as d
+from inspector.runs.fleet import Fleet
 
 if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.protocol.endpoints import Match
-    from inspector.runs import Run
+    from inspector.runs.runs import Run
 
 NAMES = 10_000
 """Certnames that are remembered; who was silent for longest is forgotten first."""

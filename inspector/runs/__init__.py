@@ -1,0 +1,1 @@
+"""Records become runs: which record belongs to which run, and what a run is."""
