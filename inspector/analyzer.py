@@ -17,8 +17,8 @@ from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, all_rules
-from inspector.runs.ledger import Ledger
-from inspector.runs.runs import Placed, Run
+from inspector.runs.history import Ledger
+from inspector.runs.run import Placed, Run
 from inspector.runs.segmenter import OneRun, Segmenter
 
 if TYPE_CHECKING:

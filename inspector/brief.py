@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from inspector.analyzer import Step
     from inspector.model import Message
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 type Kind = Literal["exchange", "handshake", "gap"]
 type Party = Literal["agent", "proxy", "master"]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from inspector.analyzer import Analyzer, Step
     from inspector.model import Finding
     from inspector.ruleset import Ruleset
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 DESCRIPTION = "See what a Puppet or OpenVox agent and its master really say to each other."
 EPILOG = """\
@@ -639,7 +639,7 @@ def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Ru
     """The runs of several captures. One memory for all of them, so that what only several show is seen."""
     from inspector.analyzer import Analyzer
     from inspector.capture.store import Capture
-    from inspector.runs.ledger import Ledger
+    from inspector.runs.history import Ledger
 
     ledger = Ledger()
     analyzers = [Analyzer(ruleset.rules, ruleset.ignores, ledger) for _ in captures]

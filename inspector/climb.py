@@ -18,11 +18,11 @@ from inspector.rules.csr_for_revoked_name import REVOKED
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import cut, some
-from inspector.runs.seen import Kept
+from inspector.runs.observations import Kept
 
 if TYPE_CHECKING:
     from inspector.analyzer import Step
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
     type Facts = tuple[tuple[str, str], ...]
     type Kind = Literal["csr", "certificate", "client"]

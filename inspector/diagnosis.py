@@ -18,7 +18,7 @@ from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.protocol.certificates import RevocationList
 from inspector.rules import remedies
-from inspector.runs.runs import Run
+from inspector.runs.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inspector.analyzer import Step
     from inspector.diagnosis import Diagnosis
     from inspector.join import WireKey
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 SCREEN = 12
 """Verdicts that fit on one screen, with their remedies."""

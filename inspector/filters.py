@@ -37,7 +37,7 @@ from inspector.protocol import decode
 from inspector.protocol.bodies import content_type
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
-from inspector.runs.runs import Outcome
+from inspector.runs.run import Outcome
 from inspector.text import clean
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from inspector.filters import Filter
     from inspector.model import Finding
     from inspector.ruleset import Ruleset
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 INTERVAL = 0.2
 """Seconds between two looks at a capture: a proxy writes as often."""

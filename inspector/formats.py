@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Finding, Severity
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 type Found = tuple[Path, Run, Finding]
 """A finding, the run it is in, and the capture of that."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from inspector.exact import Item
     from inspector.model import Message, Record, Request, Response
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
     type AnyRun = Run | RunBrief
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from inspector.model import Record
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 BATCH = 1000
 """Records between two commits: whoever looks sees that it goes on."""

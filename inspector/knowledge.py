@@ -11,8 +11,8 @@ from inspector.protocol import documents as d
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from inspector.runs.runs import Run
-    from inspector.runs.seen import Bundle, CatalogAnswer
+    from inspector.runs.observations import Bundle, CatalogAnswer
+    from inspector.runs.run import Run
 
 UNSEEN = "not seen"
 PLUGINS = ("plugins", "pluginfacts", "locales")

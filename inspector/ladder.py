@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from inspector.analyzer import Step
     from inspector.climb import Facts, Kind
     from inspector.protocol import documents as d
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
     from inspector.trust import Judgement
 
 CLIMBS = 10_000

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from inspector.brief import Brief, Party, RunLike
     from inspector.model import Finding, Handshake, Identity
     from inspector.rules import Rule
-    from inspector.runs.runs import Outcome, Run
+    from inspector.runs.run import Outcome, Run
 
 REASON = 400
 """Characters of a run's reason: masters and agents send whole backtraces."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inspector.analyzer import Analyzer, Step
     from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 
 def runs(analyzer: Analyzer) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.files import DIGESTS, NO_DIGESTS, Verdict, check
-from inspector.runs.seen import served
+from inspector.runs.observations import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ from inspector.rules import rule_of
 
 if TYPE_CHECKING:
     from inspector.model import Finding
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 type Certainty = Literal["certain", "likely", "not visible"]
 """Proved by what was recorded; what fits best; or the cause is not on the wire at all."""

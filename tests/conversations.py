@@ -1,4 +1,4 @@
-"""Agents that talk as scripted: records for tests that need more than ``inspector.runs.sample`` says.
+"""Agents that talk as scripted: records for tests that need more than ``inspector.runs.examples`` says.
 
 An ``Agent`` appends one record a call to ``records`` and moves its clock; ``together`` puts the records of
 several agents in the order of time and numbers them.

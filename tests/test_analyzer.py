@@ -11,7 +11,7 @@ from inspector.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, all_rules, rule_of
-from inspector.runs.sample import ca, catalog, crl, csr, issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 from tests.broken_rules import costs_only_itself
 from tests.conversations import START, Agent, steps, together
 from tests.recorded import SAMPLES, records_of

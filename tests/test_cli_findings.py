@@ -12,7 +12,7 @@ import pytest
 
 from inspector.host import pki
 from inspector.lab.ca import LabCA
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, private_key, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, private_key, report, talk
 from tests.test_cli import save, strict, valid
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tests.test_cli import strict
 
 if TYPE_CHECKING:
     from inspector.model import Record
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
     from tests.conftest import Run as Command
 
 SCHEMAS = HERE.parent / "docs" / "json"

@@ -10,8 +10,8 @@ import pytest
 from inspector.analyzer import retrace
 from inspector.knowledge import UNSEEN, known
 from inspector.protocol import documents as d
-from inspector.runs import sample as s
-from inspector.runs.runs import Run
+from inspector.runs import examples as s
+from inspector.runs.run import Run
 from inspector.text import clean
 from tests.recorded import HERE, records_of
 

@@ -16,7 +16,7 @@ from inspector.host.pki import make_ca
 from inspector.ladder import Ladder, Ladders
 from inspector.ladder_text import lines, plain
 from inspector.model import Exchange
-from inspector.runs.sample import (
+from inspector.runs.examples import (
     MASTER,
     NAME,
     altered,

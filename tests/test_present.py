@@ -25,7 +25,7 @@ from inspector.model import (
     Severity,
 )
 from inspector.rules import rule_of
-from inspector.runs.runs import Run
+from inspector.runs.run import Run
 from tests.conversations import START, Agent, analyzed, steps, together
 
 HOSTILE = "\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"

@@ -16,7 +16,7 @@ from inspector.lab.ca import LabCA
 from inspector.model import PROBE, Handshake, Leg, Severity
 from inspector.probe import Probe, untrusted
 from inspector.protocol import x509
-from inspector.runs.sample import altered, ca, catalog, crl, csr, issued, not_issued, refused, talk
+from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_issued, refused, talk
 
 if TYPE_CHECKING:
     from cryptography import x509 as cx509

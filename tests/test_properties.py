@@ -22,7 +22,7 @@ from tests.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 CAPTURES = [*SAMPLES, *RECORDINGS]
 LONG = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

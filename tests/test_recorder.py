@@ -19,7 +19,7 @@ from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg
 from inspector.recorder import Recorder
-from inspector.runs.sample import ca, catalog, crl, csr, not_issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
 
 if TYPE_CHECKING:
     from pathlib import Path

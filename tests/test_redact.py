@@ -22,7 +22,7 @@ from inspector.patterns import MASK
 from inspector.protocol import bodies, x509
 from inspector.protocol.documents import Catalog, CatalogRequest, CertificateRequest, Facts
 from inspector.redact import redacted
-from inspector.runs.sample import asking_for, bucket, catalog, csr, foreign_ca, plugins, report, talk
+from inspector.runs.examples import asking_for, bucket, catalog, csr, foreign_ca, plugins, report, talk
 from tests.conversations import steps
 from tests.recorded import SAMPLES, records_of
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 WORD = "hunter2-horse"
 KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEvQIBADANBg' * 8}\n-----END RSA PRIVATE KEY-----\n"

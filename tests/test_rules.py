@@ -12,8 +12,8 @@ from inspector.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Finding, Record, Severity
 from inspector.rules import all_rules, rule_of
-from inspector.runs.runs import Run
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.run import Run
 from tests.conversations import Agent, steps, together
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from inspector.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules, rule_of, words
-from inspector.runs.sample import (
+from inspector.runs.examples import (
     altered,
     asked,
     bucket,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Finding, Record
-    from inspector.runs.sample import Part
+    from inspector.runs.examples import Part
 
 FILE = "modules/demo/app.conf"
 

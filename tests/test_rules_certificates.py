@@ -13,9 +13,7 @@ from inspector.host import pki
 from inspector.model import Exchange, Finding, Handshake, Leg, Record, Request, Response, Severity
 from inspector.rules import rule_of
 from inspector.rules.trust import forged
-from inspector.runs.ledger import ISSUERS, MASTERS, NAMES, Ledger
-from inspector.runs.runs import Run
-from inspector.runs.sample import (
+from inspector.runs.examples import (
     MASTER,
     altered,
     asked,
@@ -45,6 +43,8 @@ from inspector.runs.sample import (
     wait,
     weakly_signed,
 )
+from inspector.runs.history import ISSUERS, MASTERS, NAMES, Ledger
+from inspector.runs.run import Run
 from tests.conversations import steps
 from tests.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from inspector.runs.sample import Part
+    from inspector.runs.examples import Part
 
 MINE = {
     *(f"B{n:02}" for n in (2, 4, 5, 6, 9, 11, 12, 14, 15, 16, *range(31, 39))),

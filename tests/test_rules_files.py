@@ -13,8 +13,8 @@ from inspector.host import pki
 from inspector.model import Severity
 from inspector.rules import all_rules, rule_of
 from inspector.rules.static_file_by_other_path import static_catalog
-from inspector.runs import seen
-from inspector.runs.sample import (
+from inspector.runs import observations
+from inspector.runs.examples import (
     altered,
     asked,
     authorities,
@@ -30,7 +30,7 @@ from inspector.runs.sample import (
     talk,
     together,
 )
-from inspector.runs.seen import FilesSeen, served
+from inspector.runs.observations import FilesSeen, served
 from tests.recorded import RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Finding, Record
     from inspector.protocol import documents as d
-    from inspector.runs.sample import Part
+    from inspector.runs.examples import Part
 
 FILE, OTHER = "modules/demo/app.conf", "modules/demo/other.conf"
 STATIC = "modules/demo/files/app.conf"
@@ -156,15 +156,15 @@ def test_a_tree_in_a_static_catalog() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen, "FILES", 5)
+    monkeypatch.setattr(observations, "FILES", 5)
     many = {f"{n}.txt": b"x" for n in range(100)}
     files = files_of(*(part for n in range(9) for part in (listing(f"modules/m{n}", many), content(f"modules/c{n}"))))
     assert files.full
     assert len(files.told) == 10
     assert max(len(files.asked), len(files.fetched)) <= 2
     resources = [file(f"https://h{n}.example/a", title=f"/{n}") for n in range(50)]
-    monkeypatch.setattr(seen, "KEPT", 3)
-    monkeypatch.setattr(seen, "FILES", 50)
+    monkeypatch.setattr(observations, "KEPT", 3)
+    monkeypatch.setattr(observations, "FILES", 50)
     assert len(files_of(catalog(resources=resources)).elsewhere) == 3
 
 
@@ -189,7 +189,7 @@ def test_f01_wants_to_have_seen_the_beginning() -> None:
 
 
 def test_f01_does_not_accuse_when_memory_was_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen, "FILES", 2)
+    monkeypatch.setattr(observations, "FILES", 2)
     tree = {f"{n}.txt": b"x" for n in range(9)}
     parts = [catalog(), *(listing(f"modules/{n}", tree) for n in "abc"), content("modules/c/1.txt")]
     assert messages("F01", *parts) == []

@@ -34,7 +34,7 @@ from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Sev
 from inspector.pages import plain
 from inspector.protocol import x509 as chains
 from inspector.rules import all_rules, rule_of
-from inspector.runs.sample import (
+from inspector.runs.examples import (
     altered,
     authorities,
     ca,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     from inspector.analyzer import Step
     from inspector.model import Headers, Message
-    from inspector.runs.sample import Part
+    from inspector.runs.examples import Part
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the library's, about odd certificates
 

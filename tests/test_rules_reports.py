@@ -12,7 +12,7 @@ import pytest
 from inspector.analyzer import Analyzer
 from inspector.model import Finding, Severity
 from inspector.rules import all_rules
-from inspector.runs.sample import (
+from inspector.runs.examples import (
     altered,
     catalog,
     csr,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Record
     from inspector.rules import Rule
-    from inspector.runs.sample import Part
+    from inspector.runs.examples import Part
 
 REPORTS = tuple(rule for rule in all_rules() if rule.id.startswith("P"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE

@@ -16,8 +16,7 @@ from inspector.host import pki
 from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.rules.remedies import fill
-from inspector.runs.runs import Run
-from inspector.runs.sample import (
+from inspector.runs.examples import (
     NAME,
     altered,
     asked,
@@ -36,7 +35,8 @@ from inspector.runs.sample import (
     unanswered,
     wait,
 )
-from inspector.runs.seen import CertificateAnswer
+from inspector.runs.observations import CertificateAnswer
+from inspector.runs.run import Run
 from tests.conversations import SIGNED, WAITS, Agent, analyzed
 from tests.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 from tests.test_rules import findings
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Finding, Record
-    from inspector.runs.sample import Part
+    from inspector.runs.examples import Part
 
 MINE = (
     "B19", "B21", "B23", "B24", "B25", "B26", "B27", "B28", "B29", "B30", "B39", "B40", "B41", "B42", "B43", "B44",
@@ -116,7 +116,7 @@ def test_an_extension_that_the_decoder_knows_is_foreign_to_the_ca_too() -> None:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
 
-    from inspector.runs.sample import private_key
+    from inspector.runs.examples import private_key
 
     made = (
         x509.CertificateSigningRequestBuilder()
@@ -180,7 +180,7 @@ def test_a_key_that_the_sender_does_not_have_is_no_clone() -> None:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     from inspector.host import pki
-    from inspector.runs.sample import private_key
+    from inspector.runs.examples import private_key
 
     made = pki.make_csr("b.example", private_key("k")).public_bytes(Encoding.DER)
     foreign = made[:-1] + bytes([made[-1] ^ 1])  # its signature is not by that key

@@ -12,10 +12,8 @@ import pytest
 from inspector.analyzer import Analyzer
 from inspector.model import Phase, Severity
 from inspector.rules import all_rules
-from inspector.runs import fleet
-from inspector.runs.fleet import Fleet
-from inspector.runs.runs import Run
-from inspector.runs.sample import (
+from inspector.runs import run_history
+from inspector.runs.examples import (
     altered,
     asked,
     ca,
@@ -33,7 +31,9 @@ from inspector.runs.sample import (
     unanswered,
     wait,
 )  # fmt: skip
-from inspector.runs.seen import PhaseSpan
+from inspector.runs.observations import PhaseSpan
+from inspector.runs.run import Run
+from inspector.runs.run_history import Fleet
 from tests.conversations import findings
 from tests.recorded import ABSENT, RECORDINGS, SHARED, name_of, records_of
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Record
     from inspector.rules import Rule
-    from inspector.runs.sample import Part
+    from inspector.runs.examples import Part
 
 RUNS = tuple(rule for rule in all_rules() if rule.id.startswith("R"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
@@ -574,14 +574,14 @@ def test_r22_a_tool_is_named_and_judged_by_nothing_that_is_about_agents() -> Non
 
 
 def test_the_fleet_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet, "AGENTS", 3)
-    monkeypatch.setattr(fleet, "STARTS", 5)
+    monkeypatch.setattr(run_history, "AGENTS", 3)
+    monkeypatch.setattr(run_history, "STARTS", 5)
     known = Fleet()
     for number in range(20):
         known.remember(_past(number, certname=f"n{number % 4}.example", names=1000))
     assert set(known.runs) == {"n1.example", "n2.example", "n3.example"}
     assert [start.time for start in known.starts] == [15, 16, 17, 18, 19]
-    assert all(len(each.changed) == fleet.NAMES for runs in known.runs.values() for each in runs)
+    assert all(len(each.changed) == run_history.NAMES for runs in known.runs.values() for each in runs)
     for number in range(20, 40):
         known.remember(_past(number, certname="n1.example"))
     assert [each.number for each in known.runs["n1.example"]] == list(range(32, 40))

@@ -11,7 +11,7 @@ from inspector import ruleset
 from inspector.analyzer import Analyzer
 from inspector.errors import InspectorError
 from inspector.model import Severity
-from inspector.runs.sample import ca, catalog, crl, csr, issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,13 +11,13 @@ import pytest
 from inspector import present
 from inspector.analyzer import Analyzer
 from inspector.model import Exchange, Handshake
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from inspector.model import Message, Record
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 
 def only(records: Sequence[Record]) -> Run:

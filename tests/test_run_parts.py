@@ -16,7 +16,7 @@ from inspector.capture.store import Capture
 from inspector.model import Closed, Connection, Exchange, Handshake, Leg, Phase
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, FileMetadata, Verdict
-from inspector.runs.sample import asked, catalog, content, listing, metadata, plugins, report, talk
+from inspector.runs.examples import asked, catalog, content, listing, metadata, plugins, report, talk
 from inspector.synced import FileUse, State
 from tests.conversations import Agent, certificate, numbered
 from tests.recorded import HERE

@@ -16,7 +16,7 @@ from tests.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from inspector.runs.runs import Outcome
+    from inspector.runs.run import Outcome
 
 
 def shape(*agents: Agent) -> list[tuple[str | None, str, int]]:

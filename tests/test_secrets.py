@@ -15,7 +15,7 @@ from inspector.analyzer import Analyzer
 from inspector.model import Response
 from inspector.protocol import decode, rich
 from inspector.protocol.documents import Catalog, Data, Resource, Undecodable
-from inspector.runs.sample import asking_for, csr, talk
+from inspector.runs.examples import asking_for, csr, talk
 from inspector.secrets import MASK, Secret
 from tests.conversations import steps
 

@@ -25,7 +25,7 @@ from inspector.protocol import bodies, x509
 from inspector.pseudonyms import Pseudonyms
 from inspector.reissue import Reissuer
 from inspector.rules import all_rules
-from inspector.runs.sample import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
+from inspector.runs.examples import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
 from tests.recorded import RECORDINGS, SAMPLES, name_of, records_of
 from tests.test_redact import KEY, WORD
 

@@ -18,7 +18,7 @@ from inspector.follow import Follower
 from inspector.model import Exchange, Gap
 from inspector.recorder import Recorder
 from inspector.rules import On, all_rules
-from inspector.runs.sample import ca, catalog, content, report, talk
+from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.workers import Workers
 from tests.test_cli import keep, save
 

@@ -10,7 +10,7 @@ from inspector import present, public, verdicts
 from inspector.analyzer import Analyzer
 from inspector.model import Finding, Severity
 from inspector.rules import all_rules, rule_of
-from inspector.runs.sample import ca, catalog, crl, csr, not_issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
 from inspector.verdicts import FOLLOWS, effects
 from tests.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Record
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 IDS = {rule.id for rule in all_rules()}
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from inspector.model import Record
-    from inspector.runs.ledger import Ledger, Understood
-    from inspector.runs.runs import Run
+    from inspector.runs.history import Ledger, Understood
+    from inspector.runs.run import Run
 
     type Look = Callable[..., Iterator[str | Said]]
     type Talk = Sequence[Record]

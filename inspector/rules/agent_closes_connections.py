@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.words import RUN
-from inspector.runs.sample import altered, catalog, report, talk
+from inspector.runs.examples import altered, catalog, report, talk
 
 _CLOSE = {"Connection": "close"}
 

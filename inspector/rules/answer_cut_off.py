@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.words import CA, RUN
-from inspector.runs.sample import altered, catalog, content, metadata, plugins, report, talk
+from inspector.runs.examples import altered, catalog, content, metadata, plugins, report, talk
 
 CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"
 _BY_MASTER = re.compile(r"(?:peer|server|master) closed|complete message body|reset by peer", re.IGNORECASE)

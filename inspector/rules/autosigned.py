@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_for_signed_name import SIGNED
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
 
 
 @rule(

@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.files import Verdict
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
-from inspector.runs.sample import bucket, catalog, plugins, report, talk
+from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
 
 @rule(

@@ -7,8 +7,20 @@ from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import some, utc
 from inspector.rules.words import brief
-from inspector.runs.ledger import master_name
-from inspector.runs.sample import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, report, talk, together
+from inspector.runs.examples import (
+    authorities,
+    bundle,
+    ca,
+    catalog,
+    crl,
+    csr,
+    foreign_ca,
+    issued,
+    report,
+    talk,
+    together,
+)
+from inspector.runs.history import master_name
 
 
 @rule(

@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief, media_type
-from inspector.runs.sample import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, made, report, talk
+from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, made, report, talk
 
 
 @rule(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
-from inspector.runs.sample import ca, catalog, crl, csr, issued, report, talk, wait
+from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, wait
 
 
 @rule(

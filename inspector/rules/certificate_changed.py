@@ -7,7 +7,7 @@ from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import serial
 from inspector.rules.words import brief
-from inspector.runs.sample import Part, altered, carried, catalog, issued, made, report, talk, wait
+from inspector.runs.examples import Part, altered, carried, catalog, issued, made, report, talk, wait
 
 
 def _again() -> list[Part]:

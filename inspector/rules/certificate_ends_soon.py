@@ -7,7 +7,7 @@ from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import DAY, used
 from inspector.rules.words import brief
-from inspector.runs.sample import altered, carried, catalog, made, renewal, report, talk
+from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk
 
 
 def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:

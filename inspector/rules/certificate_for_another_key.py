@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_for_signed_name import SIGNED
-from inspector.runs.runs import Run
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
-from inspector.runs.seen import CertificateAnswer
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.observations import CertificateAnswer
+from inspector.runs.run import Run
 
 
 @rule(

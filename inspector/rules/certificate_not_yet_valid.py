@@ -7,7 +7,7 @@ from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import lent_or_shown, used
 from inspector.rules.words import brief
-from inspector.runs.sample import (
+from inspector.runs.examples import (
     altered,
     ca,
     carried,

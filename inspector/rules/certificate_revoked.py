@@ -7,7 +7,7 @@ from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import leaf, lent_or_shown, serial, used
 from inspector.rules.words import brief
-from inspector.runs.sample import Part, altered, ca, carried, catalog, crl, made, refused, report, talk, together
+from inspector.runs.examples import Part, altered, ca, carried, catalog, crl, made, refused, report, talk, together
 
 UNSAID = ("certificate_unknown", "bad_certificate", None)
 """What a master in Java says of any certificate that it does not like."""

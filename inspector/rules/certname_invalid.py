@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.certname_upper_case import names_asked_for
-from inspector.runs.sample import ca, crl, csr, not_issued, talk
+from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
 def _wrong(name: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import brief
-from inspector.runs.sample import asked, catalog, node, plugins, report, talk
+from inspector.runs.examples import asked, catalog, node, plugins, report, talk
 
 
 @rule(

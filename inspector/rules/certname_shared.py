@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import WAITS
-from inspector.runs.runs import Run
-from inspector.runs.sample import ca, catalog, crl, csr, metadata, not_issued, plugins, report, talk, together, wait
+from inspector.runs.examples import ca, catalog, crl, csr, metadata, not_issued, plugins, report, talk, together, wait
+from inspector.runs.run import Run
 
 _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("modules/demo/b"), wait(10), report())
 

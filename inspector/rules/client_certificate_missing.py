@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.rules import Case, On, rule
-from inspector.runs.sample import catalog, report, talk
+from inspector.runs.examples import catalog, report, talk
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
 

@@ -6,7 +6,7 @@ from inspector.model import Handshake, Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.trust import lent_or_shown
 from inspector.rules.words import brief
-from inspector.runs.sample import carried, catalog, made, refused, report, talk
+from inspector.runs.examples import carried, catalog, made, refused, report, talk
 
 _UNKNOWN = (
     "cannot be found locally",

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from inspector.model import Phase, Record, Severity, Visible
 from inspector.rules import Case, On, Said, rule
-from inspector.runs.sample import altered, catalog, metadata, plugins, report, talk, wait
+from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk, wait
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
 

@@ -8,7 +8,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, Verdict, check
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import CONTENT, brief
-from inspector.runs.sample import catalog, content, metadata, plugins, report, talk
+from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
 FILE = "modules/demo/app.conf"
 

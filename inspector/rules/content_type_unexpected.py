@@ -6,7 +6,7 @@ from functools import lru_cache
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.words import PARSED, brief, media_type
-from inspector.runs.sample import altered, catalog, plugins, report, talk
+from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 FORMATS = {
     "s": "text/plain", "pson": "text/pson", "json": "application/json", "yaml": "text/yaml", "dot": "text/dot",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
-from inspector.runs.sample import catalog, content, listing, metadata, plugins, report, talk
+from inspector.runs.examples import catalog, content, listing, metadata, plugins, report, talk
 
 FILE = "modules/demo/app.conf"
 

@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.told import some
-from inspector.runs.sample import catalog, plugins, report, talk
+from inspector.runs.examples import catalog, plugins, report, talk
 
 
 @rule(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
-from inspector.runs.sample import ca, catalog, crl, csr, issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
 @rule(

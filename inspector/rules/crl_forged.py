@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.trust import bundle_of, forged, made_by
 from inspector.rules.words import brief
-from inspector.runs.sample import ca, catalog, crl, csr, forged_crl, issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, report, talk
 
 
 @rule(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
-from inspector.runs.sample import ca, catalog, crl, csr, issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
 @rule(

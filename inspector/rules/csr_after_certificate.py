@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import refused
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 
 @rule(

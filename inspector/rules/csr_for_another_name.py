@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
-from inspector.runs.sample import ca, crl, csr, not_issued, talk
+from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
 @rule(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.csr_for_signed_name import SIGNED
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 REVOKED = "already has a revoked certificate"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
-from inspector.runs.sample import altered, ca, crl, csr, not_issued, talk
+from inspector.runs.examples import altered, ca, crl, csr, not_issued, talk
 
 _BROKEN = {"body": b"-----BEGIN CERTIFICATE REQUEST-----\nMIIC"}
 _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 out of bounds for length 0"

@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.csr_repeated import WAITS, refused
-from inspector.runs.sample import ca, crl, csr, not_issued, talk
+from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 EXPLAINED = (
     "does not match requested key",

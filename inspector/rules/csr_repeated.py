@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 WAITS = "already has a requested certificate"
 

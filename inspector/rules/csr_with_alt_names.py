@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import refused
 from inspector.rules.told import some
-from inspector.runs.sample import NAME, ca, crl, csr, not_issued, talk
+from inspector.runs.examples import NAME, ca, crl, csr, not_issued, talk
 
 _REFUSAL = (
     b"CSR 'node1.example' contains extra subject alternative names (DNS:puppet.example), which are disallowed. To "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
-from inspector.runs.sample import asking_for, ca, crl, csr, not_issued, talk
+from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
 
 PASSWORD = "1.2.840.113549.1.9.7"  # noqa: S105 - an OID
 PRESHARED = "1.3.6.1.4.1.34380.1.1.4"

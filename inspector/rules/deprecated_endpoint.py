@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
-from inspector.runs.sample import asked, catalog, plugins, report, talk
+from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 GONE = {"environment": "7", "status": "7", "resource_type": "6", "run": "4"}
 """Since when masters do not have it any more."""

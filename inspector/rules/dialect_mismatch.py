@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.words import CA, RUN, brief
-from inspector.runs.sample import asked, catalog, plugins, report, talk
+from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 NO_ROUTE = "Not Found: No route for GET /puppet/v3/node/node1.example"
 OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeric, not 'puppet-ca'")

@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.words import CA, RUN, brief
-from inspector.runs.sample import altered, catalog, plugins, report, talk
+from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
 

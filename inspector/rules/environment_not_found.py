@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import cut
-from inspector.runs.sample import Part, asked, catalog, plugins, report, talk
+from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
 
 ABSENT = "Could not find environment"
 

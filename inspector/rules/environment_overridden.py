@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import SINCE_4, Case, On, rule
 from inspector.rules.told import cut
-from inspector.runs.sample import catalog, node, plugins, report, talk
+from inspector.runs.examples import catalog, node, plugins, report, talk
 
 
 @rule(

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
-from inspector.runs.sample import Part, altered, catalog, plugins, report, talk
+from inspector.runs.examples import Part, altered, catalog, plugins, report, talk
 
 FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
 

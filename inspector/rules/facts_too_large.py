@@ -9,7 +9,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.facts import FactLimits
 from inspector.rules import Case, On, rule
-from inspector.runs.sample import catalog, plugins, report, talk
+from inspector.runs.examples import catalog, plugins, report, talk
 
 
 @rule(

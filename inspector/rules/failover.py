@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
-from inspector.runs.sample import asked, catalog, plugins, report, talk, unanswered
+from inspector.runs.examples import asked, catalog, plugins, report, talk, unanswered
 
 PROBE = "/status/v1/simple/server"
 

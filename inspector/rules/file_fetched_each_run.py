@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Record, Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import in_a_row, some
-from inspector.runs.sample import catalog, content, metadata, plugins, report, talk, together
+from inspector.runs.examples import catalog, content, metadata, plugins, report, talk, together
 
 FILE = "modules/demo/app.conf"
 STEP = 1800.0

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import some
-from inspector.runs.sample import catalog, content, metadata, plugins, report, talk
+from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
 FILE = "modules/demo/app.conf"
 PLUGINS = ("plugins", "pluginfacts", "locales", "facts")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Handshake, Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import brief
-from inspector.runs.ledger import agent_of
-from inspector.runs.sample import carried, catalog, made, refused, report, talk, wait
+from inspector.runs.examples import carried, catalog, made, refused, report, talk, wait
+from inspector.runs.history import agent_of
 
 _AGENT = {
     "unknown_ca": "it trusts another CA, or holds no CRL of one in the chain",

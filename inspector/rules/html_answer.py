@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.words import CA, RUN, brief, media_type
-from inspector.runs.sample import asked, catalog, plugins, report, talk
+from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.words import RUN
-from inspector.runs.sample import catalog, metadata, plugins, report, talk, unanswered, wait
+from inspector.runs.examples import catalog, metadata, plugins, report, talk, unanswered, wait
 
 _CLOSED = ("server closed", "master closed", "server disconnected", "end of file", "connection reset")
 

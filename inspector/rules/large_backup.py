@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
-from inspector.runs.sample import bucket, catalog, plugins, report, talk
+from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
 
 @rule(

@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.words import CA, RUN
-from inspector.runs.sample import asked, catalog, plugins, report, talk
+from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this version."
 

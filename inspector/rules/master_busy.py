@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
 from inspector.rules.words import RUN, retry_after
-from inspector.runs.sample import altered, catalog, plugins, report, talk, wait
+from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
 
 
 @rule(

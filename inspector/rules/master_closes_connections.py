@@ -6,7 +6,7 @@ from inspector.model import Record, Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.connection_not_reused import RUN as PHASES
 from inspector.rules.words import RUN
-from inspector.runs.sample import altered, catalog, metadata, plugins, report, talk
+from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk
 
 
 def _closing(count: int) -> list[Record]:

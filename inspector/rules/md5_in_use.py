@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import PARSED
-from inspector.runs.sample import asked, bucket, catalog, plugins, report, talk
+from inspector.runs.examples import asked, bucket, catalog, plugins, report, talk
 
 ASKED = tuple(each for each in PARSED if each not in ("node", "catalog"))
 BY_RESOURCE = ("file_metadata", "file_metadatas")

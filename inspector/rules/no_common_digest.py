@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
-from inspector.runs.sample import bucket, catalog, plugins, report, talk
+from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
 NONE = "Server Error: Unable to find a common checksum type between agent 'sha512' and master 'sha256'."
 

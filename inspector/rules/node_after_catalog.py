@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.rules import SINCE_4, Case, On, Said, rule
-from inspector.runs.sample import Part, asked, catalog, plugins, report, talk
+from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
 
 
 @rule(

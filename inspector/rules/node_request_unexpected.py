@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.rules import SINCE_6_4, Case, On, Said, rule
-from inspector.runs.sample import catalog, node, plugins, report, talk, wait
+from inspector.runs.examples import catalog, node, plugins, report, talk, wait
 
 
 @rule(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
-from inspector.runs.sample import asked, catalog, metadata, plugins, report, talk
+from inspector.runs.examples import asked, catalog, metadata, plugins, report, talk
 
 USE = ("source_permissions", "use")
 

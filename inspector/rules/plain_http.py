@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
-from inspector.runs.sample import altered, catalog, report, talk, unanswered
+from inspector.runs.examples import altered, catalog, report, talk, unanswered
 
 _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "peer_chain": (), "own_chain": ()}
 

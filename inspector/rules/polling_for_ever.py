@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import utc
-from inspector.runs.sample import ca, crl, csr, not_issued, talk, wait
+from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
 
 
 @rule(

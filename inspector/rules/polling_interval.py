@@ -7,7 +7,7 @@ from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import lasting
 from inspector.rules.waiting_for_certificate import polling
-from inspector.runs.sample import ca, crl, csr, not_issued, talk, wait
+from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
 
 
 @rule(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import OLD, Case, On, Said, rule
 from inspector.rules.waiting_for_certificate import BURST
-from inspector.runs.sample import asked, ca, csr, not_issued, talk, wait
+from inspector.runs.examples import asked, ca, csr, not_issued, talk, wait
 
 _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&"
 

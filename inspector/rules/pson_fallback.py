@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.rules import SINCE_4, Case, On, rule
 from inspector.rules.content_type_unexpected import accepted
 from inspector.rules.words import PARSED, brief, major, media_type
-from inspector.runs.sample import altered, catalog, plugins, report, talk
+from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import CA, RUN
-from inspector.runs.sample import altered, catalog, crl, plugins, report, talk
+from inspector.runs.examples import altered, catalog, crl, plugins, report, talk
 
 FOLLOWED = (301, 302, 307)
 _TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE)

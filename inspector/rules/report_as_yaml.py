@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import bodies
 from inspector.rules import Case, On, Said, rule
-from inspector.runs.sample import altered, catalog, plugins, report, talk
+from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 _YAML = b"""--- !ruby/object:Puppet::Transaction::Report
 host: node1.example

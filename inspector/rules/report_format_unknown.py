@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
-from inspector.runs.sample import catalog, plugins, report, talk
+from inspector.runs.examples import catalog, plugins, report, talk
 
 
 @rule(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Phase, Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import lasting, utc
-from inspector.runs.sample import ca, catalog, plugins, report, talk, together, wait
+from inspector.runs.examples import ca, catalog, plugins, report, talk, together, wait
 
 
 @rule(

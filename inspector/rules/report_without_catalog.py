@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.cached_catalog import CACHED
 from inspector.rules.told import reason
-from inspector.runs.sample import catalog, plugins, report, talk
+from inspector.runs.examples import catalog, plugins, report, talk
 
 
 @rule(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import RUN
-from inspector.runs.sample import catalog, content, metadata, node, plugins, report, talk
+from inspector.runs.examples import catalog, content, metadata, node, plugins, report, talk
 
 AT = tuple(each for each in RUN if each != "static_file_content")  # that one has reasons of its own: F09
 

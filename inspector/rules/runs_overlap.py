@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import SINCE_4, Case, On, Said, rule
-from inspector.runs.sample import catalog, metadata, plugins, report, talk, together, wait
+from inspector.runs.examples import catalog, metadata, plugins, report, talk, together, wait
 
 
 @rule(

@@ -6,7 +6,7 @@ from itertools import pairwise
 from inspector.model import Record, Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import lasting, utc
-from inspector.runs.sample import Part, catalog, plugins, report, talk, together, wait
+from inspector.runs.examples import Part, catalog, plugins, report, talk, together, wait
 
 
 @rule(

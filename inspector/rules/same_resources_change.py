@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Phase, Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import in_a_row, some
-from inspector.runs.sample import Part, catalog, plugins, report, talk, wait
+from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
 
 
 @rule(

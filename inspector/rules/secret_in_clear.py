@@ -7,7 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import cut
-from inspector.runs.sample import catalog, plugins, report, talk
+from inspector.runs.examples import catalog, plugins, report, talk
 
 _KEYS = {
     "a private key": re.compile(r"-----BEGIN (?:(?!ENCRYPTED)[A-Z]+ ){0,2}PRIVATE KEY-----\s*[A-Za-z0-9+/=]{16}"),

@@ -10,8 +10,8 @@ from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
 from inspector.rules.words import brief
-from inspector.runs.ledger import CrlSeen
-from inspector.runs.sample import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
+from inspector.runs.examples import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
+from inspector.runs.history import CrlSeen
 
 _EXPIRED = "The certificate 'CN=puppet.example' has expired, verify time is synchronized"
 _ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_unknown", "unsupported_certificate",

@@ -8,7 +8,7 @@ from inspector.rules import Case, On, rule
 from inspector.rules.told import some
 from inspector.rules.trust import leaf
 from inspector.rules.words import brief
-from inspector.runs.sample import MASTER, carried, catalog, made, refused, report, talk
+from inspector.runs.examples import MASTER, carried, catalog, made, refused, report, talk
 
 _SAYS_SO = ("bad_certificate", "certificate_unknown", "handshake_failure", "close_notify", None)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import waited
-from inspector.runs.sample import catalog, plugins, report, slow, talk
+from inspector.runs.examples import catalog, plugins, report, slow, talk
 
 
 @rule(

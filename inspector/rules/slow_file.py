@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.words import CONTENT, waited
-from inspector.runs.sample import catalog, content, metadata, plugins, report, slow, talk
+from inspector.runs.examples import catalog, content, metadata, plugins, report, slow, talk
 
 FILE = "modules/demo/app.conf"
 

@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief
-from inspector.runs.sample import catalog, content, metadata, plugins, report, talk
+from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
 ONE, OTHER = "modules/demo/a.conf", "modules/demo/b.conf"
 

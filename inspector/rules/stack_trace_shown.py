@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
-from inspector.runs.sample import asked, catalog, plugins, report, talk
+from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 FRAME = "/usr/lib/ruby/vendor_ruby/puppet/network/http/api/indirected_routes.rb:42:in `do_find'"
 WARNED = "The 'stacktrace' property is deprecated and will be removed in a future version of Puppet."

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import SINCE_4, Case, On, rule
-from inspector.runs.sample import catalog, plugins, report, talk
+from inspector.runs.examples import catalog, plugins, report, talk
 
 _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "puppet:///modules/demo/app.conf"}}
 

@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import Case, On, rule
 from inspector.rules.static_file_by_other_path import static_catalog
 from inspector.rules.words import brief
-from inspector.runs.sample import asked, content, plugins, report, talk
+from inspector.runs.examples import asked, content, plugins, report, talk
 
 FILE = "modules/demo/files/app.conf"
 UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-command" setting is not present'

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import SINCE_4, Case, On, Said, rule
 from inspector.rules.words import brief
-from inspector.runs.sample import Part, catalog, content, plugins, report, talk
+from inspector.runs.examples import Part, catalog, content, plugins, report, talk
 
 FILE = "modules/demo/app.conf"
 

@@ -8,7 +8,7 @@ from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.tls_old_version import OLD
 from inspector.rules.words import brief
-from inspector.runs.sample import altered, catalog, report, talk
+from inspector.runs.examples import altered, catalog, report, talk
 
 _BROKEN = re.compile(r"(?:^|[-_])(NULL|EXP\d*|EXPORT\d*|ADH|AECDH|ANON|RC4|RC2|3DES|DES|MD5)(?:[-_]|$)")
 _SHA1 = re.compile(r"[-_]SHA$")

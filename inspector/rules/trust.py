@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from inspector.model import Handshake
     from inspector.protocol import documents as d
     from inspector.rules import Case
-    from inspector.runs.ledger import Presented
-    from inspector.runs.runs import Run
+    from inspector.runs.history import Presented
+    from inspector.runs.run import Run
 
 DAY = 86_400.0
 SKEW = 300.0

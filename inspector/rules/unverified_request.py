@@ -7,7 +7,7 @@ from inspector.model import Phase, Severity, Visible
 from inspector.protocol import x509
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import brief
-from inspector.runs.sample import ca, catalog, crl, csr, issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
 @rule(

@@ -9,8 +9,8 @@ from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import lasting, utc
-from inspector.runs.runs import Run
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
+from inspector.runs.run import Run
 
 BURST = 1.0
 """Up to 6.3 an agent asks for its certificate several times within this many seconds when it starts."""

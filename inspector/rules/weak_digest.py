@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.weak_key import keys_in
 from inspector.rules.words import brief
-from inspector.runs.sample import ca, catalog, crl, csr, issued, not_issued, report, talk, weakly_signed
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, weakly_signed
 
 
 @rule(

@@ -7,7 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import brief
-from inspector.runs.sample import NAME, ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_issued, report, talk
 
 
 @rule(

@@ -10,12 +10,12 @@ from bisect import insort
 from typing import TYPE_CHECKING
 
 from inspector.model import Gap, Handshake, Phase
-from inspector.runs.runs import Run, listing
+from inspector.runs.run import Run, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from inspector.runs.runs import Placed
+    from inspector.runs.run import Placed
 
 PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
     Phase.CERTIFICATES: frozenset(set(Phase)),

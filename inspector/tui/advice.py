@@ -13,7 +13,7 @@ from inspector import present, verdicts
 from inspector.analyzer import retrace
 from inspector.errors import InspectorError
 from inspector.rules import rule_of
-from inspector.runs.runs import Run
+from inspector.runs.run import Run
 from inspector.text import clean
 from inspector.tui import palette
 

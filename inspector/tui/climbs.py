@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from inspector.brief import Brief, RunBrief
     from inspector.model import Record
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
     from inspector.tui.source import Source
 
 PAGE = 200

@@ -12,7 +12,7 @@ from textual.worker import get_current_worker
 from inspector.errors import InspectorError
 from inspector.knowledge import known
 from inspector.protocol import documents as d
-from inspector.runs.runs import Run
+from inspector.runs.run import Run
 from inspector.tui.player import Player
 from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.view import View

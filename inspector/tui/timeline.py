@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Literal
 
 from inspector import present
 from inspector.model import Phase
-from inspector.runs.runs import PAUSE
+from inspector.runs.run import PAUSE
 from inspector.text import clean, short
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from inspector.brief import Brief, RunBrief
-    from inspector.runs.runs import Wait
+    from inspector.runs.run import Wait
 
 type Kind = Literal["record", "silence", "phase"]
 type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]

@@ -20,7 +20,7 @@ from inspector.follow import Follower
 from inspector.model import Connection, Exchange, Gap, Leg
 from inspector.recorder import Recorder
 from inspector.rules import all_rules
-from inspector.runs.sample import catalog, content, report, talk
+from inspector.runs.examples import catalog, content, report, talk
 from tests.e2e import faulty
 from tests.e2e.conftest import analyzed
 from tests.e2e.faults import CUTS, FAULTS, FORMS, Scene, answers, cuts, drained, eventually, killed

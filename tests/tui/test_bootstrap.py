@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.runs.sample import ca, catalog, crl, csr, issued, report, talk
+from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 from inspector.tui import climbs
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.rows import Rows

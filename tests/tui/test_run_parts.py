@@ -12,7 +12,7 @@ from textual.widgets import Static
 from inspector import synced
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.runs.sample import asked, catalog, content, metadata, report, talk
+from inspector.runs.examples import asked, catalog, content, metadata, report, talk
 from inspector.tui.app import Inspector
 from inspector.tui.catalog import Catalog
 from inspector.tui.connections import Connections

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from inspector.model import Exchange, Handshake
 from inspector.protocol import documents as d
-from inspector.runs.fleet import Fleet
+from inspector.runs.run_history import Fleet
 
 if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.protocol.endpoints import Match
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 NAMES = 10_000
 """Certnames that are remembered; who was silent for longest is forgotten first."""

@@ -16,7 +16,7 @@ import msgspec
 from inspector import clocks
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import documents as d
-from inspector.runs.seen import (
+from inspector.runs.observations import (
     FILES,
     KEPT,
     Bundle,

@@ -12,7 +12,7 @@ from inspector.model import Phase
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from inspector.runs.runs import Run
+    from inspector.runs.run import Run
 
 RUNS = 8
 """Past runs that are remembered of each agent."""
