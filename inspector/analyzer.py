@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from inspector import redact
 from inspector.model import Exchange, Finding, Handshake, Phase
+from inspector.privacy import redact
 from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, all_rules

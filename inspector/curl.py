@@ -12,7 +12,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from inspector import patterns, redact, secrets
+from inspector.privacy import patterns, redact, secrets
 from inspector.protocol import endpoints, x509
 from inspector.text import clean
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inspector.model import Connection, Exchange, Gap, Handshake
-from inspector.redact import redacted
+from inspector.privacy.redact import redacted
 
 if TYPE_CHECKING:
     from inspector.model import Headers, Leg, Record

@@ -18,7 +18,7 @@ from inspector import exact, public
 from inspector.analyzer import retrace
 from inspector.errors import InspectorError
 from inspector.model import Exchange
-from inspector.redact import redacted
+from inspector.privacy.redact import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -16,10 +16,11 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote
 
-from inspector import __version__, exact, present, public, redact
+from inspector import __version__, exact, present, public
 from inspector.analyzer import retrace
 from inspector.brief import RunBrief
 from inspector.model import Connection, Exchange
+from inspector.privacy import redact
 from inspector.protocol import decode
 
 if TYPE_CHECKING:

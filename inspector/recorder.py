@@ -15,12 +15,12 @@ from collections import Counter, OrderedDict, deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from inspector import redact
 from inspector.capture.rotation import Rotation
 from inspector.capture.store import Capture, Continued
 from inspector.commentary import Commentary
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Gap, Handshake
+from inspector.privacy import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
 
-from inspector import patterns
+from inspector.privacy import patterns
 from inspector.protocol.pem import Malformed, guard
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from urllib.parse import quote, unquote
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from inspector import redact, rewrite
 from inspector.analyzer import retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Connection, Exchange, Gap, Handshake, Request
+from inspector.privacy import redact, rewrite
 from inspector.protocol import bodies, endpoints, files
 from inspector.protocol import documents as d
 from inspector.protocol.x509 import Malformed, fingerprint, read_der

@@ -16,7 +16,7 @@ from mitmproxy.io import FlowReader, FlowWriter
 
 from inspector.export import created
 from inspector.model import Exchange, Leg, Request, Response
-from inspector.redact import redacted
+from inspector.privacy.redact import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector import patterns, redact, secrets
 from inspector.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Record, Request, Response
-from inspector.patterns import MASK
+from inspector.privacy import patterns, redact, secrets
+from inspector.privacy.patterns import MASK
+from inspector.privacy.redact import redacted
 from inspector.protocol import bodies, x509
 from inspector.protocol.documents import Catalog, CatalogRequest, CertificateRequest, Facts
-from inspector.redact import redacted
 from inspector.runs.examples import asking_for, bucket, catalog, csr, foreign_ca, plugins, report, talk
 from tests.conversations import steps
 from tests.recorded import SAMPLES, records_of

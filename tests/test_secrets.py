@@ -10,13 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from inspector import secrets
 from inspector.analyzer import Analyzer
 from inspector.model import Response
+from inspector.privacy import secrets
+from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import decode, rich
 from inspector.protocol.documents import Catalog, Data, Resource, Undecodable
 from inspector.runs.examples import asking_for, csr, talk
-from inspector.secrets import MASK, Secret
 from tests.conversations import steps
 
 WORD = "hunter2-horse"

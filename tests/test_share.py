@@ -15,12 +15,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import rewrite, share
+from inspector import share
 from inspector.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg, Request, Response
+from inspector.privacy import rewrite
 from inspector.protocol import bodies, x509
 from inspector.pseudonyms import Pseudonyms
 from inspector.reissue import Reissuer

@@ -19,7 +19,7 @@ from mitmproxy.test import taddons, tflow
 
 from inspector import views
 from inspector.model import Exchange, Leg, Request, Response
-from inspector.secrets import MASK
+from inspector.privacy.secrets import MASK
 from inspector.text import clean
 from inspector.transfer import export_flows, flow_of
 from tests.recorded import HERE, SAMPLES, records_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector import secrets
 from inspector.pages.model import Item, fields, many, of
+from inspector.privacy import secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

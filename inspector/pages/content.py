@@ -14,7 +14,7 @@ from inspector.text import clean
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from inspector.secrets import Spans
+    from inspector.privacy.secrets import Spans
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from inspector import secrets
 from inspector.model import Request, Response
 from inspector.pages.content import Content
 from inspector.pages.model import Cell, Field, Table
+from inspector.privacy import secrets
+from inspector.privacy.secrets import MASK
 from inspector.protocol import bodies, decode
-from inspector.secrets import MASK
 from inspector.text import as_json, size
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import msgspec
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from rich.text import Text
 
+from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import bodies
 from inspector.protocol.rich import Rich
-from inspector.secrets import MASK, Secret
 from inspector.text import clean
 
 if TYPE_CHECKING:

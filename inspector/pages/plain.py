@@ -10,8 +10,8 @@ from inspector.pages.content import Content, dump, read
 from inspector.pages.message import COVERED, Body
 from inspector.pages.model import ASK, WRONG, Item, Table
 from inspector.pages.tabs import known, tabs, unshown
+from inspector.privacy.secrets import MASK
 from inspector.protocol.documents import Undecodable
-from inspector.secrets import MASK
 from inspector.text import clean, size
 
 if TYPE_CHECKING:

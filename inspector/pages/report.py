@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from inspector import secrets
 from inspector.pages.model import Cell, Field, Item, Table, fields, of, word
 from inspector.pages.styles import BAD, DOUBT
+from inspector.privacy import secrets
 from inspector.protocol import rich
 from inspector.text import clean
 

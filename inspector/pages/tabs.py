@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector import present
-from inspector import secrets as hide
 from inspector.model import Exchange, Gap, Handshake
 from inspector.pages import catalog, certificates, report
 from inspector.pages.certificates import Known
@@ -14,6 +13,7 @@ from inspector.pages.content import Content
 from inspector.pages.message import Body, file_name, head
 from inspector.pages.model import WRONG, Item, Table, of
 from inspector.pages.record import explained, timing
+from inspector.privacy import secrets as hide
 from inspector.protocol import documents as d
 from inspector.protocol import rich
 from inspector.text import clean

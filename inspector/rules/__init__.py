@@ -16,8 +16,8 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from inspector import patterns
 from inspector.model import Exchange, Finding, Severity, Visible
+from inspector.privacy import patterns
 from inspector.protocol import documents as d
 from inspector.rules.remedies import fill
 

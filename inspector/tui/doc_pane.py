@@ -8,11 +8,11 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
-from inspector import redact
 from inspector.pages.content import Content
 from inspector.pages.message import MODES, Body
 from inspector.pages.model import WRONG, Item, Table
 from inspector.pages.tabs import unshown
+from inspector.privacy import redact
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_bar import Bar
 from inspector.tui.doc_widgets import Leaves, Sheet

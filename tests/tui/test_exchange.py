@@ -16,7 +16,7 @@ from inspector.pages.content import Content
 from inspector.pages.model import Field, Table, of
 from inspector.pages.proved import pages
 from inspector.pages.tabs import Part, Tab
-from inspector.secrets import MASK
+from inspector.privacy.secrets import MASK
 from inspector.tui import doc_pane
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_bar import Bar

@@ -17,17 +17,17 @@ from urllib.parse import quote
 
 import msgspec
 
-from inspector import patterns, rewrite, secrets
 from inspector.model import Exchange, Gap, Handshake, Message, Request, Response
-from inspector.patterns import MASK
+from inspector.privacy import patterns, rewrite, secrets
+from inspector.privacy.patterns import MASK
+from inspector.privacy.rewrite import Fields, Leaf
 from inspector.protocol import bodies, endpoints, files, rich, x509
-from inspector.rewrite import Fields, Leaf
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from inspector.model import Headers, Leg, Record
-    from inspector.rewrite import Node, Tree
+    from inspector.privacy.rewrite import Node, Tree
 
 _WORK = 2_000_000_000
 """Bytes that are searched through for all the secrets of a record together: some seconds."""

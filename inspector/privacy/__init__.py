@@ -1,0 +1,1 @@
+"""What is secret in a record, and how it is masked."""
