@@ -16,7 +16,7 @@ from inspector.model import Exchange, Finding, Handshake, Phase, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Message
     from inspector.runs.run import Run
 

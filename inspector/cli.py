@@ -25,9 +25,9 @@ from inspector.model import Severity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from inspector.analyzer import Analyzer, Step
+    from inspector.analysis.analyzer import Analyzer, Step
+    from inspector.analysis.ruleset import Ruleset
     from inspector.model import Finding
-    from inspector.ruleset import Ruleset
     from inspector.runs.run import Run
 
 DESCRIPTION = "See what a Puppet or OpenVox agent and its master really say to each other."
@@ -321,7 +321,7 @@ def _show(arguments: argparse.Namespace) -> int:
     """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents. Secrets are
     masked."""
     from inspector import export, public
-    from inspector.analyzer import retrace
+    from inspector.analysis.analyzer import retrace
     from inspector.capture.store import Capture
     from inspector.pages import plain, tabs
 
@@ -357,7 +357,7 @@ def _show(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     """Every deviation from the protocol, the worst first: what, where, why, and what to do."""
     from inspector import formats, present, public
-    from inspector.ruleset import load
+    from inspector.analysis.ruleset import load
 
     ruleset = load(arguments.rules, time.time())
     for warning in ruleset.warnings:
@@ -422,7 +422,7 @@ def _bootstrap(arguments: argparse.Namespace) -> int:
     """The agent's SSL state machine as the wire shows it, a rung a state: what was seen, where it hangs and since
     when, whose keys are whose, and until when what was served will do."""
     from inspector import ladder_text, present
-    from inspector.analyzer import Analyzer
+    from inspector.analysis.analyzer import Analyzer
     from inspector.capture.store import Capture
     from inspector.ladder import Ladders
 
@@ -624,7 +624,7 @@ def _output(arguments: argparse.Namespace) -> Path:
 
 
 def _analyze(capture: Path, look: Callable[[Step], None]) -> Analyzer:
-    from inspector.analyzer import Analyzer
+    from inspector.analysis.analyzer import Analyzer
     from inspector.capture.store import Capture
 
     analyzer = Analyzer()
@@ -637,7 +637,7 @@ def _analyze(capture: Path, look: Callable[[Step], None]) -> Analyzer:
 
 def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Run]]:
     """The runs of several captures. One memory for all of them, so that what only several show is seen."""
-    from inspector.analyzer import Analyzer
+    from inspector.analysis.analyzer import Analyzer
     from inspector.capture.store import Capture
     from inspector.runs.history import Ledger
 
@@ -686,7 +686,8 @@ def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
 
 def _print_findings(found: Sequence[tuple[Path, Run, Finding]], *, several: bool) -> None:
     """The worst first; what follows from a run's cause, and what was explained already, in brief."""
-    from inspector import present, verdicts
+    from inspector import present
+    from inspector.analysis import verdicts
     from inspector.rules import rule_of
 
     def follows(run: Run, finding: Finding) -> bool:

@@ -21,7 +21,7 @@ from inspector.rules.told import cut, some
 from inspector.runs.observations import Kept
 
 if TYPE_CHECKING:
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.runs.run import Run
 
     type Facts = tuple[tuple[str, str], ...]

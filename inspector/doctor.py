@@ -9,8 +9,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inspector import cadir, diagnosis, join, livecheck, present, ssldir, verdicts
-from inspector.analyzer import Analyzer
+from inspector import cadir, diagnosis, join, livecheck, present, ssldir
+from inspector.analysis import verdicts
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.diagnosis import Diagnosis
     from inspector.join import WireKey
     from inspector.runs.run import Run

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from inspector import exact, public
-from inspector.analyzer import retrace
+from inspector.analysis.analyzer import retrace
 from inspector.errors import InspectorError
 from inspector.model import Exchange
 from inspector.privacy.redact import redacted
@@ -23,7 +23,7 @@ from inspector.privacy.redact import redacted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.brief import RunLike
     from inspector.model import Message, Record
 

@@ -43,7 +43,7 @@ from inspector.text import clean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.brief import Brief, RunLike, Sign
     from inspector.model import Finding, Message, Record
 

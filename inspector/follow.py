@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inspector import brief, filters, present
-from inspector.analyzer import Analyzer, merged
+from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
+    from inspector.analysis.ruleset import Ruleset
     from inspector.brief import Brief
     from inspector.filters import Filter
     from inspector.model import Finding
-    from inspector.ruleset import Ruleset
     from inspector.runs.run import Run
 
 INTERVAL = 0.2

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote
 
 from inspector import __version__, exact, present, public
-from inspector.analyzer import retrace
+from inspector.analysis.analyzer import retrace
 from inspector.brief import RunBrief
 from inspector.model import Connection, Exchange
 from inspector.privacy import redact

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector import brief, index, present, verdicts
-from inspector.analyzer import Analyzer, merged
+from inspector import brief, index, present
+from inspector.analysis import verdicts
+from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 

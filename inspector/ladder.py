@@ -17,7 +17,7 @@ from inspector.trust import Trust
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.climb import Facts, Kind
     from inspector.protocol import documents as d
     from inspector.runs.run import Run

@@ -19,7 +19,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from inspector import __version__, identity, legs, ruleset
+from inspector import __version__, identity, legs
+from inspector.analysis import ruleset
 from inspector.capture import paths, rotation
 from inspector.capture.rotation import Rotation
 from inspector.capture.spool import KEEP

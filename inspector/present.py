@@ -10,7 +10,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from inspector import verdicts
+from inspector.analysis import verdicts
 from inspector.rules import rule_of
 from inspector.rules.remedies import fill
 from inspector.text import WIDTH as WIDTH

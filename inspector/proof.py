@@ -21,7 +21,7 @@ from inspector.rules import rule_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Finding, Message
 
 type Tab = Literal["meaning", "request", "response", "tls", "timing"]

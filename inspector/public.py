@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector import present, verdicts
+from inspector import present
+from inspector.analysis import verdicts
 from inspector.model import Exchange, Gap, Handshake
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from inspector.analyzer import Analyzer, Step
+    from inspector.analysis.analyzer import Analyzer, Step
     from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
     from inspector.runs.run import Run

@@ -11,7 +11,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import messages, present
+from inspector import present
+from inspector.analysis import messages
 from inspector.errors import InspectorError
 from inspector.protocol.endpoints import ENDPOINTS, match
 from inspector.rules import On, all_rules, rule_of

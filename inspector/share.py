@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from inspector.analyzer import retrace
+from inspector.analysis.analyzer import retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Connection, Exchange, Gap, Handshake, Request

@@ -17,7 +17,7 @@ from inspector.runs.observations import served
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Exchange, Response
     from inspector.protocol.endpoints import Match
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector import filters, ruleset
+from inspector import filters
+from inspector.analysis import ruleset
 from inspector.commentary import Told
 from inspector.errors import InspectorError
 from inspector.follow import DO, Follower

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mitmproxy import contentviews, http
 
 from inspector import transfer
-from inspector.analyzer import retrace
+from inspector.analysis.analyzer import retrace
 from inspector.model import Response
 from inspector.pages import plain, tabs
 from inspector.protocol import decode, endpoints
@@ -21,7 +21,7 @@ from inspector.protocol.documents import Undecodable
 from inspector.text import clean
 
 if TYPE_CHECKING:
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Exchange
 
 LARGE = 2**21

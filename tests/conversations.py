@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector.analyzer import Analyzer, Step
+from inspector.analysis.analyzer import Analyzer, Step
 from inspector.host import pki
 from inspector.model import Exchange, Finding, Handshake, Leg, Record, Request, Response
 from inspector.rules import rule_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import yaml
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Message, Request, Response
 from inspector.protocol import decode
 from inspector.protocol import documents as d

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, all_rules, rule_of

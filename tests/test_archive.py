@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import index, indexer
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture import merge
 from inspector.capture.notes import Notes
 from inspector.capture.store import Capture

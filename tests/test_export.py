@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from inspector import export
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.incoming import load

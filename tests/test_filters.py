@@ -11,14 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector import filters, present
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.protocol.endpoints import ENDPOINTS
 from tests.conversations import START, Agent, steps, together
 
 if TYPE_CHECKING:
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Record
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import follow
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import brief, present
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange
 from inspector.protocol.documents import Nothing, Undecodable
 from inspector.rules import rule_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Record
     from inspector.protocol.documents import Document
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema.exceptions import best_match
 
 from inspector import har, outgoing, present
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.incoming import load
 from inspector.model import Connection, Exchange, Request, Response

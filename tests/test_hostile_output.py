@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Handshake, Record
 from inspector.pages.message import file_name

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import brief, follow, index, indexer, present
-from inspector.analyzer import Analyzer, retrace
+from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Gap

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analyzer import retrace
+from inspector.analysis.analyzer import retrace
 from inspector.knowledge import UNSEEN, known
 from inspector.protocol import documents as d
 from inspector.runs import examples as s

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector import ladder as module
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.climb import State, day
 from inspector.host.pki import make_ca
 from inspector.ladder import Ladder, Ladders

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from inspector import messages, reference
-from inspector.messages import MESSAGES
+from inspector import reference
+from inspector.analysis import messages
+from inspector.analysis.messages import MESSAGES
 from inspector.rules import all_rules
 
 PASTED = [

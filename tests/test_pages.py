@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector import brief, cli, present
-from inspector.analyzer import Analyzer, retrace
+from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.host import pki
 from inspector.model import Exchange, Finding, Gap, Handshake, Leg, Request, Response, Severity
 from inspector.pages import catalog, plain, tabs
@@ -31,7 +31,7 @@ from tests.test_present import harmless, hostile_records
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Record
     from inspector.pages.tabs import Model, Tab
 

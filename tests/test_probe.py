@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector import legs, options
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.ends import AgentEnd
 from inspector.errors import InspectorError
 from inspector.host import pki
@@ -21,7 +21,7 @@ from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_
 if TYPE_CHECKING:
     from cryptography import x509 as cx509
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Record
 
 NAME, HERE, ELSEWHERE = "web1.example", "192.0.2.7", "192.0.2.8"

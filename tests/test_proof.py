@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import proof
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Finding, Severity, Visible
 from inspector.pages import tabs
 from inspector.pages.proved import pages
@@ -19,7 +19,7 @@ from tests.recorded import SAMPLES, records_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Record
 
 TABS = {"meaning", "request", "response", "tls", "timing"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from tests.conversations import steps
 from tests.recorded import ABSENT, RECORDINGS, name_of, records_of
 

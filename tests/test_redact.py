@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Record, Request, Response
 from inspector.privacy import patterns, redact, secrets
 from inspector.privacy.patterns import MASK

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import rules
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Finding, Record, Severity
 from inspector.rules import all_rules, rule_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules, rule_of, words

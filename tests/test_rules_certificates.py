@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector.analyzer import Analyzer, Step
+from inspector.analysis.analyzer import Analyzer, Step
 from inspector.host import pki
 from inspector.model import Exchange, Finding, Handshake, Leg, Record, Request, Response, Severity
 from inspector.rules import rule_of

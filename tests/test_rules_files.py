@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.host import pki
 from inspector.model import Severity
 from inspector.rules import all_rules, rule_of

@@ -25,9 +25,10 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector import brief, formats, ladder_text, present, public, verdicts
+from inspector import brief, formats, ladder_text, present, public
 from inspector import doctor as doctor_report
-from inspector.analyzer import Analyzer
+from inspector.analysis import verdicts
+from inspector.analysis.analyzer import Analyzer
 from inspector.host import pki
 from inspector.ladder import Ladders
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Headers, Message
     from inspector.runs.examples import Part
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Phase, Severity
 from inspector.rules import all_rules
 from inspector.runs import run_history

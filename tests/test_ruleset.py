@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import ruleset
-from inspector.analyzer import Analyzer
+from inspector.analysis import ruleset
+from inspector.analysis.analyzer import Analyzer
 from inspector.errors import InspectorError
 from inspector.model import Severity
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
@@ -16,7 +16,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.ruleset import Ruleset
+    from inspector.analysis.ruleset import Ruleset
 
 BOOTSTRAP = talk(ca(), crl(), csr(), issued(), catalog(), report())
 

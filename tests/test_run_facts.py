@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import present
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Handshake
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector import applied, brief, synced, used
-from inspector.analyzer import retrace
+from inspector.analysis.analyzer import retrace
 from inspector.applied import MASK, Status
 from inspector.capture.store import Capture
 from inspector.model import Closed, Connection, Exchange, Handshake, Leg, Phase

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Phase, Record
 from tests.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered, steps, together
 

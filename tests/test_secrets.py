@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.model import Response
 from inspector.privacy import secrets
 from inspector.privacy.secrets import MASK, Secret

@@ -40,7 +40,7 @@ def test_a_mistake_of_ours_comes_with_its_record(path: Path, monkeypatch: pytest
         yield ""
 
     rules = [dataclasses.replace(rule, look=broken, at=()) if rule.id == "B01" else rule for rule in all_rules()]
-    monkeypatch.setattr("inspector.analyzer.all_rules", lambda: rules)
+    monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda: rules)
     save(path, *talk(ca()))
     (told,) = teller.tell(Follower(path, filters.parse("")).look())
     assert told.seq == 1
@@ -55,7 +55,7 @@ def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
         yield ""
 
     rules = [dataclasses.replace(rule, look=broken) if rule.on is On.RUN_END else rule for rule in all_rules()]
-    monkeypatch.setattr("inspector.analyzer.all_rules", lambda: rules)
+    monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda: rules)
     save(path, *talk(catalog()))
     follower = Follower(path, filters.parse(""))
     list(follower.look())

@@ -16,7 +16,7 @@ from inspector.protocol import bodies, decode
 from inspector.text import as_json, size
 
 if TYPE_CHECKING:
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.protocol.documents import Document
 
 type Mode = Literal["pretty", "raw", "hex"]

@@ -17,7 +17,7 @@ from inspector.text import clean, size
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Finding
     from inspector.pages.tabs import Model, Part
 

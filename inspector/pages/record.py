@@ -15,7 +15,7 @@ from inspector.text import clean, clock, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.model import Exchange, Message
 
 BAR = 30

@@ -21,7 +21,7 @@ from inspector.text import clean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.protocol.documents import Document
 
 type Model = Item | Table | Content | Body

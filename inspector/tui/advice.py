@@ -9,8 +9,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from inspector import present, verdicts
-from inspector.analyzer import retrace
+from inspector import present
+from inspector.analysis import verdicts
+from inspector.analysis.analyzer import retrace
 from inspector.errors import InspectorError
 from inspector.rules import rule_of
 from inspector.runs.run import Run

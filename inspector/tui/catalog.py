@@ -19,7 +19,7 @@ from inspector.tui.rows import Column
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
 
 _STATES = {
     Status.FAILED: BAD,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector import index
-from inspector.analyzer import Analyzer, Step
+from inspector.analysis.analyzer import Analyzer, Step
 from inspector.ladder import Ladders
 from inspector.model import Phase
 

@@ -18,7 +18,7 @@ from inspector.tui.rows import Column
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
 
 _STATES = {
     State.WRONG: BAD,

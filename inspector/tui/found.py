@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
-from inspector import present, verdicts
+from inspector import present
+from inspector.analysis import verdicts
 from inspector.rules import rule_of
 from inspector.text import clean, clock, day
 from inspector.tui import palette

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.brief import Brief, RunBrief
     from inspector.model import Connection, Record
 
@@ -244,14 +244,14 @@ class Source:
 
     def step(self, seq: int) -> Step | None:
         """A record, decoded. Its ``run`` is only of itself; ``owner`` tells whose it is. Raises CaptureError."""
-        from inspector.analyzer import retrace
+        from inspector.analysis.analyzer import retrace
 
         record = self.record(seq)
         return next(retrace([record])) if record else None
 
     def steps(self, number: int) -> Iterator[Step]:
         """A run's records, decoded; all have the same ``run``, which grows with each. Raises CaptureError."""
-        from inspector.analyzer import retrace
+        from inspector.analysis.analyzer import retrace
 
         with self.capture() as capture:
             yield from retrace(record for seq in self.seqs(number) if (record := capture.record(seq)))

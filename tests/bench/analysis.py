@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Leg, Message, Phase, Request, Response

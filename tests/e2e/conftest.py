@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector import demo
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.lab import Lab
 from inspector.proxy import Proxy

@@ -134,7 +134,7 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
         path = save(tmp_path / f"{number}.sqlite", *records)
         told = []
         for rules in (without, [*without, dataclasses.replace(rule, look=broken)]):
-            monkeypatch.setattr("inspector.analyzer.all_rules", lambda rules=rules: rules)
+            monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda rules=rules: rules)
             follower = Follower(path, filters.parse(""))
             told.append([*teller.tell(follower.look()), *teller.tell(follower.sum_up(ended=True))])
         assert [(each.seq, each.text, each.findings) for each in told[0]] == [

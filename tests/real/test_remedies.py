@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 
 from inspector import public
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.host import pki
 from tests.real.agent import RealAgent

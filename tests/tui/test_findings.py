@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import present
-from inspector.analyzer import Analyzer
+from inspector.analysis.analyzer import Analyzer
 from inspector.brief import RunBrief
 from inspector.capture.store import Capture
 from inspector.model import Finding, Severity

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
-    from inspector.analyzer import Step
+    from inspector.analysis.analyzer import Step
     from inspector.tui.app import Inspector
     from tests.tui.screens import Play
 
