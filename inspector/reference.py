@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector import present
-from inspector.analysis import messages
+from inspector.analysis import known_errors
 from inspector.errors import InspectorError
 from inspector.protocol.endpoints import ENDPOINTS, match
 from inspector.rules import On, all_rules, rule_of
@@ -49,7 +49,7 @@ def explain(what: str) -> dict[str, str]:
             pass
     asked = re.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
     if asked is None:
-        if found := messages.find(what):
+        if found := known_errors.find(what):
             return _message(what, found)
         raise InspectorError("No known message is like it.", _USAGE)
     method, target = asked.groups()
@@ -74,7 +74,7 @@ def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
     return [found.endpoint for method in methods if (found := match(method, path))]
 
 
-def _message(pasted: str, found: messages.Found) -> dict[str, str]:
+def _message(pasted: str, found: known_errors.Found) -> dict[str, str]:
     known = found.known
     seen = {None: "no: only the agent's own log shows it", "wire": "yes, on the wire"}
     return {

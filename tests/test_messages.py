@@ -7,8 +7,8 @@ import re
 import pytest
 
 from inspector import reference
-from inspector.analysis import messages
-from inspector.analysis.messages import MESSAGES
+from inspector.analysis import known_errors
+from inspector.analysis.known_errors import MESSAGES
 from inspector.rules import all_rules
 
 PASTED = [
@@ -51,16 +51,16 @@ PASTED = [
 
 @pytest.mark.parametrize(("pasted", "rule"), PASTED, ids=[f"{rule} {pasted[:50]}" for pasted, rule in PASTED])
 def test_what_an_agent_printed_is_found(pasted: str, rule: str) -> None:
-    found = messages.find(pasted)
+    found = known_errors.find(pasted)
     assert found is not None
     assert rule in found.known.rules
 
 
 @pytest.mark.parametrize("known", MESSAGES, ids=[each.texts[0][:40] for each in MESSAGES])
-def test_each_message_finds_itself_and_names_rules_that_exist(known: messages.Known) -> None:
+def test_each_message_finds_itself_and_names_rules_that_exist(known: known_errors.Known) -> None:
     for text in known.texts:
         printed = re.sub("NAME|HOST", "web1.example", text).replace("X", "other.example")
-        found = messages.find(f"Error: {printed}")
+        found = known_errors.find(f"Error: {printed}")
         assert found is not None
         assert found.known is known
         assert found.name == ("web1.example" if "NAME" in text else None)
@@ -88,7 +88,7 @@ def test_each_message_finds_itself_and_names_rules_that_exist(known: messages.Kn
     ],
 )
 def test_what_is_none_of_them_is_not_found(pasted: str) -> None:
-    assert messages.find(pasted) is None
+    assert known_errors.find(pasted) is None
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_name_that_is_not_resolved_is_no_closed_port(pasted: str) -> None:
     ],
 )  # fmt: skip
 def test_names_are_taken_from_what_was_pasted(pasted: str, name: str | None, host: str | None) -> None:
-    found = messages.find(pasted)
+    found = known_errors.find(pasted)
     assert found is not None
     assert (found.name, found.host) == (name, host)
 
@@ -149,7 +149,7 @@ def test_commands_are_those_of_the_agents_that_print_it() -> None:
 
 
 def test_an_expired_crl_is_not_made_anew_by_a_revocation() -> None:
-    for known in messages.MESSAGES:
+    for known in known_errors.MESSAGES:
         assert "revoke --certname" not in reference.explain(known.texts[0])["remedy"]
     told = reference.explain("The CRL issued by 'CN=Puppet CA' has expired, verify time is synchronized")["remedy"]
     assert "OpenSSL::X509::CRL" in told
