@@ -1,7 +1,6 @@
 """Making the derived index of a capture, and keeping it up while a proxy writes the capture.
 
-It is a process of its own (``python -m inspector.indexer CAPTURE INDEX``), so that nobody who reads the index ever
-waits for the analysis. It ends when the capture is complete, or with whoever started it (its standard input ends).
+It is a process of its own, so that nobody who reads the index ever waits for the analysis. It ends when the capture is complete, or with whoever started it (its standard input ends).
 """
 
 from __future__ import annotations

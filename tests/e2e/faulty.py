@@ -1,7 +1,7 @@
 """The real proxy with faults of our own making in its process, for `test_faults` and `make soak`.
 
-Nothing of it is in the product: an executable takes Python's place where ``inspector.proxy`` starts the proxy, breaks
-what is to be broken, and goes on as it was told. A file says which hook raises now; signals turn the clock back and
+Nothing of it is in the product: an executable takes Python's place where ``inspector.proxy`` starts the proxy,
+breaks what is to be broken, and goes on as it was told. A file says which hook raises now; signals turn the clock back and
 ask what the proxy remembers.
 """
 
