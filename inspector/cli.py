@@ -296,7 +296,7 @@ def _runs(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     """Every exchange, failed handshake and gap of a capture as the proxy prints them, each with its number (for
     `show`) and with all findings that it proves."""
-    from inspector import follow
+    from inspector.summaries import follow
 
     found = follow.listed(arguments.capture, arguments.filter)
     if arguments.json:
@@ -310,7 +310,7 @@ def _list(arguments: argparse.Namespace) -> int:
 def _follow(arguments: argparse.Namespace) -> int:
     """The proxy's lines while it records: each exchange with its number, and each run that is over with its
     verdict. Also through a pipe, and on another terminal than the proxy's."""
-    from inspector import follow
+    from inspector.summaries import follow
 
     for line in follow.follow(arguments.capture, arguments.filter, everything=arguments.all):
         print(line, flush=True)
@@ -356,8 +356,9 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Every deviation from the protocol, the worst first: what, where, why, and what to do."""
-    from inspector import formats, present, public
+    from inspector import formats, public
     from inspector.analysis.ruleset import load
+    from inspector.summaries import present
 
     ruleset = load(arguments.rules, time.time())
     for warning in ruleset.warnings:
@@ -421,10 +422,11 @@ def _doctor(arguments: argparse.Namespace) -> int:
 def _bootstrap(arguments: argparse.Namespace) -> int:
     """The agent's SSL state machine as the wire shows it, a rung a state: what was seen, where it hangs and since
     when, whose keys are whose, and until when what was served will do."""
-    from inspector import ladder_text, present
+    from inspector import ladder_text
     from inspector.analysis.analyzer import Analyzer
     from inspector.capture.store import Capture
     from inspector.ladder import Ladders
+    from inspector.summaries import present
 
     analyzer, ladders = Analyzer(), Ladders()
     with Capture.open(arguments.capture) as records:
@@ -509,8 +511,8 @@ def _import(arguments: argparse.Namespace) -> int:
 def _captures(arguments: argparse.Namespace) -> int:
     """The captures in a directory, the latest at the end; `open` is one that a proxy is writing, or was killed while
     it wrote. What no index tells yet is read first, which may take a while."""
-    from inspector import inventory, present
     from inspector.capture import paths
+    from inspector.summaries import inventory, present
 
     folder = arguments.directory or paths.FOLDER
     held = [inventory.look(path, _progress) for path in inventory.captures_in(folder)]
@@ -541,8 +543,8 @@ def _merge(arguments: argparse.Namespace) -> int:
 def _vacuum(arguments: argparse.Namespace) -> int:
     """Make a capture as small as it can be, without what nothing in it refers to and what a killed proxy left beside
     it. Records keep their numbers, so marks and notes stay good. Not while a proxy writes it."""
-    from inspector import present
     from inspector.capture import merge
+    from inspector.summaries import present
 
     saved = merge.vacuum(arguments.capture)
     if arguments.json:
@@ -655,7 +657,8 @@ def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Ru
 
 
 def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
-    from inspector import filters, follow, present, public
+    from inspector import public
+    from inspector.summaries import filters, follow, present
 
     chosen = filters.parse(filtered, follow.latest(capture))
     marked: set[int] = set()
@@ -686,9 +689,9 @@ def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
 
 def _print_findings(found: Sequence[tuple[Path, Run, Finding]], *, several: bool) -> None:
     """The worst first; what follows from a run's cause, and what was explained already, in brief."""
-    from inspector import present
     from inspector.analysis import verdicts
     from inspector.rules import rule_of
+    from inspector.summaries import present
 
     def follows(run: Run, finding: Finding) -> bool:
         verdict = verdicts.verdict(run)
@@ -706,7 +709,7 @@ def _print_findings(found: Sequence[tuple[Path, Run, Finding]], *, several: bool
 
 def _print_verdicts(runs: Iterable[Run]) -> int:
     """Returns how many there are."""
-    from inspector import present
+    from inspector.summaries import present
 
     told = 0
     for run in runs:
@@ -718,7 +721,7 @@ def _print_verdicts(runs: Iterable[Run]) -> int:
 
 
 def _print_json(value: Any) -> None:
-    from inspector import present
+    from inspector.summaries import present
 
     print(present.as_json(value))
 

@@ -13,12 +13,12 @@ from cryptography import x509 as cx509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from inspector import present
 from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.protocol.certificates import RevocationList
 from inspector.rules import remedies
 from inspector.runs.run import Run
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

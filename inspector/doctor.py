@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inspector import cadir, diagnosis, join, livecheck, present, ssldir
+from inspector import cadir, diagnosis, join, livecheck, ssldir
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
@@ -17,6 +17,7 @@ from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Exchange, Severity
 from inspector.protocol import documents as d
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

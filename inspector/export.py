@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from inspector.analysis.analyzer import Step
-    from inspector.brief import RunLike
     from inspector.model import Message, Record
+    from inspector.summaries.brief import RunLike
 
 
 def jsonl(

@@ -7,9 +7,10 @@ import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
-from inspector import __version__, present
+from inspector import __version__
 from inspector.errors import InspectorError
 from inspector.rules import rule_of
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -16,12 +16,13 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote
 
-from inspector import __version__, exact, present, public
+from inspector import __version__, exact, public
 from inspector.analysis.analyzer import retrace
-from inspector.brief import RunBrief
 from inspector.model import Connection, Exchange
 from inspector.privacy import redact
 from inspector.protocol import decode
+from inspector.summaries import present
+from inspector.summaries.brief import RunBrief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

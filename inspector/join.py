@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from inspector import diagnosis, present
+from inspector import diagnosis
 from inspector.diagnosis import key_text, listed
 from inspector.model import Severity
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from inspector.brief import RunLike
     from inspector.exact import Item
+    from inspector.summaries.brief import RunLike
 
 
 def lines(

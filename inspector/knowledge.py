@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector import present
 from inspector.ladder import short
 from inspector.protocol import documents as d
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

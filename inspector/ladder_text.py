@@ -7,10 +7,10 @@ import textwrap
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from inspector import present
 from inspector.climb import NEAR, State, day
 from inspector.ladder import short, stamp
 from inspector.rules.told import lasting
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
-from inspector import handler, legs, options, present, transfer, views
+from inspector import handler, legs, options, transfer, views
 from inspector.capture.spool import KEEP, Spool
 from inspector.commands import PuppetCommands
 from inspector.console import Console
@@ -34,6 +34,7 @@ from inspector.probe import Probe
 from inspector.protocol import endpoints
 from inspector.recorder import Recorder
 from inspector.selection import Selection
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

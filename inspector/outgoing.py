@@ -10,10 +10,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from inspector import exact, export, follow, har, jsonl
+from inspector import exact, export, har, jsonl
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.model import Connection
+from inspector.summaries import follow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,9 +13,10 @@ from cryptography import x509 as cx509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from inspector import identity, legs, present
+from inspector import identity, legs
 from inspector.errors import IdentityError
 from inspector.protocol import x509
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ from cryptography import x509
 from inspector.host import pki
 from inspector.identity import Credentials
 from inspector.model import PROBE
-from inspector.present import clean
 from inspector.protocol import endpoints
+from inspector.summaries.present import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cryptography import x509 as cx509
 
-from inspector import identity, preflight, present
+from inspector import identity, preflight
 from inspector.errors import InspectorError
 from inspector.host import pki, puppetconf
 from inspector.protocol import x509
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector import present
 from inspector.analysis import verdicts
 from inspector.model import Exchange, Gap, Handshake
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
 from inspector.rules import rule_of
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,12 +11,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import present
 from inspector.analysis import known_errors
 from inspector.errors import InspectorError
 from inspector.protocol.endpoints import ENDPOINTS, match
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.remedies import fill
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

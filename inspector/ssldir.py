@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import diagnosis, folder, present
+from inspector import diagnosis, folder
 from inspector.diagnosis import CA_FILES, DAY, SOON, advise, ending, key_text, listed
 from inspector.errors import InspectorError
 from inspector.folder import Folder, PrivateKey
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

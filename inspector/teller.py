@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector import filters
 from inspector.analysis import ruleset
 from inspector.commentary import Told
 from inspector.errors import InspectorError
-from inspector.follow import DO, Follower
+from inspector.summaries import filters
+from inspector.summaries.follow import DO, Follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from inspector.follow import Line
+    from inspector.summaries.follow import Line
 
 PATIENCE = 1.0
 """Seconds after which a run may have fallen silent, though nothing more was recorded."""

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 
-from inspector import legs, present
+from inspector import legs
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from inspector.identity import Credentials

@@ -11,8 +11,8 @@ from inspector.protocol import x509
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from inspector.brief import Brief, Party
     from inspector.model import Closed, Connection, Leg, Phase, Side
+    from inspector.summaries.brief import Brief, Party
 
 type Part = Literal["none", "handshake", "life", "failed"] | Phase
 """What a cell of a connection's bar shows; a phase: a request."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import index, indexer
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture import merge
 from inspector.capture.notes import Notes
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Request, Response
+from inspector.summaries import index, indexer
 from tests.test_cli import keep, save
 
 if TYPE_CHECKING:

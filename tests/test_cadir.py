@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from inspector import cadir, present, ssldir
+from inspector import cadir, ssldir
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.join import WireKey, against_wire, following, join
 from inspector.lab.ca import LabCA
 from inspector.model import Severity
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inspector import filters, present
 from inspector.analysis.analyzer import Analyzer
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.protocol.endpoints import ENDPOINTS
+from inspector.summaries import filters, present
 from tests.conversations import START, Agent, steps, together
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def test_bodies_are_read_without_their_encoding_and_only_for_text(monkeypatch: p
     assert through("text:NAÏVE", records) == [1]
     chosen = filters.parse("text:x status:500")
     step = next(steps(Analyzer(), records))
-    monkeypatch.setattr("inspector.filters.decode.content", lambda _: pytest.fail("it was not asked for"))
+    monkeypatch.setattr("inspector.summaries.filters.decode.content", lambda _: pytest.fail("it was not asked for"))
     assert not chosen.matches_step(filters.look(step))
     assert not chosen.marks(filters.look(step))
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import follow
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
-from inspector.follow import QUIET
 from inspector.model import Connection, Exchange, Gap, Handshake, Record
+from inspector.summaries import follow
+from inspector.summaries.follow import QUIET
 from tests.conversations import START, Agent, together
 from tests.test_cli import save, valid
 
@@ -182,7 +182,7 @@ def test_follow_filters_lines_and_runs(path: Path) -> None:
 
 def test_a_silent_run_is_summed_up_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("inspector.follow.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("inspector.summaries.follow.time.monotonic", lambda: now[0])
     waits = together(Agent("w.example", "192.0.2.8", time=START + 60).ca().crl().csr().poll())
 
     def later() -> None:
@@ -220,7 +220,7 @@ def test_a_capture_that_is_made_anew_in_place_is_noticed(path: Path, tmp_path: P
 
 def test_an_unreadable_capture_is_borne_with_for_a_while(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("inspector.follow.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("inspector.summaries.follow.time.monotonic", lambda: now[0])
     good = path.read_bytes()
 
     def later() -> None:

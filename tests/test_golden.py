@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import brief, present
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange
 from inspector.protocol.documents import Nothing, Undecodable
 from inspector.rules import rule_of
+from inspector.summaries import brief, present
 from tests.conversations import steps
 from tests.recorded import ABSENT, HERE, RECORDINGS, SAMPLES, name_of, records_of
 

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema.exceptions import best_match
 
-from inspector import har, outgoing, present
+from inspector import har, outgoing
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.incoming import load
 from inspector.model import Connection, Exchange, Request, Response
+from inspector.summaries import present
 from tests.conversations import START, Agent, together
 from tests.recorded import HERE, SAMPLES, records_of
 from tests.test_cli import save

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import brief, follow, index, indexer, present
 from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Gap
+from inspector.summaries import brief, follow, index, indexer, present
 from tests.conversations import START, Agent, together
 from tests.recorded import SAMPLES, records_of
 from tests.test_cli import save

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import index, inventory
 from inspector.capture.store import Capture
 from inspector.model import Gap
+from inspector.summaries import index, inventory
 from tests.conversations import START, Agent, together
 from tests.test_cli import keep, save, valid
 
@@ -94,7 +94,7 @@ def test_a_second_look_reads_no_capture_again(run: Run, folder: Path, monkeypatc
     before = run("captures", folder)
     assert (folder / "first-run.sqlite.index").is_file()
     assert not (folder / "empty.sqlite.index").exists()
-    monkeypatch.setattr("inspector.indexer.build", lambda *_: pytest.fail("it was indexed again"))
+    monkeypatch.setattr("inspector.summaries.indexer.build", lambda *_: pytest.fail("it was indexed again"))
     assert run("captures", folder) == before
 
 
@@ -111,7 +111,7 @@ def test_one_that_is_being_written_is_told_as_far_as_it_is(
         (told,) = valid("captures", run("captures", tmp_path, "--json")[1])
         assert (told["open"], told["agents"], told["records"]) == (True, 2, len(first + second))
         with monkeypatch.context() as patched:
-            patched.setattr("inspector.indexer.build", lambda *_: pytest.fail("it was indexed again"))
+            patched.setattr("inspector.summaries.indexer.build", lambda *_: pytest.fail("it was indexed again"))
             assert run("captures", tmp_path)[1].splitlines()[1].endswith("\topen")
     (told,) = valid("captures", run("captures", tmp_path, "--json")[1])
     assert (told["open"], told["runs"]) == (False, 2)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import brief, cli, present
+from inspector import cli
 from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.host import pki
 from inspector.model import Exchange, Finding, Gap, Handshake, Leg, Request, Response, Severity
@@ -23,6 +23,7 @@ from inspector.privacy import secrets
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
 from inspector.rules import all_rules
+from inspector.summaries import brief, present
 from tests.bench.analysis import catalog as big_catalog
 from tests.conversations import CA, START, Agent, certificate, steps, together
 from tests.recorded import SAMPLES, records_of

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inspector import brief, present
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import (
     Exchange,
@@ -26,6 +25,7 @@ from inspector.model import (
 )
 from inspector.rules import rule_of
 from inspector.runs.run import Run
+from inspector.summaries import brief, present
 from tests.conversations import START, Agent, analyzed, steps, together
 
 HOSTILE = "\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"

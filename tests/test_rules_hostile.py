@@ -25,8 +25,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector import brief, formats, ladder_text, present, public
 from inspector import doctor as doctor_report
+from inspector import formats, ladder_text, public
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.host import pki
@@ -56,6 +56,7 @@ from inspector.runs.examples import (
     talk,
     wait,
 )
+from inspector.summaries import brief, present
 from tests.recorded import RECORDINGS, SAMPLES, records_of
 from tests.test_present import harmless
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import present
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Handshake
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.summaries import present
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

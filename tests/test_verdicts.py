@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import present, public
+from inspector import public
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import FOLLOWS, effects
 from inspector.model import Finding, Severity
 from inspector.rules import all_rules, rule_of
 from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
+from inspector.summaries import present
 from tests.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:

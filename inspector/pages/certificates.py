@@ -9,13 +9,13 @@ from cryptography import x509 as parsed
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from OpenSSL import crypto
 
-from inspector import present
 from inspector.model import Exchange, Handshake
 from inspector.pages.model import Item, of
 from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.privacy import secrets
 from inspector.protocol import x509
 from inspector.rules.told import some
+from inspector.summaries import present
 from inspector.text import utc
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from inspector import brief, present
 from inspector.pages.content import Content, dump, read
 from inspector.pages.message import COVERED, Body
 from inspector.pages.model import ASK, WRONG, Item, Table
 from inspector.pages.tabs import known, tabs, unshown
 from inspector.privacy.secrets import MASK
 from inspector.protocol.documents import Undecodable
+from inspector.summaries import brief, present
 from inspector.text import clean, size
 
 if TYPE_CHECKING:

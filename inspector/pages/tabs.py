@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector import present
 from inspector.model import Exchange, Gap, Handshake
 from inspector.pages import catalog, certificates, report
 from inspector.pages.certificates import Known
@@ -16,6 +15,7 @@ from inspector.pages.record import explained, timing
 from inspector.privacy import secrets as hide
 from inspector.protocol import documents as d
 from inspector.protocol import rich
+from inspector.summaries import present
 from inspector.text import clean
 
 if TYPE_CHECKING:

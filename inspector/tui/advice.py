@@ -9,18 +9,18 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from inspector import present
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import retrace
 from inspector.errors import InspectorError
 from inspector.rules import rule_of
 from inspector.runs.run import Run
+from inspector.summaries import present
 from inspector.text import clean
 from inspector.tui import palette
 
 if TYPE_CHECKING:
-    from inspector.brief import RunBrief
     from inspector.model import Finding
+    from inspector.summaries.brief import RunBrief
     from inspector.tui.source import Source
 
 ANSWERS = 3

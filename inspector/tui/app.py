@@ -151,7 +151,7 @@ class Inspector(App[None]):
 
     def ask_filter(self, view: View, then: Callable[[str], None], value: str) -> None:
         """Let the user type a filter, with what there is to complete it."""
-        from inspector import filters
+        from inspector.summaries import filters
 
         # What the filter goes through is read while it is typed.
         self.run_worker(self.source.all_briefs, thread=True, group="briefs", exclusive=True)
@@ -212,7 +212,7 @@ class Inspector(App[None]):
 def _warm_up() -> None:
     """In a thread: what the next views need takes half a second to load."""
     with contextlib.suppress(ImportError):
-        from inspector import filters, present
+        from inspector.summaries import filters, present
         from inspector.tui import run
 
         _ = filters, present, run

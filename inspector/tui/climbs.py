@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from inspector import index
 from inspector.analysis.analyzer import Analyzer, Step
 from inspector.ladder import Ladders
 from inspector.model import Phase
+from inspector.summaries import index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from inspector.brief import Brief, RunBrief
     from inspector.model import Record
     from inspector.runs.run import Run
+    from inspector.summaries.brief import Brief, RunBrief
     from inspector.tui.source import Source
 
 PAGE = 200

@@ -10,11 +10,12 @@ from textual.binding import Binding
 from textual.message import Message
 from textual.widgets import Static
 
-from inspector import present, proof
+from inspector import proof
 from inspector.errors import CaptureError
 from inspector.pages import tabs as pages
 from inspector.pages.model import WRONG
 from inspector.pages.proved import pages as meant
+from inspector.summaries import present
 from inspector.text import clean
 from inspector.tui import palette
 from inspector.tui.doc_pane import DocPane

@@ -12,14 +12,14 @@ from functools import partial
 from itertools import batched, compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector import filters, present
-from inspector.filters import Look
+from inspector.summaries import filters, present
+from inspector.summaries.filters import Look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from inspector.brief import Brief, RunBrief
-    from inspector.filters import Filter, Term
+    from inspector.summaries.brief import Brief, RunBrief
+    from inspector.summaries.filters import Filter, Term
     from inspector.tui.source import Source
 
 STRIDE = 200

@@ -9,8 +9,8 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
-from inspector import present
 from inspector.model import Severity
+from inspector.summaries import present
 from inspector.text import clean
 from inspector.tui import advice
 from inspector.tui.found import ORDERS, Group, Line, Member, grouped, shown

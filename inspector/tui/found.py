@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Literal
 
 from rich.text import Text
 
-from inspector import present
 from inspector.analysis import verdicts
 from inspector.rules import rule_of
+from inspector.summaries import present
 from inspector.text import clean, clock, day
 from inspector.tui import palette
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from inspector.brief import RunBrief
     from inspector.model import Finding, Severity
     from inspector.rules import Rule
+    from inspector.summaries.brief import RunBrief
 
 type Order = Literal["rule", "agent", "severity"]
 type Line = Group | Member

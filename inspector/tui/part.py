@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.brief import RunBrief
+    from inspector.summaries.brief import RunBrief
 
 LABEL = 14
 """Cells of the labels in the details."""

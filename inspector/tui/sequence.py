@@ -18,7 +18,7 @@ from inspector.tui.waterfall import Timed, anonymous, marks, request, unverified
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from inspector.brief import Brief
+    from inspector.summaries.brief import Brief
 
 AGENT, PROXY, MASTER = "agent", "proxy", "master"
 BROKEN = "✗"

@@ -15,18 +15,19 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Self
 
-from inspector import index, installation
-from inspector.brief import Sign
+from inspector import installation
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.summaries import index
+from inspector.summaries.brief import Sign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.brief import Brief, RunBrief
     from inspector.model import Connection, Record
+    from inspector.summaries.brief import Brief, RunBrief
 
 
 SOON = 0.5
@@ -155,7 +156,7 @@ class Source:
             return
         self._begun = now
         self._said.truncate(0)
-        command = installation.command("inspector.indexer", str(self.path), str(self._place))
+        command = installation.command("inspector.summaries.indexer", str(self.path), str(self._place))
         self._indexer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._said)
 
     def _ended(self) -> bool:

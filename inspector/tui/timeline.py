@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from inspector import present
 from inspector.model import Phase
 from inspector.runs.run import PAUSE
+from inspector.summaries import present
 from inspector.text import clean, short
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from inspector.brief import Brief, RunBrief
     from inspector.runs.run import Wait
+    from inspector.summaries.brief import Brief, RunBrief
 
 type Kind = Literal["record", "silence", "phase"]
 type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.binding import Binding
 
-from inspector import present
 from inspector.model import Severity
+from inspector.summaries import present
 from inspector.text import clean, seconds, short, size
 from inspector.tui import cells, palette
 from inspector.tui.rows import Column, Rows
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.strip import Strip
 
-    from inspector.brief import Brief, RunBrief
+    from inspector.summaries.brief import Brief, RunBrief
     from inspector.tui.marks import Marks
 
 UNVERIFIED = frozenset({"B01", "B03"})

@@ -1,8 +1,8 @@
 """The real proxy with faults of our own making in its process, for `test_faults` and `make soak`.
 
 Nothing of it is in the product: an executable takes Python's place where ``inspector.proxy`` starts the proxy,
-breaks what is to be broken, and goes on as it was told. A file says which hook raises now; signals turn the clock back and
-ask what the proxy remembers.
+breaks what is to be broken, and goes on as it was told. A file says which hook raises now; signals turn the
+clock back and ask what the proxy remembers.
 """
 
 from __future__ import annotations

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import filters, recorder, teller
+from inspector import recorder, teller
 from inspector.capture.store import Capture
-from inspector.follow import Follower
 from inspector.model import Connection, Exchange, Gap, Leg
 from inspector.recorder import Recorder
 from inspector.rules import all_rules
 from inspector.runs.examples import catalog, content, report, talk
+from inspector.summaries import filters
+from inspector.summaries.follow import Follower
 from tests.e2e import faulty
 from tests.e2e.conftest import analyzed
 from tests.e2e.faults import CUTS, FAULTS, FORMS, Scene, answers, cuts, drained, eventually, killed

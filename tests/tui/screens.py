@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from inspector import index, indexer
+from inspector.summaries import index, indexer
 from inspector.tui.app import Inspector
 from tests.recorded import HERE
 

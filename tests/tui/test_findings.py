@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import present
 from inspector.analysis.analyzer import Analyzer
-from inspector.brief import RunBrief
 from inspector.capture.store import Capture
 from inspector.model import Finding, Severity
 from inspector.rules import rule_of
+from inspector.summaries import present
+from inspector.summaries.brief import RunBrief
 from inspector.tui.findings import Findings, FoundRows
 from inspector.tui.found import Group, Member, grouped, shown
 from tests.conversations import Agent, together

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.app import App
 
-from inspector.brief import Brief, RunBrief, Sign
 from inspector.errors import InspectorError
 from inspector.model import Phase, Severity
+from inspector.summaries.brief import Brief, RunBrief, Sign
 from inspector.tui.player import SPEEDS, Player
 from inspector.tui.timeline import entries
 from inspector.tui.transport import Knowledge, Transport

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import filters
+from inspector.summaries import filters
 from inspector.tui.history import KEPT, History
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import filters
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
+from inspector.summaries import filters
 from inspector.tui import hits as searched
 from inspector.tui.exchange import ExchangePane
 from inspector.tui.filtering import Filtering

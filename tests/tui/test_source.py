@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import index
+from inspector.summaries import index
 from inspector.tui.source import Source
 from tests.conversations import START, Agent, together
 from tests.test_cli import save

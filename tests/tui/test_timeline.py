@@ -11,8 +11,8 @@ import pytest
 from textual.app import App
 from textual.events import MouseScrollDown, MouseScrollUp
 
-from inspector.brief import Brief, RunBrief, Times
 from inspector.model import Phase
+from inspector.summaries.brief import Brief, RunBrief, Times
 from inspector.text import clean
 from inspector.tui.ascii import TABLE
 from inspector.tui.sequence import Sequence

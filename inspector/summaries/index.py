@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import msgspec
 
 from inspector import __version__, installation
-from inspector.brief import Brief, RunBrief, Times
 from inspector.errors import CaptureError
+from inspector.summaries.brief import Brief, RunBrief, Times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

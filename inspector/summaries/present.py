@@ -26,10 +26,10 @@ from inspector.text import utc as utc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.brief import Brief, Party, RunLike
     from inspector.model import Finding, Handshake, Identity
     from inspector.rules import Rule
     from inspector.runs.run import Outcome, Run
+    from inspector.summaries.brief import Brief, Party, RunLike
 
 REASON = 400
 """Characters of a run's reason: masters and agents send whole backtraces."""

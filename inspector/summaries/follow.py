@@ -15,12 +15,12 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inspector import brief, filters, present
 from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.filters import Look
+from inspector.summaries import brief, filters, present
+from inspector.summaries.filters import Look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.analysis.ruleset import Ruleset
-    from inspector.brief import Brief
-    from inspector.filters import Filter
     from inspector.model import Finding
     from inspector.runs.run import Run
+    from inspector.summaries.brief import Brief
+    from inspector.summaries.filters import Filter
 
 INTERVAL = 0.2
 """Seconds between two looks at a capture: a proxy writes as often."""

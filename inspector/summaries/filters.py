@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from urllib.parse import unquote, unquote_plus
 
-from inspector import brief
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Phase, Severity
 from inspector.protocol import decode
@@ -38,14 +37,15 @@ from inspector.protocol.bodies import content_type
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
 from inspector.runs.run import Outcome
+from inspector.summaries import brief
 from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from inspector.analysis.analyzer import Step
-    from inspector.brief import Brief, RunLike, Sign
     from inspector.model import Finding, Message, Record
+    from inspector.summaries.brief import Brief, RunLike, Sign
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """Making the derived index of a capture, and keeping it up while a proxy writes the capture.
 
-It is a process of its own, so that nobody who reads the index ever waits for the analysis. It ends when the capture is complete, or with whoever started it (its standard input ends).
+It is a process of its own, so that nobody who reads the index ever waits for the analysis.
+It ends when the capture is complete, or with whoever started it (its standard input ends).
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector import brief, index, present
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.summaries import brief, index, present
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -11,19 +11,20 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inspector import index, indexer, text
+from inspector import text
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
-from inspector.index import Index
 from inspector.model import Severity
+from inspector.summaries import index, indexer
+from inspector.summaries.index import Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from inspector.index import State
     from inspector.model import Finding
+    from inspector.summaries.index import State
 
 COLUMNS = ("capture", "from", "to", "size", "agents", "runs", "findings", "state")
 

@@ -1,0 +1,1 @@
+"""One line per record or run: wording, filters, the index, and following a capture."""
