@@ -358,7 +358,7 @@ def _check(arguments: argparse.Namespace) -> int:
     """Every deviation from the protocol, the worst first: what, where, why, and what to do."""
     from inspector import formats, public
     from inspector.analysis.ruleset import load
-    from inspector.summaries import present
+    from inspector.summaries import wording
 
     ruleset = load(arguments.rules, time.time())
     for warning in ruleset.warnings:
@@ -381,7 +381,7 @@ def _check(arguments: argparse.Namespace) -> int:
             if not known and _print_verdicts([run for _, run in runs]):
                 print()
             _print_findings(found, several=len(arguments.capture) > 1)
-            told = present.counts([finding for _, _, finding in found])
+            told = wording.counts([finding for _, _, finding in found])
             told = told or (
                 "nothing new" if known else "no findings" if ignored else "nothing deviates from the protocol"
             )
@@ -426,7 +426,7 @@ def _bootstrap(arguments: argparse.Namespace) -> int:
     from inspector.analysis.analyzer import Analyzer
     from inspector.capture.store import Capture
     from inspector.ladder import Ladders
-    from inspector.summaries import present
+    from inspector.summaries import wording
 
     analyzer, ladders = Analyzer(), Ladders()
     with Capture.open(arguments.capture) as records:
@@ -438,7 +438,7 @@ def _bootstrap(arguments: argparse.Namespace) -> int:
         near = difflib.get_close_matches(arguments.certname, names, 3) or names[:10]
         raise InspectorError(
             f"{arguments.capture} shows no bootstrap of {arguments.certname!r}.",
-            f"It shows {', '.join(map(present.clean, near))}." if near else "It shows no certificate requests at all.",
+            f"It shows {', '.join(map(wording.clean, near))}." if near else "It shows no certificate requests at all.",
         )
     at = _moment(arguments.at) if arguments.at else time.time()
     told = [ladders.of(name, at) for name in ([arguments.certname] if arguments.certname else names)]
@@ -512,7 +512,7 @@ def _captures(arguments: argparse.Namespace) -> int:
     """The captures in a directory, the latest at the end; `open` is one that a proxy is writing, or was killed while
     it wrote. What no index tells yet is read first, which may take a while."""
     from inspector.capture import paths
-    from inspector.summaries import inventory, present
+    from inspector.summaries import inventory, wording
 
     folder = arguments.directory or paths.FOLDER
     held = [inventory.look(path, _progress) for path in inventory.captures_in(folder)]
@@ -521,7 +521,7 @@ def _captures(arguments: argparse.Namespace) -> int:
         return 0
     if held:
         _print_rows(inventory.COLUMNS, [each.row() for each in held])
-    size = present.size(sum(each.size for each in held))
+    size = wording.size(sum(each.size for each in held))
     print(f"{len(held)} capture{'' if len(held) == 1 else 's'} in {folder}, {size}")
     return 0
 
@@ -544,14 +544,14 @@ def _vacuum(arguments: argparse.Namespace) -> int:
     """Make a capture as small as it can be, without what nothing in it refers to and what a killed proxy left beside
     it. Records keep their numbers, so marks and notes stay good. Not while a proxy writes it."""
     from inspector.capture import merge
-    from inspector.summaries import present
+    from inspector.summaries import wording
 
     saved = merge.vacuum(arguments.capture)
     if arguments.json:
         _print_json({"capture": str(arguments.capture), **saved._asdict()})
     else:
         dropped = f"; {saved.dropped} bodies were nobody's" if saved.dropped else ""
-        print(f"{arguments.capture}: {present.size(saved.before)} before, {present.size(saved.after)} now{dropped}")
+        print(f"{arguments.capture}: {wording.size(saved.before)} before, {wording.size(saved.after)} now{dropped}")
     return 0
 
 
@@ -658,7 +658,7 @@ def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Ru
 
 def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
     from inspector import public
-    from inspector.summaries import filters, follow, present
+    from inspector.summaries import filters, follow, wording
 
     chosen = filters.parse(filtered, follow.latest(capture))
     marked: set[int] = set()
@@ -671,7 +671,7 @@ def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
     runs = [
         run
         for run in analyzer.runs
-        if chosen.matches_run(run, present.words(run, present.verdict(run)), marked=not marked.isdisjoint(run.seqs))
+        if chosen.matches_run(run, wording.words(run, wording.verdict(run)), marked=not marked.isdisjoint(run.seqs))
     ]
     if as_json:
         numbers = {run.number for run in runs}
@@ -680,10 +680,10 @@ def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
     if not runs:
         print(f"No run in {capture} is such." if analyzer.runs else f"There are no runs in {capture}.")
         return 0
-    _print_rows(present.RUN_COLUMNS, [present.run_row(run) for run in runs], below="phases")
+    _print_rows(wording.RUN_COLUMNS, [wording.run_row(run) for run in runs], below="phases")
     findings: list[Finding] = [finding for run in runs for finding in run.findings]
     _print_verdicts(runs)
-    print(f"{present.counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
+    print(f"{wording.counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
     return 0
 
 
@@ -691,7 +691,7 @@ def _print_findings(found: Sequence[tuple[Path, Run, Finding]], *, several: bool
     """The worst first; what follows from a run's cause, and what was explained already, in brief."""
     from inspector.analysis import verdicts
     from inspector.rules import rule_of
-    from inspector.summaries import present
+    from inspector.summaries import wording
 
     def follows(run: Run, finding: Finding) -> bool:
         verdict = verdicts.verdict(run)
@@ -702,18 +702,18 @@ def _print_findings(found: Sequence[tuple[Path, Run, Finding]], *, several: bool
         rule = rule_of(finding.rule)
         said = rule.id, rule.remedy_for(run)
         where = f"{capture.name} " if several else ""
-        for line in present.finding(finding, rule, run, where, brief=follows(run, finding) or said in told):
+        for line in wording.finding(finding, rule, run, where, brief=follows(run, finding) or said in told):
             print(line)
         told.add(said)
 
 
 def _print_verdicts(runs: Iterable[Run]) -> int:
     """Returns how many there are."""
-    from inspector.summaries import present
+    from inspector.summaries import wording
 
     told = 0
     for run in runs:
-        if (verdict := present.verdict(run)) is not None:
+        if (verdict := wording.verdict(run)) is not None:
             told += 1
             print(f"run {run.number}: {verdict[0]}")
             print(f"  do: {verdict[1]}")
@@ -721,9 +721,9 @@ def _print_verdicts(runs: Iterable[Run]) -> int:
 
 
 def _print_json(value: Any) -> None:
-    from inspector.summaries import present
+    from inspector.summaries import wording
 
-    print(present.as_json(value))
+    print(wording.as_json(value))
 
 
 def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> None:

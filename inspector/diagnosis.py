@@ -18,7 +18,7 @@ from inspector.protocol import x509
 from inspector.protocol.certificates import RevocationList
 from inspector.rules import remedies
 from inspector.runs.run import Run
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,15 +53,15 @@ class Diagnosis:
 
 
 def error(what: str, detail: str, remedy: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.ERROR, present.clean(what), present.clean(detail), present.clean(remedy), rule)
+    return Diagnosis(Severity.ERROR, wording.clean(what), wording.clean(detail), wording.clean(remedy), rule)
 
 
 def warning(what: str, detail: str, remedy: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.WARNING, present.clean(what), present.clean(detail), present.clean(remedy), rule)
+    return Diagnosis(Severity.WARNING, wording.clean(what), wording.clean(detail), wording.clean(remedy), rule)
 
 
 def notice(what: str, detail: str, remedy: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.NOTICE, present.clean(what), present.clean(detail), present.clean(remedy), rule)
+    return Diagnosis(Severity.NOTICE, wording.clean(what), wording.clean(detail), wording.clean(remedy), rule)
 
 
 def worst_first(found: Iterable[Diagnosis]) -> list[Diagnosis]:
@@ -82,7 +82,7 @@ def key_text(key: str | None) -> str:
 
 def day(time: float) -> str:
     """A date, UTC."""
-    return present.utc(time)[:10]
+    return wording.utc(time)[:10]
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

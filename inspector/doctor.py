@@ -17,7 +17,7 @@ from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Exchange, Severity
 from inspector.protocol import documents as d
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -125,7 +125,7 @@ def _if_there(path: Path) -> Path | None:
 def lines(ailing: Sequence[Ailment], runs: int) -> Iterator[str]:
     """A capture's verdicts on one screen."""
     for each in ailing[:SCREEN]:
-        told = present.verdict(each.run)
+        told = wording.verdict(each.run)
         if told is None:
             continue
         again = f" ({each.times} runs)" if each.times > 1 else ""

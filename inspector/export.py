@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Message, Record
-    from inspector.summaries.brief import RunLike
+    from inspector.summaries.summary import RunLike
 
 
 def jsonl(

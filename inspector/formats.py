@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from inspector import __version__
 from inspector.errors import InspectorError
 from inspector.rules import rule_of
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,14 +59,14 @@ def _described(ident: str) -> dict[str, Any]:
 
 
 def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[str, Any]:
-    name = present.clean(run.certname or run.address or "an unnamed agent")
-    remedy = present.clean(rule_of(finding.rule).remedy_for(run))
+    name = wording.clean(run.certname or run.address or "an unnamed agent")
+    remedy = wording.clean(rule_of(finding.rule).remedy_for(run))
     proof = ", ".join(map(str, finding.seqs))
     return {
         "ruleId": finding.rule,
         "ruleIndex": ids.index(finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{name}: {present.clean(finding.message)} (run {run.number}, proof {proof}). {remedy}"},
+        "message": {"text": f"{name}: {wording.clean(finding.message)} (run {run.number}, proof {proof}). {remedy}"},
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": capture.as_posix()}},
@@ -74,7 +74,7 @@ def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[s
             }
         ],
         "partialFingerprints": {
-            "finding/v1": present.clean("/".join(_mark(run.certname, finding.rule, finding.message)))
+            "finding/v1": wording.clean("/".join(_mark(run.certname, finding.rule, finding.message)))
         },
     }
 
@@ -85,7 +85,7 @@ def junit(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Sever
     cases, failures = 0, 0
     for capture, run in runs:
         cases += 1
-        name = present.clean(run.certname or run.address or "an unnamed agent")
+        name = wording.clean(run.certname or run.address or "an unnamed agent")
         case = ET.SubElement(suite, "testcase", classname=_xml(name), name=f"{capture.name} run {run.number}",
                              time=f"{run.duration:.3f}")  # fmt: skip
         mine = [finding for _, other, finding in found if other is run]
@@ -93,7 +93,7 @@ def junit(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Sever
         failures += bool(bad)
         if bad:  # build servers show one failure a case
             worst = max(bad, key=lambda each: each.severity.rank)
-            message = _xml(f"{worst.rule} {present.clean(worst.message)}")
+            message = _xml(f"{worst.rule} {wording.clean(worst.message)}")
             failure = ET.SubElement(case, "failure", type=worst.rule, message=message)
             failure.text = _xml("\n".join(_told(each, run) for each in bad))
         if rest := [each for each in mine if each not in bad]:
@@ -105,7 +105,7 @@ def junit(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Sever
 
 
 def _told(finding: Finding, run: Run) -> str:
-    return "\n".join(present.finding(finding, rule_of(finding.rule), run)).rstrip()
+    return "\n".join(wording.finding(finding, rule_of(finding.rule), run)).rstrip()
 
 
 def _xml(text: str) -> str:

@@ -21,8 +21,8 @@ from inspector.analysis.analyzer import retrace
 from inspector.model import Connection, Exchange
 from inspector.privacy import redact
 from inspector.protocol import decode
-from inspector.summaries import present
-from inspector.summaries.brief import RunBrief
+from inspector.summaries import wording
+from inspector.summaries.summary import RunBrief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -99,10 +99,10 @@ def _page(run: AnyRun, said: Callable[[str], str]) -> dict[str, Any]:
     page = {
         "startedDateTime": _date(run.started),
         "id": f"run-{run.number}",
-        "title": present.clean(f"run {run.number} of {name}: {run.outcome}"),
+        "title": wording.clean(f"run {run.number} of {name}: {run.outcome}"),
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
     }
-    verdict = run.verdict if isinstance(run, RunBrief) else present.verdict(run)
+    verdict = run.verdict if isinstance(run, RunBrief) else wording.verdict(run)
     return page | {"comment": said(". Do: ".join(verdict))} if verdict else page
 
 
@@ -148,7 +148,7 @@ def _ms(seconds: float) -> float:
 
 
 def _date(time: float) -> str:
-    return present.utc(time)
+    return wording.utc(time)
 
 
 def _request(exchange: Exchange) -> dict[str, Any]:

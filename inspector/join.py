@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector import diagnosis
 from inspector.diagnosis import key_text, listed
 from inspector.model import Severity
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class WireKey:
     """The record that shows it."""
 
     def __str__(self) -> str:
-        return f"{present.clock(self.time)[:5]} (record {self.seq})"
+        return f"{wording.clock(self.time)[:5]} (record {self.seq})"
 
 
 def join(ssldir: SslDir, cadir: CaDir | None) -> list[Diagnosis]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.exact import Item
-    from inspector.summaries.brief import RunLike
+    from inspector.summaries.summary import RunLike
 
 
 def lines(

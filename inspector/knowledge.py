@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from inspector.ladder import short
 from inspector.protocol import documents as d
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,8 +43,8 @@ def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None
     ]
     if run.handshakes:
         many = f"{run.handshakes.total} refused, the last: " if run.handshakes.total > 1 else "refused: "
-        told.insert(0, ("TLS", many + present.handshake(run.handshakes[-1][1])))
-    return [(label, present.clean(words)) for label, words in told]
+        told.insert(0, ("TLS", many + wording.handshake(run.handshakes[-1][1])))
+    return [(label, wording.clean(words)) for label, words in told]
 
 
 def _number(many: int, one: str) -> str:
@@ -52,7 +52,7 @@ def _number(many: int, one: str) -> str:
 
 
 def _day(time: float) -> str:
-    return present.utc(time)[:10]
+    return wording.utc(time)[:10]
 
 
 def _said(text: str) -> str:
@@ -174,7 +174,7 @@ def _facts(run: Run, asked: d.CatalogRequest | None) -> str:
     if not run.catalogs:
         return UNSEEN
     last = run.catalogs[-1]
-    when = f"with the request for the catalog at {present.clock(last.time)} (record {last.seq})"
+    when = f"with the request for the catalog at {wording.clock(last.time)} (record {last.seq})"
     if asked is None:
         return f"sent {when}"
     if asked.facts is None:

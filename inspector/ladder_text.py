@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from inspector.climb import NEAR, State, day
 from inspector.ladder import short, stamp
 from inspector.rules.told import lasting
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ def lines(ladder: Ladder) -> list[str]:
         told.append("  nothing was seen of it")
     for each in _end(ladder):
         told += _wrapped("  ", each)
-    return [present.clean(each) for each in told]
+    return [wording.clean(each) for each in told]
 
 
 def _wrapped(label: str, text: str) -> list[str]:
@@ -187,8 +187,8 @@ def plain(ladder: Ladder) -> dict[str, Any]:
                 "state": str(rung.state),
                 "agent_state": rung.agent_state,
                 "run": rung.run,
-                "began": present.utc(rung.began),
-                "ended": present.utc(rung.ended),
+                "began": wording.utc(rung.began),
+                "ended": wording.utc(rung.ended),
                 "times": rung.times,
                 "interval_s": None if rung.interval is None else round(rung.interval, 3),
                 "answers": list(rung.answers),
@@ -204,8 +204,8 @@ def plain(ladder: Ladder) -> dict[str, Any]:
                 "kind": key.kind,
                 "key": key.key,
                 "fingerprint": key.fingerprint,
-                "first": present.utc(key.first),
-                "last": present.utc(key.last),
+                "first": wording.utc(key.first),
+                "last": wording.utc(key.last),
                 "addresses": list(key.addresses),
                 "seqs": list(key.seqs),
             }
@@ -216,9 +216,9 @@ def plain(ladder: Ladder) -> dict[str, Any]:
         and {
             "state": str(hang.state),
             "why": hang.why,
-            "since": present.utc(hang.since),
-            "last": present.utc(hang.last),
-            "next_try": None if hang.next_try is None else present.utc(hang.next_try),
+            "since": wording.utc(hang.since),
+            "last": wording.utc(hang.last),
+            "next_try": None if hang.next_try is None else wording.utc(hang.next_try),
             "overdue": hang.overdue,
         },
         "judged_by": trust
@@ -234,4 +234,4 @@ def plain(ladder: Ladder) -> dict[str, Any]:
 
 
 def _plain(judgement: Judgement) -> dict[str, Any]:
-    return {"at": present.utc(judgement.at), "works": not judgement.problems, "problems": list(judgement.problems)}
+    return {"at": wording.utc(judgement.at), "works": not judgement.problems, "problems": list(judgement.problems)}

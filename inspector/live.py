@@ -34,7 +34,7 @@ from inspector.probe import Probe
 from inspector.protocol import endpoints
 from inspector.recorder import Recorder
 from inspector.selection import Selection
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -527,7 +527,7 @@ class PuppetInspector:
 def _annotate(flow: http.HTTPFlow, told: Told) -> None:
     """Show the findings in mitmproxy's own user interfaces."""
     flow.marked = ":red_circle:" if any(severity == "error" for _, severity, _ in told.findings) else ":warning:"
-    flow.comment = "; ".join(f"{rule}: {present.clean(message)}" for rule, _, message in told.findings)
+    flow.comment = "; ".join(f"{rule}: {wording.clean(message)}" for rule, _, message in told.findings)
     with contextlib.suppress(Exception):
         from mitmproxy.hooks import UpdateHook
 

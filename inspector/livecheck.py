@@ -19,7 +19,7 @@ from inspector.diagnosis import SOON, ending, listed
 from inspector.errors import IdentityError
 from inspector.model import Severity
 from inspector.protocol import x509
-from inspector.summaries import present
+from inspector.summaries import wording
 from inspector.tlsget import LIMIT, Answer, Session, Target, Unreachable, talk
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def _clock(asked: _Probe, answer: Answer) -> None:
         return
     if abs(told - asked.now) > _SKEW:
         ahead = "ahead of" if told > asked.now else "behind"
-        detail = f"the master's clock is {present.seconds(abs(told - asked.now))} {ahead} this host's"
+        detail = f"the master's clock is {wording.seconds(abs(told - asked.now))} {ahead} this host's"
         asked.found.append(diagnosis.warning("the clocks differ", detail, "Synchronize both: `timedatectl`"))
 
 
@@ -281,7 +281,7 @@ def _with_certificate(
     """Whether the master lets an agent in; TLS 1.3 tells only with the first answer, and Java hardly why."""
     path = _PROTECTED if asked.generation == "modern" else "/production/certificate_revocation_list/ca"
     leaf = x509.certificate(lent.chain[0])
-    who = f"{leaf.subject}, serial {leaf.serial:04X}, until {present.utc(leaf.not_after)[:10]}"
+    who = f"{leaf.subject}, serial {leaf.serial:04X}, until {wording.utc(leaf.not_after)[:10]}"
     if bundle and (bad := diagnosis.verified(leaf, (), bundle, served, asked.now, "leaf" if served else "none")):
         who += f" ({'; '.join(map(str, bad))})"
     remedy = diagnosis.advise(
@@ -338,7 +338,7 @@ def _parsed[T](asked: _Probe, answer: Answer, what: str, parse: Callable[[bytes]
             return parse(answer.body)
         except x509.Malformed:
             detail = (
-                f"{answer.headers.get('content-type', 'no type')}, {present.size(len(answer.body))}{_glimpse(answer)}"
+                f"{answer.headers.get('content-type', 'no type')}, {wording.size(len(answer.body))}{_glimpse(answer)}"
             )
             asked.found.append(
                 diagnosis.error(
@@ -370,7 +370,7 @@ def _glimpse(answer: Answer) -> str:
     """The beginning of a text that nobody asked for."""
     title = _TITLE.search(answer.body[:65536])
     text = (title[1] if title else answer.body[:100]).decode("utf-8", "replace").strip()
-    return f" ({present.clean(' '.join(text.split()))})" if text else ""
+    return f" ({wording.clean(' '.join(text.split()))})" if text else ""
 
 
 def _old_master(asked: _Probe) -> Answer | None:

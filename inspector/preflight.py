@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from inspector import identity, legs
 from inspector.errors import IdentityError
 from inspector.protocol import x509
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list
     unlisted = [] if any(crl.issuer == shown.chain[0].issuer for crl in material.crls) else ["not known without a CRL"]
     return [
         _check("chain", untrusted, f"issued by {leaf.issuer}, which {ca} leads to"),
-        _check("validity", expiry, f"from {present.utc(leaf.not_before)[:10]} to {present.utc(leaf.not_after)[:10]}"),
+        _check("validity", expiry, f"from {wording.utc(leaf.not_before)[:10]} to {wording.utc(leaf.not_after)[:10]}"),
         _check("name", [] if x509.names_match(leaf, name) else [wrong_name], f"it is for {names}"),
         _check("usage", [] if _serves(shown.chain[0]) else [wrong_usage], "it is good for servers (serverAuth)"),
         _check("revocation", revoked or unknown or unlisted, f"serial {leaf.serial} is on no CRL"),

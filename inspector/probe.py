@@ -15,7 +15,7 @@ from inspector.host import pki
 from inspector.identity import Credentials
 from inspector.model import PROBE
 from inspector.protocol import endpoints
-from inspector.summaries.present import clean
+from inspector.summaries.wording import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

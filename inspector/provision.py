@@ -21,7 +21,7 @@ from inspector import identity, preflight
 from inspector.errors import InspectorError
 from inspector.host import pki, puppetconf
 from inspector.protocol import x509
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +90,7 @@ class Result:
             ]
         if self.take_back:
             lines += ["", "To take it back afterwards:", *(f"  {each}" for each in self.take_back)]
-        return [present.clean(line) for line in lines]
+        return [wording.clean(line) for line in lines]
 
 
 def provision(

@@ -14,7 +14,7 @@ from inspector.model import Exchange, Gap, Handshake
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
 from inspector.rules import rule_of
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,10 +41,10 @@ def _run(run: Run) -> dict[str, Any]:
         "master_version": run.master_version,
         "environment": run.environment,
         "transaction_uuid": run.transaction_uuid,
-        "started": present.utc(run.started),
+        "started": wording.utc(run.started),
         "duration_s": round(run.duration, 3),
         "outcome": run.outcome,
-        "why": present.why(run),
+        "why": wording.why(run),
         "verdict": verdict(run),
         "tool": run.tool,
         "generation": run.generation,
@@ -69,7 +69,7 @@ def _run(run: Run) -> dict[str, Any]:
 
 def verdict(run: Run) -> dict[str, Any] | None:
     """A run's verdict (docs/json/runs.schema.json); None if there is nothing to say."""
-    found, told = verdicts.verdict(run), present.verdict(run)
+    found, told = verdicts.verdict(run), wording.verdict(run)
     if found is None or told is None:
         return None
     message, remedy = told
@@ -77,7 +77,7 @@ def verdict(run: Run) -> dict[str, Any] | None:
         "cause": found.cause.rule if found.cause else None,
         "symptoms": list(found.symptoms),
         "certainty": found.certainty,
-        "since": present.utc(found.since),
+        "since": wording.utc(found.since),
         "message": message,
         "remedy": remedy,
     }
@@ -121,7 +121,7 @@ def show(step: Step, findings: Sequence[Finding]) -> dict[str, Any]:
     head: dict[str, Any] = {
         "seq": record.seq,
         "kind": type(record).__name__.lower(),
-        "time": present.utc(record.time),
+        "time": wording.utc(record.time),
         "run": step.run.number if step.run else None,
         "certname": (step.run.certname if step.run else None) or step.certname,
         "phase": str(step.phase),
@@ -183,7 +183,7 @@ def _exchange(step: Step, exchange: Exchange) -> dict[str, Any]:
 
 
 def _moment(time: float | None) -> str | None:
-    return None if time is None else present.utc(time)
+    return None if time is None else wording.utc(time)
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -218,8 +218,8 @@ def _certificate(der: bytes) -> dict[str, Any]:
         "subject": certificate.subject,
         "issuer": certificate.issuer,
         "serial": certificate.serial,
-        "not_before": present.utc(certificate.not_before),
-        "not_after": present.utc(certificate.not_after),
+        "not_before": wording.utc(certificate.not_before),
+        "not_after": wording.utc(certificate.not_after),
         "alt_names": certificate.alt_names,
         "fingerprint": certificate.fingerprint,
     }

@@ -16,7 +16,7 @@ from inspector.errors import InspectorError
 from inspector.protocol.endpoints import ENDPOINTS, match
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.remedies import fill
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,7 @@ def _message(pasted: str, found: known_errors.Found) -> dict[str, str]:
     known = found.known
     seen = {None: "no: only the agent's own log shows it", "wire": "yes, on the wire"}
     return {
-        "message": present.clean(pasted.strip()),
+        "message": wording.clean(pasted.strip()),
         "meaning": known.cause,
         "seen": seen.get(known.visible, f"only as a {known.visible}"),
         "rules": "; ".join(f"{each} {rule_of(each).title}" for each in known.rules) or "none",

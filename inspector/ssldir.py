@@ -15,7 +15,7 @@ from inspector import diagnosis, folder
 from inspector.diagnosis import CA_FILES, DAY, SOON, advise, ending, key_text, listed
 from inspector.errors import InspectorError
 from inspector.folder import Folder, PrivateKey
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -166,7 +166,7 @@ def _certname(path: Path, held: dict[str, list[str]]) -> str | None:
     for directory in ("private_keys", "certs", "certificate_requests"):
         names = held[directory]
         if len(names) > 1:
-            held_by = present.clean(listed(names))
+            held_by = wording.clean(listed(names))
             raise InspectorError(f"{path}/{directory} holds {held_by}.", "Say whose: --certname NAME")
         if names:
             return names[0]
@@ -177,7 +177,7 @@ def _expect(path: Path, certname: str, held: dict[str, list[str]]) -> None:
     names = dict.fromkeys(name for each in held.values() for name in each)
     if names and certname not in names:
         raise InspectorError(
-            f"There is nothing of {present.clean(certname)} in {path}.", f"It holds {present.clean(listed([*names]))}."
+            f"There is nothing of {wording.clean(certname)} in {path}.", f"It holds {wording.clean(listed([*names]))}."
         )
 
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 
 from inspector import legs
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from inspector.identity import Credentials
@@ -197,7 +197,7 @@ class _Line:
                     raise self._ended(_reason(error)) from error
                 break
         if len(got) > LIMIT:
-            raise Unreachable("too much", f"the answer is larger than {present.size(LIMIT)}")
+            raise Unreachable("too much", f"the answer is larger than {wording.size(LIMIT)}")
         if not got:
             raise self._ended("closed the connection without an answer")
         return bytes(got)
@@ -293,6 +293,6 @@ def _answer(data: bytes) -> Answer:
     except http.client.IncompleteRead as error:
         body = error.partial
     except (http.client.HTTPException, OSError, ValueError) as error:
-        detail = f"{present.clean(data[:60].decode('latin-1'))!r} is no HTTP: {type(error).__name__}"
+        detail = f"{wording.clean(data[:60].decode('latin-1'))!r} is no HTTP: {type(error).__name__}"
         raise Unreachable("no HTTP", detail, "Something else than a master listens there") from error
     return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from inspector.model import Closed, Connection, Leg, Phase, Side
-    from inspector.summaries.brief import Brief, Party
+    from inspector.summaries.summary import Brief, Party
 
 type Part = Literal["none", "handshake", "life", "failed"] | Phase
 """What a cell of a connection's bar shows; a phase: a request."""

@@ -16,7 +16,7 @@ from inspector.host import pki
 from inspector.join import WireKey, against_wire, following, join
 from inspector.lab.ca import LabCA
 from inspector.model import Severity
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -460,7 +460,7 @@ def test_the_csr_of_the_wire_and_a_certificate_for_another_key(pair: Pair) -> No
     ]
     (found,) = against_wire(pair.agent(), pair.authority.read(), seen)
     assert (found.severity, found.rule) == (Severity.ERROR, "B22")
-    asked, served = (present.clock(AT + 60)[:5], present.clock(AT + 61)[:5])
+    asked, served = (wording.clock(AT + 60)[:5], wording.clock(AT + 61)[:5])
     assert found.detail.startswith(
         f"the agent's key is the one in the CSR of {asked} (record 2); the CA serves a certificate for another key "
         f"({served} (record 3)"

@@ -14,7 +14,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.protocol.endpoints import ENDPOINTS
-from inspector.summaries import filters, present
+from inspector.summaries import filters, wording
 from tests.conversations import START, Agent, steps, together
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def conversation() -> list[Record]:
 def looked(step: Step) -> filters.Look:
     """A step as ``list`` shows it to a filter."""
     look = filters.look(step)
-    look.line = lambda: present.line(look.brief, step.run)
+    look.line = lambda: wording.line(look.brief, step.run)
     return look
 
 
@@ -58,7 +58,7 @@ def runs(text: str, latest: float | None = None) -> list[str | None]:
     return [
         run.certname or run.address
         for run in analyzer.finish()
-        if chosen.matches_run(run, present.summary(run, run.findings), marked=not marked.isdisjoint(run.seqs))
+        if chosen.matches_run(run, wording.summary(run, run.findings), marked=not marked.isdisjoint(run.seqs))
     ]
 
 
@@ -198,7 +198,7 @@ def test_moments_are_absolute_or_count_back_from_the_latest_record() -> None:
     assert through("since:1h", latest=latest) == through("since:7d", latest=latest) == ALL
     assert through("until:4m", latest=latest) == [1, 2, 3, 4, 5, 6]
     assert through("since:5m until:5m", latest=None) == ALL
-    moment = present.utc(START + 100)
+    moment = wording.utc(START + 100)
     assert through(f"since:{moment}") == [7, 8, 9, 10, 11, 12, 13]
     assert through(f"until:{moment.removesuffix('Z')}") == [1, 2, 3, 4, 5, 6]
     assert through("since:1999-12-31 until:9999-12-31T23:59:59+00:00") == ALL

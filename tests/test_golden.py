@@ -14,7 +14,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange
 from inspector.protocol.documents import Nothing, Undecodable
 from inspector.rules import rule_of
-from inspector.summaries import brief, present
+from inspector.summaries import summary, wording
 from tests.conversations import steps
 from tests.recorded import ABSENT, HERE, RECORDINGS, SAMPLES, name_of, records_of
 
@@ -34,24 +34,24 @@ def told(records: Iterable[Record]) -> Iterator[str]:
     analyzer = Analyzer()
     taken = list(steps(analyzer, records))
     for run in analyzer.finish():
-        _, _, agent, version, environment, outcome, _, _, ids = present.run_row(run)
+        _, _, agent, version, environment, outcome, _, _, ids = wording.run_row(run)
         phases = ", ".join(f"{span.phase} {span.exchanges}" for span in run.spans.values())
         yield f"run {run.number}: {agent} {version} to {run.master_version} in {environment}: {outcome}"
-        yield f"  {phases}; {ids or 'nothing deviates'}; {present.why(run) or 'all is well'}"
+        yield f"  {phases}; {ids or 'nothing deviates'}; {wording.why(run) or 'all is well'}"
         for finding in run.findings:
-            yield from ("  " + line for line in present.finding(finding, rule_of(finding.rule), run)[:2])
+            yield from ("  " + line for line in wording.finding(finding, rule_of(finding.rule), run)[:2])
     yield "records"
     for step in taken:
         yield "  " + " | ".join(_cells(step, step.run.number if step.run else None))
 
 
 def _cells(step: Step, number: int | None) -> Iterator[str]:
-    _, who, phase, method, path, status, size, _, ids = present.row(brief.of(step), step.run)
+    _, who, phase, method, path, status, size, _, ids = wording.row(summary.of(step), step.run)
     yield from (str(step.record.seq), str(number or "-"), who, phase, method, path, status, size)
     yield step.match.endpoint.name if step.match else "-"
     yield " > ".join(_kind(each) for each in (step.request, step.response))
     if isinstance(step.record, Exchange) and step.record.identity:  # a flow file does not say
-        yield f"as {present.identity(step.record.identity)}"
+        yield f"as {wording.identity(step.record.identity)}"
     if ids:
         yield ids
 
@@ -62,7 +62,7 @@ def _kind(document: Document | None) -> str:
         case None | Nothing():
             return "-"
         case Undecodable():
-            return f"Undecodable: {present.clean(document.reason)}"
+            return f"Undecodable: {wording.clean(document.reason)}"
     return type(document).__name__
 
 

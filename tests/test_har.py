@@ -18,7 +18,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.incoming import load
 from inspector.model import Connection, Exchange, Request, Response
-from inspector.summaries import present
+from inspector.summaries import wording
 from tests.conversations import START, Agent, together
 from tests.recorded import HERE, SAMPLES, records_of
 from tests.test_cli import save
@@ -121,7 +121,7 @@ def test_the_time_is_told_in_its_parts() -> None:
     response = Response(started=START + 1.400, ended=START + 1.500, status=200,
                         headers=(("Set-Cookie", "s=1; Path=/; Secure"),))  # fmt: skip
     told = entry(Exchange(AGENT, request, response, MASTER))
-    assert told["startedDateTime"] == present.utc(START + 1)
+    assert told["startedDateTime"] == wording.utc(START + 1)
     assert told["timings"] == {
         "blocked": -1, "dns": -1, "connect": 200, "ssl": 100, "send": 10, "wait": 190, "receive": 100
     }  # fmt: skip

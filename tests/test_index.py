@@ -17,7 +17,7 @@ from inspector.analysis.analyzer import Analyzer, retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Gap
-from inspector.summaries import brief, follow, index, indexer, present
+from inspector.summaries import follow, index, indexer, summary, wording
 from tests.conversations import START, Agent, together
 from tests.recorded import SAMPLES, records_of
 from tests.test_cli import save
@@ -54,8 +54,8 @@ def told(capture: Path) -> tuple[list[str], list[str]]:
         lines = []
         for each in found.all_briefs():
             each.signs = ()
-            lines.append(f"{each.seq} {present.line(each, of.get(each.seq))} {sorted(signs.get(each.seq, ()))}")
-        return [f"{present.run_row(run.brief)} {run.brief.verdict} {list(run.seqs)}" for run in runs], lines
+            lines.append(f"{each.seq} {wording.line(each, of.get(each.seq))} {sorted(signs.get(each.seq, ()))}")
+        return [f"{wording.run_row(run.brief)} {run.brief.verdict} {list(run.seqs)}" for run in runs], lines
 
 
 def analysed(capture: Path) -> tuple[list[str], list[str]]:
@@ -64,12 +64,12 @@ def analysed(capture: Path) -> tuple[list[str], list[str]]:
     with Capture.open(capture) as records:
         for record in records.records():
             analyzer.feed(record)
-    runs = [f"{present.run_row(run)} {present.verdict(run)} {list(run.seqs)}" for run in analyzer.finish()]
+    runs = [f"{wording.run_row(run)} {wording.verdict(run)} {list(run.seqs)}" for run in analyzer.finish()]
     lines = []
     for each, run, _ in follow.listed(capture):
         rules = sorted({sign.rule for sign in each.signs})
         each.signs = ()
-        lines.append(f"{each.seq} {present.line(each, run)} {rules}")
+        lines.append(f"{each.seq} {wording.line(each, run)} {rules}")
     return runs, lines
 
 
@@ -248,13 +248,13 @@ def test_a_run_is_the_same_when_it_is_retraced_from_its_own_records(name: str) -
         again = [step.run for step in retrace(own)]
         assert again[-1] is not None
         assert all(each is again[0] for each in again)
-        mine, other = brief.of_run(run), brief.of_run(again[-1])
+        mine, other = summary.of_run(run), summary.of_run(again[-1])
         for facts in (mine, other):
             facts.number, facts.closed = 0, True
         assert json.loads(_json(mine)) == json.loads(_json(other))
 
 
-def _json(run: brief.RunBrief) -> bytes:
+def _json(run: summary.RunBrief) -> bytes:
     import msgspec
 
     return msgspec.json.encode(run)

@@ -23,7 +23,7 @@ from inspector.privacy import secrets
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
 from inspector.rules import all_rules
-from inspector.summaries import brief, present
+from inspector.summaries import summary, wording
 from tests.bench.analysis import catalog as big_catalog
 from tests.conversations import CA, START, Agent, certificate, steps, together
 from tests.recorded import SAMPLES, records_of
@@ -479,7 +479,7 @@ def test_show_prints_the_words_of_the_tabs(path: Any) -> None:
         shown = plain.lines(step, step.findings, related)
         found = tabs.tabs(step, tabs.known(step, related))
         assert same_words(shown, found) > (20 if isinstance(step.record, Exchange) else 2)
-        assert shown[0] == f"{step.record.seq}  {present.line(brief.of(step), step.run)}"
+        assert shown[0] == f"{step.record.seq}  {wording.line(summary.of(step), step.run)}"
         number = step.run.number if step.run and step.run.number else "-"
         assert shown[1] == f"run {number}, phase {step.phase}"
         for finding in step.findings:

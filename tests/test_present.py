@@ -25,14 +25,14 @@ from inspector.model import (
 )
 from inspector.rules import rule_of
 from inspector.runs.run import Run
-from inspector.summaries import brief, present
+from inspector.summaries import summary, wording
 from tests.conversations import START, Agent, analyzed, steps, together
 
 HOSTILE = "\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"
 
 
 def lines(*records: Record) -> list[str]:
-    return [present.line(brief.of(step), step.run) for step in steps(Analyzer(), records)]
+    return [wording.line(summary.of(step), step.run) for step in steps(Analyzer(), records)]
 
 
 def harmless(text: str) -> bool:
@@ -50,13 +50,13 @@ def harmless(text: str) -> bool:
 @example(HOSTILE)
 @example("\ud800\udfff")
 def test_cleaned_text_is_harmless(text: str) -> None:
-    assert harmless(present.clean(text))
-    assert present.clean(text).encode().decode() == present.clean(text)
+    assert harmless(wording.clean(text))
+    assert wording.clean(text).encode().decode() == wording.clean(text)
 
 
 def test_ordinary_text_is_left_alone() -> None:
-    assert present.clean("ä €漢 file.rb?x=1") == "ä €漢 file.rb?x=1"
-    assert present.clean("\x1b[2J\u2028") == "\\x1b[2J\\x2028"
+    assert wording.clean("ä €漢 file.rb?x=1") == "ä €漢 file.rb?x=1"
+    assert wording.clean("\x1b[2J\u2028") == "\\x1b[2J\\x2028"
 
 
 def hostile_records() -> list[Record]:
@@ -93,14 +93,14 @@ def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
     runs = analyzer.finish()
     assert runs
     finding = Finding("B01", Severity.ERROR, HOSTILE, (1,))
-    texts = [present.line(brief.of(step), step.run) for step in taken]
-    texts += [cell for step in taken for cell in present.row(brief.of(step), step.run)]
+    texts = [wording.line(summary.of(step), step.run) for step in taken]
+    texts += [cell for step in taken for cell in wording.row(summary.of(step), step.run)]
     for run in runs:
         run.findings.append(finding)
-        texts += [present.summary(run, run.findings), *present.run_row(run), present.why(run) or ""]
-        texts += present.finding(finding, rule_of("B01"), run)
+        texts += [wording.summary(run, run.findings), *wording.run_row(run), wording.why(run) or ""]
+        texts += wording.finding(finding, rule_of("B01"), run)
         run.findings.clear()
-        texts += [present.why(run) or ""]
+        texts += [wording.why(run) or ""]
     assert [text for text in texts if not harmless(text)] == []
     assert sum("\\x1b[2J" in text for text in texts) > 10
 
@@ -141,12 +141,12 @@ def test_a_failed_handshake_and_a_gap_are_lines_too() -> None:
 
 def test_a_runs_summary() -> None:
     (run,) = analyzed(Agent().bootstrap(1).run()).runs
-    assert present.summary(run, run.findings) == (
+    assert wording.summary(run, run.findings) == (
         "== run 1 of a.example (7.23.0): complete in 1.1 s; certificates 6 plugins 3 catalog 1 files 1 report 1; "
         "1 warning, 1 notice: B01 B17"
     )
-    assert present.summary(Run(None), []) == "== run ? of an unnamed agent: unfinished in 0 ms; "
-    assert present.run_row(run)[2:6] == ("a.example", "7.23.0", "production", "complete")
+    assert wording.summary(Run(None), []) == "== run ? of an unnamed agent: unfinished in 0 ms; "
+    assert wording.run_row(run)[2:6] == ("a.example", "7.23.0", "production", "complete")
 
 
 WHYS = [
@@ -168,13 +168,13 @@ WHYS = [
 @pytest.mark.parametrize(("agent", "words"), WHYS)
 def test_why_a_run_did_not_end_well(agent: Agent, words: str | None) -> None:
     (run,) = analyzed(agent).runs
-    why = present.why(run)
+    why = wording.why(run)
     assert why == words or (why and words and why.startswith(words))
 
 
 def test_an_error_in_a_run_is_why() -> None:
     (run,) = analyzed(Agent().ca().crl(status=404)).runs
-    assert present.why(run) == "B08 the master has no CRL: the agent stops with 'CRL is missing from the server'"
+    assert wording.why(run) == "B08 the master has no CRL: the agent stops with 'CRL is missing from the server'"
 
 
 @pytest.mark.parametrize(
@@ -187,19 +187,19 @@ def test_an_error_in_a_run_is_why() -> None:
     ],
 )
 def test_a_path_is_shown_without_what_every_line_repeats(target: str, name: str | None, expected: str) -> None:
-    assert present.short(target, name) == expected
-    assert len(present.short(target, name)) <= present.WIDTH
+    assert wording.short(target, name) == expected
+    assert len(wording.short(target, name)) <= wording.WIDTH
 
 
 def test_numbers_for_people() -> None:
-    assert [present.size(n) for n in (0, 999, 1000, 27_123, 1_400_000)] == [
+    assert [wording.size(n) for n in (0, 999, 1000, 27_123, 1_400_000)] == [
         "0 B",
         "999 B",
         "1.0 kB",
         "27.1 kB",
         "1.4 MB",
     ]
-    assert [present.seconds(n) for n in (0.0124, 2.06, 200)] == ["12 ms", "2.1 s", "3 min 20 s"]
-    assert present.utc(0) == "1970-01-01T00:00:00.000Z"
+    assert [wording.seconds(n) for n in (0.0124, 2.06, 200)] == ["12 ms", "2.1 s", "3 min 20 s"]
+    assert wording.utc(0) == "1970-01-01T00:00:00.000Z"
     findings = [Finding("X", severity, "") for severity in (Severity.NOTICE, Severity.ERROR, Severity.ERROR)]
-    assert present.counts(findings) == "2 errors, 1 notice"
+    assert wording.counts(findings) == "2 errors, 1 notice"

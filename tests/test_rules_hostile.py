@@ -56,7 +56,7 @@ from inspector.runs.examples import (
     talk,
     wait,
 )
-from inspector.summaries import brief, present
+from inspector.summaries import summary, wording
 from tests.recorded import RECORDINGS, SAMPLES, records_of
 from tests.test_present import harmless
 
@@ -122,8 +122,8 @@ def _shown(step: Step) -> None:
         assert 0 < len(finding.message) <= LONGEST, finding
     clean(
         [
-            present.line(brief.of(step), step.run),
-            *present.row(brief.of(step), step.run),
+            wording.line(summary.of(step), step.run),
+            *wording.row(summary.of(step), step.run),
             *plain.lines(step, step.findings),
         ]
     )
@@ -133,10 +133,10 @@ def _shown(step: Step) -> None:
 def _told_of_run(run: Any) -> None:
     for finding in run.findings:
         assert 0 < len(finding.message) <= LONGEST, finding
-        clean(present.finding(finding, rule_of(finding.rule), run))
+        clean(wording.finding(finding, rule_of(finding.rule), run))
     verdicts.verdict(run)
-    said = [present.summary(run, run.findings), *present.run_row(run), *(present.verdict(run) or ())]
-    said.append(present.why(run) or "")
+    said = [wording.summary(run, run.findings), *wording.run_row(run), *(wording.verdict(run) or ())]
+    said.append(wording.why(run) or "")
     clean(said)
     strictly_json(public.verdict(run))
 
@@ -148,7 +148,7 @@ def clean(lines: Any) -> None:
 
 def strictly_json(value: Any) -> None:
     """JSON as a strict reader takes it, without NaN; printed it does nothing to a terminal."""
-    text = present.as_json(value)
+    text = wording.as_json(value)
     clean(text.splitlines())
     assert json.loads(text, parse_constant=pytest.fail) == value
 
@@ -580,7 +580,7 @@ def test_what_once_brought_it_down(parts: tuple[Part, ...]) -> None:
 
 
 def test_what_is_printed_as_json_does_nothing_to_a_terminal() -> None:
-    text = present.as_json({"said": [CONTROL, "\ud800", "ä"]})
+    text = wording.as_json({"said": [CONTROL, "\ud800", "ä"]})
     clean(text.splitlines())
     assert json.loads(text) == {"said": [CONTROL, "\ud800", "ä"]}
     assert "ä" in text
@@ -588,8 +588,8 @@ def test_what_is_printed_as_json_does_nothing_to_a_terminal() -> None:
 
 @pytest.mark.parametrize("time", [-1e300, -1e18, 1e18, 1e300, float("inf"), float("nan")])
 def test_every_time_can_be_said(time: float) -> None:
-    assert present.utc(time).endswith("Z")
-    assert len(present.clock(time)) == len("00:00:00.000")
+    assert wording.utc(time).endswith("Z")
+    assert len(wording.clock(time)) == len("00:00:00.000")
 
 
 def test_a_chain_is_judged_at_any_time() -> None:

@@ -11,7 +11,7 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Handshake
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
-from inspector.summaries import present
+from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,6 +154,6 @@ def test_the_reason_is_what_a_resource_said() -> None:
         ]
     }
     request = dataclasses.replace(told.request, body=json.dumps(document).encode())
-    assert present.why(only([asked, dataclasses.replace(told, request=request)])) == (
+    assert wording.why(only([asked, dataclasses.replace(told, request=request)])) == (
         "the report says failed: Could not evaluate"
     )

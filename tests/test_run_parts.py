@@ -17,7 +17,7 @@ from inspector.model import Closed, Connection, Exchange, Handshake, Leg, Phase
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, FileMetadata, Verdict
 from inspector.runs.examples import asked, catalog, content, listing, metadata, plugins, report, talk
-from inspector.summaries import brief
+from inspector.summaries import summary
 from inspector.synced import FileUse, State
 from tests.conversations import Agent, certificate, numbered
 from tests.recorded import HERE
@@ -302,9 +302,9 @@ def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> 
 # -- connections --------------------------------------------------------------------------------------------------
 
 
-def sampled(name: str) -> tuple[list[brief.Brief], dict[str, Connection]]:
+def sampled(name: str) -> tuple[list[summary.Brief], dict[str, Connection]]:
     with Capture.open(SAMPLES / f"{name}.sqlite") as capture:
-        briefs = [brief.of(step) for step in retrace(capture.records())]
+        briefs = [summary.of(step) for step in retrace(capture.records())]
         return briefs, {each.leg.id: each for each in capture.connections()}
 
 
@@ -344,7 +344,7 @@ def test_handshakes_that_failed_are_connections_too() -> None:
 
 def test_a_handshake_with_the_master_that_failed_is_the_masters() -> None:
     failed = Handshake(Leg("x", "master", connected=1.0), 2.0, "expired", "certificate_expired", "master", seq=1)
-    (each,) = used.connections([brief.of(step) for step in retrace([failed])], {})
+    (each,) = used.connections([summary.of(step) for step in retrace([failed])], {})
     assert (each.side, each.leg) == ("master", None)
 
 
@@ -375,7 +375,7 @@ def test_several_connections_to_the_master_stand_below_the_agents() -> None:
         )
         for at, each in enumerate(exchanges)
     ]
-    briefs = [brief.of(step) for step in retrace(first)]
+    briefs = [summary.of(step) for step in retrace(first)]
     found = used.connections(briefs, {})
     assert [(each.id[:2], each.side, len(each.requests)) for each in found] == [
         ("a.", "agent", 3),

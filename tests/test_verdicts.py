@@ -13,7 +13,7 @@ from inspector.analysis.verdicts import FOLLOWS, effects
 from inspector.model import Finding, Severity
 from inspector.rules import all_rules, rule_of
 from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
-from inspector.summaries import present
+from inspector.summaries import wording
 from tests.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_a_verdict(
     outcome: str, findings: Sequence[str], cause: str | None, symptoms: Sequence[str], certainty: str
 ) -> None:
     run = a_run(outcome, *findings)
-    found, told = verdicts.verdict(run), present.verdict(run)
+    found, told = verdicts.verdict(run), wording.verdict(run)
     if cause == "nothing to say":
         assert (found, told, public.verdict(run)) == (None, None, None)
         return
@@ -109,14 +109,14 @@ def test_a_verdict(
     assert (found.cause.rule if found.cause else None, found.symptoms, found.certainty) == (cause, symptoms, certainty)
     if cause:
         assert f"{cause} said by {cause}" in told[0]
-        assert told[1] == present.clean(rule_of(cause).remedy_for(run))
+        assert told[1] == wording.clean(rule_of(cause).remedy_for(run))
         assert found.since == 1000.0 + found.cause.seqs[0] if found.cause else False
     assert ("(likely)" in told[0]) is (certainty == "likely")
     assert ("the wire does not show why" in told[0]) is (certainty == "not visible")
 
 
 def test_what_to_do_where_nobody_signed_names_the_commands() -> None:
-    told = present.verdict(a_run("waiting"))
+    told = wording.verdict(a_run("waiting"))
     assert told is not None
     assert "its certificate request waits to be signed" in told[0]
     assert "`puppetserver ca sign --certname node1.example`" in told[1]
@@ -211,7 +211,7 @@ def test_a_tools_calls_are_no_runs_of_an_agent() -> None:
     """They have no verdict, and what they are refused breaks nothing."""
     (curl,) = [capture for capture in CAPTURES if name_of(capture) == CURL]
     runs = runs_of(records_of(curl))
-    assert {present.verdict(run) for run in runs} == {None}
+    assert {wording.verdict(run) for run in runs} == {None}
     found = {(each.rule, each.severity) for run in runs for each in run.findings}
     assert {("T03", Severity.WARNING), ("T04", Severity.WARNING), ("R22", Severity.NOTICE)} <= found
     assert Severity.ERROR not in {severity for _, severity in found}

@@ -15,7 +15,7 @@ from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.privacy import secrets
 from inspector.protocol import x509
 from inspector.rules.told import some
-from inspector.summaries import present
+from inspector.summaries import wording
 from inspector.text import utc
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def handshakes(record: Exchange | Handshake, known: Known) -> Item:
 
     def inner() -> Iterator[Item]:
         if isinstance(record, Handshake):
-            yield Item("failed", present.handshake(record), style=BAD)
+            yield Item("failed", wording.handshake(record), style=BAD)
             yield from (Item("wrong", each, style=BAD) for each in record.culprits)
         for leg in legs:
             if leg:
@@ -228,7 +228,7 @@ def handshakes(record: Exchange | Handshake, known: Known) -> Item:
         if isinstance(record, Exchange):
             if record.master is None:
                 yield Item("with the master", "no connection is known")
-            yield Item("to the master as", present.identity(record.identity))
+            yield Item("to the master as", wording.identity(record.identity))
             yield Item("withheld from the master", ", ".join(record.stripped) or "nothing")
 
     return Item("TLS", inner=inner)

@@ -11,7 +11,7 @@ from inspector.pages.model import ASK, WRONG, Item, Table
 from inspector.pages.tabs import known, tabs, unshown
 from inspector.privacy.secrets import MASK
 from inspector.protocol.documents import Undecodable
-from inspector.summaries import brief, present
+from inspector.summaries import summary, wording
 from inspector.text import clean, size
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def lines(step: Step, findings: Sequence[Finding], related: Iterable[Step] = ())
     Certificates are judged by the record's own and those in ``related``, earlier steps of its run.
     """
     number = step.run.number if step.run and step.run.number else "-"
-    found = [f"{step.record.seq}  {present.line(brief.of(step), step.run)}", f"run {number}, phase {step.phase}"]
+    found = [f"{step.record.seq}  {wording.line(summary.of(step), step.run)}", f"run {number}, phase {step.phase}"]
     if step.match:
         found.append(f"{step.match.endpoint.name}: {step.match.endpoint.purpose}")
     found += [f"{each.severity} {each.rule}: {each.message}" for each in findings]

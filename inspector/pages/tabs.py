@@ -15,7 +15,7 @@ from inspector.pages.record import explained, timing
 from inspector.privacy import secrets as hide
 from inspector.protocol import documents as d
 from inspector.protocol import rich
-from inspector.summaries import present
+from inspector.summaries import wording
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def _handshake(record: Handshake) -> Content:
         if record.alert
         else "No alert was seen: the connection just ended, or the other end does not say why. Chains are under TLS."
     )
-    return _prose(f"TLS refused: {present.handshake(record)}", *more)
+    return _prose(f"TLS refused: {wording.handshake(record)}", *more)
 
 
 def _lost(gap: Gap) -> str:

@@ -37,7 +37,7 @@ from inspector.protocol.bodies import content_type
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
 from inspector.runs.run import Outcome
-from inspector.summaries import brief
+from inspector.summaries import summary
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding, Message, Record
-    from inspector.summaries.brief import Brief, RunLike, Sign
+    from inspector.summaries.summary import Brief, RunLike, Sign
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Look:
 
 def look(step: Step) -> Look:
     """A step as a filter looks at it, with the findings of this moment; its line is empty until somebody gives it."""
-    return Look(brief.of(step), step.run, str, lambda: step.record)
+    return Look(summary.of(step), step.run, str, lambda: step.record)
 
 
 type StepTest = Callable[[Look], bool]

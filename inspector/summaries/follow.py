@@ -19,7 +19,7 @@ from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.summaries import brief, filters, present
+from inspector.summaries import filters, summary, wording
 from inspector.summaries.filters import Look
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from inspector.analysis.ruleset import Ruleset
     from inspector.model import Finding
     from inspector.runs.run import Run
-    from inspector.summaries.brief import Brief
     from inspector.summaries.filters import Filter
+    from inspector.summaries.summary import Brief
 
 INTERVAL = 0.2
 """Seconds between two looks at a capture: a proxy writes as often."""
@@ -70,7 +70,7 @@ def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]
     with Capture.open(path) as capture:
         for record in capture.records():
             step = analyzer.feed(record)
-            told.append((brief.of(step), step.run))
+            told.append((summary.of(step), step.run))
             for found in step.findings:
                 # A finding of very many records does not name all of them in the end.
                 if record.seq in found.seqs:
@@ -82,8 +82,8 @@ def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]
         for each, placed in told:
             # An agent's beginning without a name may have become part of a run since.
             run = whole.get(placed.number, placed) if placed else None
-            each.signs = brief.signs_of(signs.pop(each.seq, ()))
-            line = functools.partial(present.line, each, run)
+            each.signs = summary.signs_of(signs.pop(each.seq, ()))
+            line = functools.partial(wording.line, each, run)
             if chosen.matches_step(Look(each, run, line, functools.partial(capture.record, each.seq))):
                 yield each, run, line()
 
@@ -94,7 +94,7 @@ def row(record: Brief, run: Run | None) -> dict[str, Any]:
     return {
         "seq": record.seq,
         "kind": record.kind,
-        "time": present.utc(record.time),
+        "time": wording.utc(record.time),
         "run": run.number if run else None,
         "certname": (run.certname if run else None) or record.certname,
         "phase": str(record.phase),
@@ -130,7 +130,7 @@ def follow(
         if path is None and (fresh := set(paths.FOLDER.glob("*.sqlite")) - known):
             known |= fresh
             followed = max(fresh, key=paths.written)
-            yield f"-- there is a new capture: {present.clean(str(followed))}"
+            yield f"-- there is a new capture: {wording.clean(str(followed))}"
             follower = Follower(followed, chosen)
             continue
         (pause or wait)()
@@ -214,7 +214,7 @@ class Follower:
             status = self._path.stat()
         except OSError:
             if self._file is not None:
-                yield Line(f"-- {present.clean(str(self._path))} was deleted")
+                yield Line(f"-- {wording.clean(str(self._path))} was deleted")
                 self._file = None
                 self._silent = 0
                 self._begin()
@@ -227,7 +227,7 @@ class Follower:
     def _anew(self) -> Line:
         self._silent = 0
         self._begin()
-        return Line(f"-- {present.clean(str(self._path))} is another capture now")
+        return Line(f"-- {wording.clean(str(self._path))} is another capture now")
 
     def _read(self, capture: Capture) -> Iterator[Line]:
         if 0 < capture.last < self._after:  # deleted and made again between two looks
@@ -236,7 +236,7 @@ class Follower:
             step = self._analyzer.feed(record)
             self._after = record.seq
             look = filters.look(step)
-            look.line = functools.partial(present.line, look.brief, step.run)
+            look.line = functools.partial(wording.line, look.brief, step.run)
             if self._chosen.marks(look):
                 self._marked.add(record.seq)
             silent = record.seq <= self._silent
@@ -276,8 +276,8 @@ class Follower:
         trouble: list[str] = []
         if not run.closed:
             run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run, trouble)))
-        lines = [present.summary(run, run.findings)]
-        if (verdict := present.verdict(run)) is not None:
+        lines = [wording.summary(run, run.findings)]
+        if (verdict := wording.verdict(run)) is not None:
             lines += [f"run {run.number}: {verdict[0]}", f"{DO}{verdict[1]}"]
         if not self._chosen.matches_run(run, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
             return []

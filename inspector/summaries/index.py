@@ -19,7 +19,7 @@ import msgspec
 
 from inspector import __version__, installation
 from inspector.errors import CaptureError
-from inspector.summaries.brief import Brief, RunBrief, Times
+from inspector.summaries.summary import Brief, RunBrief, Times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -22,7 +22,7 @@ from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.summaries import brief, index, present
+from inspector.summaries import index, summary, wording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -131,7 +131,7 @@ class _Writer:
                 return
             except (CaptureError, sqlite3.DatabaseError) as error:
                 following = capture.following(self._after)
-                self._trouble = present.clean(str(error))
+                self._trouble = wording.clean(str(error))
                 if following is None:
                     return
                 self._after = following
@@ -139,7 +139,7 @@ class _Writer:
     def _take(self, record: Record) -> None:
         step = self._analyzer.feed(record)
         if record.seq > self._known:
-            self._rows.append((record.seq, msgspec.msgpack.encode(brief.of(step, ()))))
+            self._rows.append((record.seq, msgspec.msgpack.encode(summary.of(step, ()))))
         if step.run:
             self._dirty[step.run] = None
         for run in step.over:
@@ -178,7 +178,7 @@ class _Writer:
             run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run)))
         found = verdicts.verdict(run)
         cause = found.cause.rule if found and found.cause else None
-        told = brief.of_run(run, present.verdict(run), cause, found.symptoms if found else ())
+        told = summary.of_run(run, wording.verdict(run), cause, found.symptoms if found else ())
         return msgspec.msgpack.encode(told)
 
 

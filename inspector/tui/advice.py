@@ -14,13 +14,13 @@ from inspector.analysis.analyzer import retrace
 from inspector.errors import InspectorError
 from inspector.rules import rule_of
 from inspector.runs.run import Run
-from inspector.summaries import present
+from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui import palette
 
 if TYPE_CHECKING:
     from inspector.model import Finding
-    from inspector.summaries.brief import RunBrief
+    from inspector.summaries.summary import RunBrief
     from inspector.tui.source import Source
 
 ANSWERS = 3
@@ -32,7 +32,7 @@ _FURTHER = " " * 10
 def text(finding: Finding, run: RunBrief, source: Source) -> Text:
     """All that is known of a finding; the pane breaks its lines."""
     told = Text()
-    lines = present.finding(finding, rule_of(finding.rule), _run(finding, run, source))
+    lines = wording.finding(finding, rule_of(finding.rule), _run(finding, run, source))
     for at, each in enumerate(lines):
         if each.startswith(_FURTHER):
             told.append(f" {each.strip()}")

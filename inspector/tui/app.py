@@ -212,10 +212,10 @@ class Inspector(App[None]):
 def _warm_up() -> None:
     """In a thread: what the next views need takes half a second to load."""
     with contextlib.suppress(ImportError):
-        from inspector.summaries import filters, present
+        from inspector.summaries import filters, wording
         from inspector.tui import run
 
-        _ = filters, present, run
+        _ = filters, wording, run
 
 
 def run(path: Path, *, ascii_only: bool = False) -> int:

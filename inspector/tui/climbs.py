@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Record
     from inspector.runs.run import Run
-    from inspector.summaries.brief import Brief, RunBrief
+    from inspector.summaries.summary import Brief, RunBrief
     from inspector.tui.source import Source
 
 PAGE = 200

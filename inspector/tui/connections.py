@@ -8,7 +8,7 @@ from rich.text import Text
 
 from inspector import used
 from inspector.pages.styles import BAD
-from inspector.summaries.present import refusal
+from inspector.summaries.wording import refusal
 from inspector.text import clean, clock, seconds
 from inspector.tui import palette
 from inspector.tui.part import LABEL, Details, PartView

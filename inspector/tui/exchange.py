@@ -15,7 +15,7 @@ from inspector.errors import CaptureError
 from inspector.pages import tabs as pages
 from inspector.pages.model import WRONG
 from inspector.pages.proved import pages as meant
-from inspector.summaries import present
+from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui import palette
 from inspector.tui.doc_pane import DocPane
@@ -142,7 +142,7 @@ class ExchangeView(OnRecord):
         found = [each for each in self.source.briefs(owner.number) if each.seq == self.seq] if owner else []
         what, time = "record", ""
         if found:
-            time, _, _, method, path, status, *_ = present.row(found[0], owner)
+            time, _, _, method, path, status, *_ = wording.row(found[0], owner)
             what = {"handshake": "failed TLS handshake", "gap": "gap"}.get(found[0].kind, f"{method} {path} {status}")
         place = f"{self.seqs.index(self.seq) + 1} of {len(self.seqs)}" if self.seq in self.seqs else ""
         of = f"run {owner.number} of {clean(owner.name)}" if owner else "no run"

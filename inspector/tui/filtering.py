@@ -12,14 +12,14 @@ from functools import partial
 from itertools import batched, compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.summaries import filters, present
+from inspector.summaries import filters, wording
 from inspector.summaries.filters import Look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from inspector.summaries.brief import Brief, RunBrief
     from inspector.summaries.filters import Filter, Term
+    from inspector.summaries.summary import Brief, RunBrief
     from inspector.tui.source import Source
 
 STRIDE = 200
@@ -136,7 +136,7 @@ class Filtering:
         for some in batched(zip(*owned, strict=True), STRIDE):
             with self._source.capture() as capture:
                 for each, run in some:
-                    yield Look(each, run, partial(present.line, each, run), partial(capture.record, each.seq))
+                    yield Look(each, run, partial(wording.line, each, run), partial(capture.record, each.seq))
 
     # -- runs -------------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class Filtering:
     def _printed(self, run: RunBrief) -> str:
         kept = self._words.get(run.number)
         if kept is None or kept[0] is not run:
-            kept = self._words[run.number] = run, present.words(run, run.verdict)
+            kept = self._words[run.number] = run, wording.words(run, run.verdict)
         return kept[1]
 
 

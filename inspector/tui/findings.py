@@ -10,7 +10,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
 from inspector.model import Severity
-from inspector.summaries import present
+from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui import advice
 from inspector.tui.found import ORDERS, Group, Line, Member, grouped, shown
@@ -94,7 +94,7 @@ class Findings(View):
         return self.query_one(FoundRows)
 
     def heading(self) -> str:
-        told = present.counts([each.finding for group in self._groups for each in group.members]) or "no findings"
+        told = wording.counts([each.finding for group in self._groups for each in group.members]) or "no findings"
         limit = {Severity.ERROR: ", errors only", Severity.WARNING: ", without notices"}.get(self._least, "")
         told = f"{told} of {clean(self.source.path.name)}, by {self._order}{limit}"
         return told + ("   reading" if self.source.indexing else "")

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from inspector.analysis import verdicts
 from inspector.rules import rule_of
-from inspector.summaries import present
+from inspector.summaries import wording
 from inspector.text import clean, clock, day
 from inspector.tui import palette
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Finding, Severity
     from inspector.rules import Rule
-    from inspector.summaries.brief import RunBrief
+    from inspector.summaries.summary import RunBrief
 
 type Order = Literal["rule", "agent", "severity"]
 type Line = Group | Member
@@ -140,7 +140,7 @@ class Group:
     def counted(self) -> str:
         """How many there are of each severity, and of which rules."""
         rules = sorted({each.finding.rule for each in self.members})
-        return f"{present.counts([each.finding for each in self.members])}: {' '.join(rules)}"
+        return f"{wording.counts([each.finding for each in self.members])}: {' '.join(rules)}"
 
     # -- cells
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from inspector.summaries.brief import RunBrief
+    from inspector.summaries.summary import RunBrief
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 _GOOD, _BAD = Style.parse(palette.OUTCOMES["complete"]), Style.parse(palette.OUTCOMES["failed"])

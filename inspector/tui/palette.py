@@ -11,7 +11,7 @@ from inspector.model import Phase, Severity
 from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
 
 if TYPE_CHECKING:
-    from inspector.summaries.brief import RunBrief
+    from inspector.summaries.summary import RunBrief
 
 PHASES: dict[Phase, tuple[str, str]] = {
     Phase.CERTIFICATES: ("C", "black on #c792ea"),

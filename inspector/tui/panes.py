@@ -17,7 +17,7 @@ from inspector.text import clean, counts
 if TYPE_CHECKING:
     from textual import events
 
-    from inspector.summaries.brief import RunBrief
+    from inspector.summaries.summary import RunBrief
 
 
 NARROW = 100

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.summaries.brief import RunBrief
+    from inspector.summaries.summary import RunBrief
 
 LABEL = 14
 """Cells of the labels in the details."""

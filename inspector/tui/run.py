@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.summaries.brief import Brief, RunBrief
+    from inspector.summaries.summary import Brief, RunBrief
 
 
 FINDINGS: tuple[Column[Finding], ...] = (

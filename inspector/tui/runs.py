@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.summaries.brief import RunBrief
+    from inspector.summaries.summary import RunBrief
 
 
 class Line(NamedTuple):

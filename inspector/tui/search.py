@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.widget import Widget
 
-    from inspector.summaries.brief import RunBrief
+    from inspector.summaries.summary import RunBrief
     from inspector.tui.hits import Hit
 
 MOST = 10_000

@@ -18,7 +18,7 @@ from inspector.tui.waterfall import Timed, anonymous, marks, request, unverified
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from inspector.summaries.brief import Brief
+    from inspector.summaries.summary import Brief
 
 AGENT, PROXY, MASTER = "agent", "proxy", "master"
 BROKEN = "✗"

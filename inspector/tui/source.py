@@ -19,7 +19,7 @@ from inspector import installation
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries import index
-from inspector.summaries.brief import Sign
+from inspector.summaries.summary import Sign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Connection, Record
-    from inspector.summaries.brief import Brief, RunBrief
+    from inspector.summaries.summary import Brief, RunBrief
 
 
 SOON = 0.5

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Literal
 
 from inspector.model import Phase
 from inspector.runs.run import PAUSE
-from inspector.summaries import present
+from inspector.summaries import wording
 from inspector.text import clean, short
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from inspector.runs.run import Wait
-    from inspector.summaries.brief import Brief, RunBrief
+    from inspector.summaries.summary import Brief, RunBrief
 
 type Kind = Literal["record", "silence", "phase"]
 type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]
@@ -129,7 +129,7 @@ def _words(brief: Brief, certname: str | None) -> str:
         case "exchange":
             return f"{clean(brief.method)} {short(brief.target, certname, 400)}"
         case "handshake":
-            return f"TLS refused: {present.refusal(brief.reason, brief.alert, brief.alert_by)}"
+            return f"TLS refused: {wording.refusal(brief.reason, brief.alert, brief.alert_by)}"
         case "gap":
             return f"gap: {clean(brief.reason)}"
 

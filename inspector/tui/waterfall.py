@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.binding import Binding
 
 from inspector.model import Severity
-from inspector.summaries import present
+from inspector.summaries import wording
 from inspector.text import clean, seconds, short, size
 from inspector.tui import cells, palette
 from inspector.tui.rows import Column, Rows
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.strip import Strip
 
-    from inspector.summaries.brief import Brief, RunBrief
+    from inspector.summaries.summary import Brief, RunBrief
     from inspector.tui.marks import Marks
 
 UNVERIFIED = frozenset({"B01", "B03"})
@@ -158,7 +158,7 @@ def marks(brief: Brief, width: int = 400, *, words: bool = True) -> Text:
     if words:
         missing = "no certificate" if width >= ROOMY else "no cert"
         notes = [*(["unverified"] if unverified(brief) else []), *([missing] if anonymous(brief) else [])]
-        text.append(", ".join([*notes, *present.asides(brief)]))
+        text.append(", ".join([*notes, *wording.asides(brief)]))
     text.rstrip()
     return text
 

@@ -11,8 +11,8 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Finding, Severity
 from inspector.rules import rule_of
-from inspector.summaries import present
-from inspector.summaries.brief import RunBrief
+from inspector.summaries import wording
+from inspector.summaries.summary import RunBrief
 from inspector.tui.findings import Findings, FoundRows
 from inspector.tui.found import Group, Member, grouped, shown
 from tests.conversations import Agent, together
@@ -115,7 +115,7 @@ def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tup
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         text = screen_text(app)
-        assert f"{present.counts(expected) or 'no findings'} of {name}.sqlite, by rule" in text
+        assert f"{wording.counts(expected) or 'no findings'} of {name}.sqlite, by rule" in text
         rows = view.query_one(FoundRows)
         for rule in {each.rule for each in expected}:
             assert f" {rule} " in text
@@ -184,7 +184,7 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen(tmp_path: Path) -> 
         for record in capture.records():
             analyzer.feed(record)
     (real,) = analyzer.finish()
-    expected = {each.rule: " ".join(" ".join(present.finding(each, rule_of(each.rule), real)).split())
+    expected = {each.rule: " ".join(" ".join(wording.finding(each, rule_of(each.rule), real)).split())
                 for each in real.findings}  # fmt: skip
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:

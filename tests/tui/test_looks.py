@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.color import Color
 
 from inspector.model import Finding, Phase, Severity
-from inspector.summaries.brief import RunBrief
+from inspector.summaries.summary import RunBrief
 from inspector.tui import hues, palette, panes
 from inspector.tui.help import Help
 from inspector.tui.keys import Keys

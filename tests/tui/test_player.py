@@ -11,7 +11,7 @@ from textual.app import App
 
 from inspector.errors import InspectorError
 from inspector.model import Phase, Severity
-from inspector.summaries.brief import Brief, RunBrief, Sign
+from inspector.summaries.summary import Brief, RunBrief, Sign
 from inspector.tui.player import SPEEDS, Player
 from inspector.tui.timeline import entries
 from inspector.tui.transport import Knowledge, Transport

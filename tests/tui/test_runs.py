@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
-    from inspector.summaries.brief import RunBrief
+    from inspector.summaries.summary import RunBrief
     from inspector.tui.app import Inspector
 
 

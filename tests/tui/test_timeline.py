@@ -12,7 +12,7 @@ from textual.app import App
 from textual.events import MouseScrollDown, MouseScrollUp
 
 from inspector.model import Phase
-from inspector.summaries.brief import Brief, RunBrief, Times
+from inspector.summaries.summary import Brief, RunBrief, Times
 from inspector.text import clean
 from inspector.tui.ascii import TABLE
 from inspector.tui.sequence import Sequence

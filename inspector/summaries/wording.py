@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from inspector.model import Finding, Handshake, Identity
     from inspector.rules import Rule
     from inspector.runs.run import Outcome, Run
-    from inspector.summaries.brief import Brief, Party, RunLike
+    from inspector.summaries.summary import Brief, Party, RunLike
 
 REASON = 400
 """Characters of a run's reason: masters and agents send whole backtraces."""
