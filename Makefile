@@ -25,7 +25,7 @@ lint: .venv/installed  ## everything of `check` but the tests
 	$(BIN)/lint-imports
 
 docs: .venv/installed  ## write the generated pages (docs/endpoints.md, docs/rules.md) anew
-	$(BIN)/python -m inspector.reference
+	$(BIN)/python -m inspector.explain.reference
 
 bench: .venv/installed  ## measure what the proxy and the analysis cost, into docs/performance.md (root, needs real Puppet)
 	$(BIN)/python -m tests.bench --write

@@ -422,10 +422,10 @@ def _doctor(arguments: argparse.Namespace) -> int:
 def _bootstrap(arguments: argparse.Namespace) -> int:
     """The agent's SSL state machine as the wire shows it, a rung a state: what was seen, where it hangs and since
     when, whose keys are whose, and until when what was served will do."""
-    from inspector import ladder_text
     from inspector.analysis.analyzer import Analyzer
     from inspector.capture.store import Capture
-    from inspector.ladder import Ladders
+    from inspector.explain import ladder_text
+    from inspector.explain.ladder import Ladders
     from inspector.summaries import wording
 
     analyzer, ladders = Analyzer(), Ladders()
@@ -581,7 +581,7 @@ def _provision(arguments: argparse.Namespace) -> int:
 def _explain(arguments: argparse.Namespace) -> int:
     """What an endpoint is for, who calls it, who may; what a rule means and what to do; or what an error message
     means that an agent printed."""
-    from inspector import reference
+    from inspector.explain import reference
 
     found = reference.explain(" ".join(arguments.what))
     if arguments.json:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import ladder as module
 from inspector.analysis.analyzer import Analyzer
-from inspector.climb import State, day
+from inspector.explain import ladder as module
+from inspector.explain.climb import State, day
+from inspector.explain.ladder import Ladder, Ladders
+from inspector.explain.ladder_text import lines, plain
 from inspector.host.pki import make_ca
-from inspector.ladder import Ladder, Ladders
-from inspector.ladder_text import lines, plain
 from inspector.model import Exchange
 from inspector.runs.examples import (
     MASTER,
@@ -360,8 +360,8 @@ def test_without_anybodys_certificate_the_cas_own_are_judged() -> None:
 def test_a_certificate_without_an_end_does_not_end() -> None:
     import msgspec
 
+    from inspector.explain.trust import Trust
     from inspector.protocol import x509
-    from inspector.trust import Trust
 
     der = authorities()[0].certificate.public_bytes(Encoding.DER)
     endless = msgspec.structs.replace(x509.read_der(der), not_after=253_402_300_799.0)

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from inspector import reference
 from inspector.analysis import known_errors
 from inspector.analysis.known_errors import MESSAGES
+from inspector.explain import reference
 from inspector.rules import all_rules
 
 PASTED = [

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import reference
 from inspector.errors import InspectorError
+from inspector.explain import reference
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
 

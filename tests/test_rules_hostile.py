@@ -26,11 +26,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inspector import doctor as doctor_report
-from inspector import formats, ladder_text, public
+from inspector import formats, public
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
+from inspector.explain import ladder_text
+from inspector.explain.ladder import Ladders
 from inspector.host import pki
-from inspector.ladder import Ladders
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
 from inspector.pages import plain
 from inspector.protocol import x509 as chains

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector import applied, synced, used
 from inspector.analysis.analyzer import retrace
-from inspector.applied import MASK, Status
 from inspector.capture.store import Capture
+from inspector.explain import applied, synced, used
+from inspector.explain.applied import MASK, Status
+from inspector.explain.synced import FileUse, State
 from inspector.model import Closed, Connection, Exchange, Handshake, Leg, Phase
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, FileMetadata, Verdict
 from inspector.runs.examples import asked, catalog, content, listing, metadata, plugins, report, talk
 from inspector.summaries import summary
-from inspector.synced import FileUse, State
 from tests.conversations import Agent, certificate, numbered
 from tests.recorded import HERE
 

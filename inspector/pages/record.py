@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inspector import reference
 from inspector.errors import InspectorError
+from inspector.explain import reference
 from inspector.pages.content import Content
 from inspector.pages.model import Cell, Field, Table
 from inspector.text import clean, clock, size

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.binding import Binding
 
-from inspector import applied
-from inspector.applied import Applied, Status
+from inspector.explain import applied
+from inspector.explain.applied import Applied, Status
 from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
 from inspector.protocol import documents as d
 from inspector.text import clean, seconds

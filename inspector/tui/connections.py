@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inspector import used
+from inspector.explain import used
+from inspector.explain.used import Used
 from inspector.pages.styles import BAD
 from inspector.summaries.wording import refusal
 from inspector.text import clean, clock, seconds
 from inspector.tui import palette
 from inspector.tui.part import LABEL, Details, PartView
 from inspector.tui.rows import Column
-from inspector.used import Used
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.worker import get_current_worker
 
-from inspector import synced
+from inspector.explain import synced
+from inspector.explain.synced import FileUse, State
 from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.protocol.files import Verdict
-from inspector.synced import FileUse, State
 from inspector.text import clean, size
 from inspector.tui.part import Cancelled, Details, PartView, middle
 from inspector.tui.rows import Column

@@ -8,8 +8,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from inspector import ladder_text
-from inspector.ladder import stamp
+from inspector.explain import ladder_text
+from inspector.explain.ladder import stamp
 from inspector.model import Severity
 from inspector.text import clean
 from inspector.tui import palette
@@ -18,7 +18,7 @@ from inspector.tui.rows import Column
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from inspector.ladder import Key, Ladder, Rung
+    from inspector.explain.ladder import Key, Ladder, Rung
 
 _BAD = palette.SEVERITIES[Severity.ERROR]
 _GOOD = palette.OUTCOMES["complete"]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import cli, ladder_text
+from inspector import cli
+from inspector.explain import ladder_text
 from inspector.rules import all_rules
 from inspector.tui import climbs
 from inspector.tui.source import Source

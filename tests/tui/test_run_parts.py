@@ -9,9 +9,9 @@ import pytest
 from rich.table import Table
 from textual.widgets import Static
 
-from inspector import synced
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.explain import synced
 from inspector.runs.examples import asked, catalog, content, metadata, report, talk
 from inspector.tui.app import Inspector
 from inspector.tui.catalog import Catalog

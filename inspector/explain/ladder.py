@@ -10,18 +10,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from inspector import clocks
-from inspector.climb import FEW, MANY, Climb, Seen, Sighting, State, concerns
+from inspector.explain.climb import FEW, MANY, Climb, Seen, Sighting, State, concerns
+from inspector.explain.trust import Trust
 from inspector.rules.waiting_for_certificate import polling
-from inspector.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from inspector.analysis.analyzer import Step
-    from inspector.climb import Facts, Kind
+    from inspector.explain.climb import Facts, Kind
+    from inspector.explain.trust import Judgement
     from inspector.protocol import documents as d
     from inspector.runs.run import Run
-    from inspector.trust import Judgement
 
 CLIMBS = 10_000
 """Runs that are remembered; the oldest is forgotten first."""

@@ -7,16 +7,16 @@ import textwrap
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from inspector.climb import NEAR, State, day
-from inspector.ladder import short, stamp
+from inspector.explain.climb import NEAR, State, day
+from inspector.explain.ladder import short, stamp
 from inspector.rules.told import lasting
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from inspector.ladder import Hang, Key, Ladder, Rung
-    from inspector.trust import Judgement
+    from inspector.explain.ladder import Hang, Key, Ladder, Rung
+    from inspector.explain.trust import Judgement
 
 WIDTH = 120
 """Columns of a line of text."""

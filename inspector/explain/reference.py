@@ -1,6 +1,6 @@
 """Explanations of endpoints and rules, from the very tables that the inspector works with.
 
-``puppet-inspector explain`` prints them; ``python -m inspector.reference`` writes them to docs/, and a test
+``puppet-inspector explain`` prints them; ``python -m inspector.explain.reference`` writes them to docs/, and a test
 checks that those are current.
 """
 

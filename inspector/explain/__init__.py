@@ -1,0 +1,1 @@
+"""One agent or one run explained: its bootstrap, trust, files, resources, connections."""
