@@ -424,8 +424,8 @@ def _bootstrap(arguments: argparse.Namespace) -> int:
     when, whose keys are whose, and until when what was served will do."""
     from inspector.analysis.analyzer import Analyzer
     from inspector.capture.store import Capture
-    from inspector.explain import ladder_text
-    from inspector.explain.ladder import Ladders
+    from inspector.explain import bootstrap_text
+    from inspector.explain.bootstrap import Ladders
     from inspector.summaries import wording
 
     analyzer, ladders = Analyzer(), Ladders()
@@ -443,10 +443,10 @@ def _bootstrap(arguments: argparse.Namespace) -> int:
     at = _moment(arguments.at) if arguments.at else time.time()
     told = [ladders.of(name, at) for name in ([arguments.certname] if arguments.certname else names)]
     if arguments.json:
-        _print_json([ladder_text.plain(each) for each in told])
+        _print_json([bootstrap_text.plain(each) for each in told])
         return 0
     for each in told:
-        for line in ladder_text.lines(each):
+        for line in bootstrap_text.lines(each):
             print(line)
     if not told:
         print("There is no bootstrap in it.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.analysis.analyzer import retrace
-from inspector.explain.knowledge import UNSEEN, known
+from inspector.explain.agent_state import UNSEEN, known
 from inspector.protocol import documents as d
 from inspector.runs import examples as s
 from inspector.runs.run import Run

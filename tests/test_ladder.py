@@ -10,10 +10,10 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.explain import ladder as module
-from inspector.explain.climb import State, day
-from inspector.explain.ladder import Ladder, Ladders
-from inspector.explain.ladder_text import lines, plain
+from inspector.explain import bootstrap as module
+from inspector.explain.bootstrap import Ladder, Ladders
+from inspector.explain.bootstrap_requests import State, day
+from inspector.explain.bootstrap_text import lines, plain
 from inspector.host.pki import make_ca
 from inspector.model import Exchange
 from inspector.runs.examples import (

@@ -29,8 +29,8 @@ from inspector import doctor as doctor_report
 from inspector import formats, public
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
-from inspector.explain import ladder_text
-from inspector.explain.ladder import Ladders
+from inspector.explain import bootstrap_text
+from inspector.explain.bootstrap import Ladders
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
 from inspector.pages import plain
@@ -112,8 +112,8 @@ def understood(records: Sequence[Record]) -> Analyzer:
     for at in (0.0, max((each.ended for each in records), default=0.0), 4e9):
         for name in ladders.names():
             ladder = ladders.of(name, at)
-            clean(ladder_text.lines(ladder))
-            strictly_json(ladder_text.plain(ladder))
+            clean(bootstrap_text.lines(ladder))
+            strictly_json(bootstrap_text.plain(ladder))
     return analyzer
 
 

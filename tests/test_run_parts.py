@@ -11,9 +11,9 @@ import pytest
 
 from inspector.analysis.analyzer import retrace
 from inspector.capture.store import Capture
-from inspector.explain import applied, synced, used
-from inspector.explain.applied import MASK, Status
-from inspector.explain.synced import FileUse, State
+from inspector.explain import connection_usage, file_transfers, resource_outcomes
+from inspector.explain.file_transfers import FileUse, State
+from inspector.explain.resource_outcomes import MASK, Status
 from inspector.model import Closed, Connection, Exchange, Handshake, Leg, Phase
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, FileMetadata, Verdict
@@ -32,7 +32,7 @@ FILE = "modules/demo/app.conf"
 
 
 def files(records: Sequence[Record]) -> dict[str, FileUse]:
-    return {use.name: use for use in synced.files(retrace(records))}
+    return {use.name: use for use in file_transfers.files(retrace(records))}
 
 
 def file_resource(*sources: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def test_what_was_asked_and_not_fetched_is_in_sync() -> None:
     assert told is not None
     assert told.checksum is not None
     assert told.checksum.type == "sha256"
-    assert synced.totals(uses.values())[:4] == (2, 1, 0, 0)
+    assert file_transfers.totals(uses.values())[:4] == (2, 1, 0, 0)
 
 
 def test_in_noop_mode_a_file_that_was_not_fetched_may_differ() -> None:
@@ -66,11 +66,11 @@ def test_fetched_content_is_checked_by_the_digest_that_was_told() -> None:
         )
     )
     assert (uses[FILE].state, uses[FILE].had) == (State.FETCHED, False)
-    assert uses[FILE].fetches == [synced.Fetch(3, 200, 7, Verdict.RIGHT)]
+    assert uses[FILE].fetches == [file_transfers.Fetch(3, 200, 7, Verdict.RIGHT)]
     assert uses["modules/x/y"].state is State.WRONG
-    assert uses["modules/x/y"].verdict == synced.Fetch(5, 200, 5, Verdict.WRONG)
+    assert uses["modules/x/y"].verdict == file_transfers.Fetch(5, 200, 5, Verdict.WRONG)
     assert uses["modules/x/y"].seq == 5
-    assert synced.totals(uses.values()) == synced.Totals(2, 0, 2, 0, 12, 1, 0)
+    assert file_transfers.totals(uses.values()) == file_transfers.Totals(2, 0, 2, 0, 12, 1, 0)
 
 
 @pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha512"])
@@ -90,13 +90,13 @@ def test_the_digest_is_of_the_content_without_its_encoding() -> None:
     headers = (*fetched.response.headers, ("Content-Encoding", "gzip"))
     answer = dataclasses.replace(fetched.response, body=packed, headers=headers)
     use = files([records[0], dataclasses.replace(fetched, response=answer)])[FILE]
-    assert use.fetches == [synced.Fetch(2, 200, len(packed), Verdict.RIGHT)]
+    assert use.fetches == [file_transfers.Fetch(2, 200, len(packed), Verdict.RIGHT)]
     broken = dataclasses.replace(answer, body=b"no gzip")
     use = files([records[0], dataclasses.replace(fetched, response=broken)])[FILE]
     assert use.fetches[0][3:] == (Verdict.UNCHECKABLE, "its encoding can't be taken off")
 
 
-def told_as(checksum: dict[str, str] | None) -> synced.Fetch:
+def told_as(checksum: dict[str, str] | None) -> file_transfers.Fetch:
     said = {"path": "/srv/x", "type": "file", "links": "manage", "checksum": checksum}
     return files(talk(asked(f"file_metadata/{FILE}", said), content(FILE)))[FILE].fetches[0]
 
@@ -114,12 +114,12 @@ def test_why_content_can_not_be_checked() -> None:
     assert cut.response
     cut = dataclasses.replace(cut, response=dataclasses.replace(cut.response, lost=3))
     assert files([records[0], cut])[FILE].fetches == [
-        synced.Fetch(2, 200, 10, Verdict.UNCHECKABLE, "not all of it is here")
+        file_transfers.Fetch(2, 200, 10, Verdict.UNCHECKABLE, "not all of it is here")
     ]
 
 
 def test_content_of_another_environment_is_not_held_against_these_metadata() -> None:
-    uses = synced.files(retrace(talk(metadata(FILE, b"old"), content(FILE, b"new", environment="testing"))))
+    uses = file_transfers.files(retrace(talk(metadata(FILE, b"old"), content(FILE, b"new", environment="testing"))))
     assert [(use.environment, use.state) for use in uses] == [("production", State.IN_SYNC), ("testing", State.FETCHED)]
     assert uses[1].fetches[0].why == "metadata of another environment"
 
@@ -127,7 +127,7 @@ def test_content_of_another_environment_is_not_held_against_these_metadata() -> 
 def test_fetching_twice_is_counted() -> None:
     uses = files(talk(metadata(FILE), content(FILE), content(FILE), content(FILE, status=500)))
     assert (uses[FILE].times, uses[FILE].size, uses[FILE].state) == (2, 14, State.FETCHED)
-    assert synced.totals(uses.values()) == synced.Totals(1, 0, 1, 1, 14, 0, 0)
+    assert file_transfers.totals(uses.values()) == file_transfers.Totals(1, 0, 1, 1, 14, 0, 0)
 
 
 def test_candidates_are_tried_in_turn() -> None:
@@ -138,7 +138,7 @@ def test_candidates_are_tried_in_turn() -> None:
     assert (uses[second].state, uses[second].resources) == (State.IN_SYNC, ["File[/etc/app.conf]"])
     uses = files(talk(catalog(resources=[resource]), metadata(first, status=404), metadata(second, status=404)))
     assert [uses[first].state, uses[second].state] == [State.MISSING, State.MISSING]
-    assert synced.totals(uses.values()).missing == 2
+    assert file_transfers.totals(uses.values()).missing == 2
 
 
 def test_a_refused_file_is_not_missing() -> None:
@@ -180,7 +180,7 @@ def test_files_of_static_catalogs() -> None:
     fetch = content("modules/demo/files/app.conf", endpoint="static_file_content", code_id="v1")
     uses = files(talk(static, fetch))
     assert list(uses) == [FILE]
-    assert uses[FILE].fetches == [synced.Fetch(2, 200, 7, Verdict.RIGHT)]
+    assert uses[FILE].fetches == [file_transfers.Fetch(2, 200, 7, Verdict.RIGHT)]
     other = content("modules/demo/files/app.conf", b"x", endpoint="static_file_content", code_id="v2")
     assert files(talk(static, other))[FILE].fetches[0].why == "metadata of another code_id"
 
@@ -214,7 +214,7 @@ def test_each_resource_has_the_status_that_the_report_tells() -> None:
         "File[/made]": d.ResourceStatus(changed=True, file="/srv/m.pp", line=7, containment_path=["Stage[main]", "x"]),
     }
     titles = ["/failed", "/restart", "/skipped", "/back", "/changed", "/noop", "/same", "/silent"]
-    found = applied.resources(
+    found = resource_outcomes.resources(
         d.Catalog(resources=[resource(title) for title in titles]), d.Report(resource_statuses=told)
     )
     assert [(each.title, each.status) for each in found] == [
@@ -230,22 +230,22 @@ def test_each_resource_has_the_status_that_the_report_tells() -> None:
     ]
     assert found[-1].resource is None
     assert (found[-1].place, found[-1].path) == ("/srv/m.pp:7", ("Stage[main]",))
-    totals = applied.totals(found)
+    totals = resource_outcomes.totals(found)
     assert totals.time == 3.0
     assert totals.by_status == {**dict.fromkeys(Status, 1), Status.CHANGED: 2}
     assert [status.differs for status in Status] == [True] * 6 + [False] * 2
 
 
 def test_without_a_report_nothing_is_known_of_a_resource() -> None:
-    found = applied.resources(d.Catalog(resources=[resource("/a")]), None)
+    found = resource_outcomes.resources(d.Catalog(resources=[resource("/a")]), None)
     assert [(each.status, each.time) for each in found] == [(Status.UNREPORTED, None)]
-    assert applied.resources(None, None) == []
+    assert resource_outcomes.resources(None, None) == []
 
 
 def test_where_a_resource_is() -> None:
     edges = [d.Edge("Stage[main]", "Class[A]"), d.Edge("Class[A]", "File[/a]"), d.Edge("File[/b]", "File[/b]")]
     made = resource("/a", file="/m.pp", line=3, parameters={"source": ["puppet:///modules/a/b", "/srv/b"]})
-    one, other = applied.resources(d.Catalog(resources=[made, resource("/b")], edges=edges), None)
+    one, other = resource_outcomes.resources(d.Catalog(resources=[made, resource("/b")], edges=edges), None)
     assert one.path == ("Stage[main]", "Class[A]")
     assert (one.place, one.sources) == ("/m.pp:3", ("puppet:///modules/a/b", "/srv/b"))
     assert (other.path, other.place) == (("File[/b]",), "")
@@ -265,7 +265,7 @@ def test_sensitive_values_are_masked_wherever_they_are() -> None:
         d.Event(status="success", property="mode", previous_value="0644", desired_value="0600"),
     ]
     told = d.Report(resource_statuses={"File[/a]": d.ResourceStatus(events=events, containment_path=["C", "File[/a]"])})
-    (each,) = applied.resources(d.Catalog(resources=[made]), told)
+    (each,) = resource_outcomes.resources(d.Catalog(resources=[made]), told)
     assert list(each.parameters) == [("content", MASK), ("mode", "0600"), ("user", MASK)]
     assert list(each.relations) == [("require", "Package[x]"), ("require", "Service[y]")]
     assert list(each.events) == [("success", "content", MASK), ("success", "mode", "0644 -> 0600")]
@@ -274,16 +274,16 @@ def test_sensitive_values_are_masked_wherever_they_are() -> None:
         d.LogLine(level=":err", message="no such user", source="/C/File[/a]"),
         d.LogLine(level="err", message="another's", source="/C/File[/ab]"),
     ]
-    lines = applied.logged([each], logs)[each.ref]
-    assert applied.messages(each, lines, 10) == [("notice", MASK), ("err", "no such user")]
-    assert applied.messages(each, lines, 1) == [("notice", MASK)]
+    lines = resource_outcomes.logged([each], logs)[each.ref]
+    assert resource_outcomes.messages(each, lines, 10) == [("notice", MASK), ("err", "no such user")]
+    assert resource_outcomes.messages(each, lines, 1) == [("notice", MASK)]
 
 
 def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> None:
     stage, demo = d.Resource(type="Stage", title="main"), d.Resource(type="Class", title="Demo")
     edges = [d.Edge("Stage[main]", "Class[Demo]"), d.Edge("Class[Demo]", "File[/a]"), d.Edge("Class[Demo]", "File[/b]")]
     told = {"File[/a]": d.ResourceStatus(containment_path=["Stage[main]", "Demo", "File[/a]"])}
-    found = applied.resources(
+    found = resource_outcomes.resources(
         d.Catalog(resources=[stage, demo, resource("/a"), resource("/b")], edges=edges),
         d.Report(resource_statuses=told),
     )
@@ -292,11 +292,11 @@ def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> 
         "/Stage[main]", "/Stage[main]/Demo/Exec[nobody knows]", "/Stage[main]/Demo/Exec[x]/returns", "Puppet", None,
     ]  # fmt: skip
     logs = [d.LogLine(level="notice", message=f"of\t{each}", source=each) for each in sources]
-    lines = applied.logged(found, logs)
+    lines = resource_outcomes.logged(found, logs)
     assert {ref: [each.source for each in of] for ref, of in lines.items()} == {
         "File[/a]": sources[:1], "File[/b]": sources[1:2], "Class[Demo]": sources[2:3], "Stage[main]": sources[3:4],
     }  # fmt: skip
-    assert applied.messages(found[0], lines["Stage[main]"], 9) == [("notice", "of    /Stage[main]")]
+    assert resource_outcomes.messages(found[0], lines["Stage[main]"], 9) == [("notice", "of    /Stage[main]")]
 
 
 # -- connections --------------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def sampled(name: str) -> tuple[list[summary.Brief], dict[str, Connection]]:
 
 
 def test_connections_of_a_first_run() -> None:
-    found = used.connections(*sampled("first-run"))
+    found = connection_usage.connections(*sampled("first-run"))
     assert [(each.side, len(each.requests), each.shown, list(each.lent), each.closer) for each in found] == [
         ("agent", 1, None, [], "agent"),
         ("master", 1, "puppet.example", [], None),
@@ -330,21 +330,21 @@ def test_connections_of_a_first_run() -> None:
     assert master.requests[0].began == master.leg.secured
     assert agent.requests[0].began < master.requests[0].began
     assert len(agent.idle) == 2
-    assert used.totals(found)[:4] == (4, 4, 22, 0)
+    assert connection_usage.totals(found)[:4] == (4, 4, 22, 0)
 
 
 def test_handshakes_that_failed_are_connections_too() -> None:
     briefs, known = sampled("revoked")
-    found = used.connections(briefs, known)
+    found = connection_usage.connections(briefs, known)
     assert [(each.side, each.shown, each.requests) for each in found] == [("agent", "node2.example", [])] * 3
     assert [each.failed and each.failed.alert for each in found] == ["certificate_revoked"] * 3
-    assert used.totals(found)[:4] == (3, 0, 0, 3)
-    assert [each.seq for each in used.connections(briefs, {})] == [1, 2, 3]
+    assert connection_usage.totals(found)[:4] == (3, 0, 0, 3)
+    assert [each.seq for each in connection_usage.connections(briefs, {})] == [1, 2, 3]
 
 
 def test_a_handshake_with_the_master_that_failed_is_the_masters() -> None:
     failed = Handshake(Leg("x", "master", connected=1.0), 2.0, "expired", "certificate_expired", "master", seq=1)
-    (each,) = used.connections([summary.of(step) for step in retrace([failed])], {})
+    (each,) = connection_usage.connections([summary.of(step) for step in retrace([failed])], {})
     assert (each.side, each.leg) == ("master", None)
 
 
@@ -353,16 +353,19 @@ def leg(**times: float) -> Leg:
 
 
 def test_a_life_is_drawn_to_scale() -> None:
-    requests = [used.Request(1, 3.0, 4.0, Phase.CATALOG), used.Request(2, 8.0, 9.0, Phase.REPORT)]
-    each = used.Used("x", "agent", "x", leg(connected=1.0, secured=2.0), Closed(10.0, "proxy"), requests)
-    drawn = used.bar(each, 0.0, 12.0, 12)
+    requests = [
+        connection_usage.Request(1, 3.0, 4.0, Phase.CATALOG),
+        connection_usage.Request(2, 8.0, 9.0, Phase.REPORT),
+    ]
+    each = connection_usage.Used("x", "agent", "x", leg(connected=1.0, secured=2.0), Closed(10.0, "proxy"), requests)
+    drawn = connection_usage.bar(each, 0.0, 12.0, 12)
     life, none = "life", "none"
     assert drawn == [none, "handshake", life, Phase.CATALOG, *[life] * 4, Phase.REPORT, life, none, none]
-    assert used.bar(each, 0.0, 12.0, 0) == []
+    assert connection_usage.bar(each, 0.0, 12.0, 0) == []
     assert (each.opened, each.ended, each.tls, each.idle, each.closer) == (1.0, 10.0, 1.0, [4.0, 1.0], "proxy")
     still = dataclasses.replace(each, closed=None)
     assert (still.ended, still.idle, still.closer) == (9.0, [4.0], None)
-    hardly = used.bar(each, 0.0, 1e9, 4)
+    hardly = connection_usage.bar(each, 0.0, 1e9, 4)
     assert hardly == [Phase.REPORT, none, none, none]
 
 
@@ -376,13 +379,13 @@ def test_several_connections_to_the_master_stand_below_the_agents() -> None:
         for at, each in enumerate(exchanges)
     ]
     briefs = [summary.of(step) for step in retrace(first)]
-    found = used.connections(briefs, {})
+    found = connection_usage.connections(briefs, {})
     assert [(each.id[:2], each.side, len(each.requests)) for each in found] == [
         ("a.", "agent", 3),
         ("mF", "master", 1),
         ("mT", "master", 2),
     ]
-    assert used.ids(briefs) == {"mFalse", "mTrue", exchanges[0].agent.id}
+    assert connection_usage.ids(briefs) == {"mFalse", "mTrue", exchanges[0].agent.id}
 
 
 def test_the_top_of_a_listing_is_the_directory_itself() -> None:

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
-from inspector.explain.ladder import stamp
+from inspector.explain.bootstrap import stamp
 from inspector.text import clean
 from inspector.tui import climbs, ladders
 from inspector.tui.panes import NARROW, PaneTabs
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.explain.ladder import Key, Ladder, Ladders, Rung
+    from inspector.explain.bootstrap import Key, Ladder, Ladders, Rung
 
 RARE = 10
 """While a capture grows, ladders are read again after so many times as long as that takes."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.binding import Binding
 
-from inspector.explain import applied
-from inspector.explain.applied import Applied, Status
+from inspector.explain import resource_outcomes
+from inspector.explain.resource_outcomes import Applied, Status
 from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
 from inspector.protocol import documents as d
 from inspector.text import clean, seconds
@@ -112,8 +112,8 @@ class Catalog(PartView[Applied]):
             report = _report(source.step(sent)) if sent is not None else None
             self._catalogs = usable
             self._at, self._reported = begin or None, sent if report else None
-            told = applied.resources(found, report)
-            self._logs = applied.logged(told, report.logs if report else ())
+            told = resource_outcomes.resources(found, report)
+            self._logs = resource_outcomes.logged(told, report.logs if report else ())
             # The causes of a failed run are at the top, the rest is in the catalog's order.
             return sorted(told, key=lambda each: _RANK[each.status] if each.status in _BAD else len(Status))
 
@@ -127,7 +127,7 @@ class Catalog(PartView[Applied]):
         return f"This run has no catalog{verdict}"
 
     def sums(self, items: Sequence[Applied]) -> str:
-        told = applied.totals(items)
+        told = resource_outcomes.totals(items)
         counted = ", ".join(f"{number} {status}" for status, number in told.by_status.items())
         which = "of the report alone" if self._at is None else f"catalog {self._number} of {len(self._catalogs)}"
         report = "" if self._reported else ", no report"
@@ -149,7 +149,7 @@ class Catalog(PartView[Applied]):
             line("evaluated in", _time(item))
         for status, what, message in islice(item.events, _MANY):
             line(f"event {status}", _cut(f"{what}: {message}" if what else message))
-        for level, message in applied.messages(item, self._logs.get(item.ref, ()), _MANY):
+        for level, message in resource_outcomes.messages(item, self._logs.get(item.ref, ()), _MANY):
             line(f"log {level}", _cut(message))
         if item.place:
             line("file", item.place)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import Analyzer, Step
-from inspector.explain.ladder import Ladders
+from inspector.explain.bootstrap import Ladders
 from inspector.model import Phase
 from inspector.summaries import index
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inspector.explain import used
-from inspector.explain.used import Used
+from inspector.explain import connection_usage
+from inspector.explain.connection_usage import Used
 from inspector.pages.styles import BAD
 from inspector.summaries.wording import refusal
 from inspector.text import clean, clock, seconds
@@ -29,7 +29,7 @@ def _seconds(duration: float | None) -> str:
     return "-" if duration is None else seconds(max(0.0, duration))
 
 
-def _drawn(cells: Sequence[used.Part]) -> Text:
+def _drawn(cells: Sequence[connection_usage.Part]) -> Text:
     text = Text()
     for cell in cells:
         char, style = _BARE[cell] if cell in _BARE else palette.PHASES[cell]  # type: ignore[index]
@@ -87,7 +87,8 @@ class Connections(PartView[Used]):
             Column("idle", lambda each, _: _seconds(max(each.idle, default=None)), 8, right=True, least=100,
                    sort=lambda each: -max(each.idle, default=0.0)),
             Column("closed by", lambda each, _: _closed(each), 9, sort=_closed),
-            Column("life", lambda each, width: _drawn(used.bar(each, *self._span, width)), 16, 3, drawn=True),
+            Column("life", lambda each, width: _drawn(connection_usage.bar(each, *self._span, width)), 16, 3,
+                   drawn=True),
         )  # fmt: skip
         super().__init__(number)
 
@@ -106,10 +107,10 @@ class Connections(PartView[Used]):
         def read() -> Sequence[Used]:
             known: dict[str, Connection] = {}
             with source.capture() as capture:
-                for ident in used.ids(briefs):
+                for ident in connection_usage.ids(briefs):
                     if (found := capture.connection(ident)) is not None:
                         known[ident] = found
-            found_all = used.connections(briefs, known)
+            found_all = connection_usage.connections(briefs, known)
             began = min((each.opened for each in found_all), default=0.0)
             self._span = began, max((each.ended for each in found_all), default=0.0)
             return found_all
@@ -120,7 +121,7 @@ class Connections(PartView[Used]):
         return "No connection of this run is known."
 
     def sums(self, items: Sequence[Used]) -> str:
-        told = used.totals(items)
+        told = connection_usage.totals(items)
         master = f", {told.master} to the master" if told.master else ""
         failed = f", {told.failed} failed" if told.failed else ""
         tls = f", {seconds(told.tls)} of handshakes" if told.tls else ""
@@ -151,7 +152,7 @@ class Connections(PartView[Used]):
         if item.closed:
             after = seconds(max(0.0, item.closed.at - item.opened))
             line("closed", f"{clock(item.closed.at)}, after {after}, by: {_closed(item)}")
-        details.draw(_drawn(used.bar(item, item.opened, item.ended, max(10, self.size.width - LABEL - 5))))
+        details.draw(_drawn(connection_usage.bar(item, item.opened, item.ended, max(10, self.size.width - LABEL - 5))))
         silent = [None, *item.idle]
         for request, idle in zip(item.requests[:_REQUESTS], silent, strict=False):
             after = f" after {seconds(idle)} of silence" if idle is not None else ""

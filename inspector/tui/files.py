@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.worker import get_current_worker
 
-from inspector.explain import synced
-from inspector.explain.synced import FileUse, State
+from inspector.explain import file_transfers
+from inspector.explain.file_transfers import FileUse, State
 from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.protocol.files import Verdict
 from inspector.text import clean, size
@@ -109,14 +109,14 @@ class Files(PartView[FileUse]):
 
         # The causes of a failed run are at the top, the rest is in the order in which it was asked for.
         return lambda: sorted(
-            synced.files(steps()), key=lambda use: _RANK[use.state] if use.state in _BAD else len(State)
+            file_transfers.files(steps()), key=lambda use: _RANK[use.state] if use.state in _BAD else len(State)
         )
 
     def nothing(self) -> str:
         return "The agent asked for no file."
 
     def sums(self, items: Sequence[FileUse]) -> str:
-        told = synced.totals(items)
+        told = file_transfers.totals(items)
         again = f" (+{told.again} again)" if told.again else ""
         return (
             f"{told.asked} asked, {told.in_sync} in sync, {told.fetched} fetched{again}, {size(told.size)}, "

@@ -8,8 +8,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from inspector.explain import ladder_text
-from inspector.explain.ladder import stamp
+from inspector.explain import bootstrap_text
+from inspector.explain.bootstrap import stamp
 from inspector.model import Severity
 from inspector.text import clean
 from inspector.tui import palette
@@ -18,7 +18,7 @@ from inspector.tui.rows import Column
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from inspector.explain.ladder import Key, Ladder, Rung
+    from inspector.explain.bootstrap import Key, Ladder, Rung
 
 _BAD = palette.SEVERITIES[Severity.ERROR]
 _GOOD = palette.OUTCOMES["complete"]
@@ -47,29 +47,29 @@ AGENTS: tuple[Column[Ladder], ...] = (
 RUNGS: tuple[Column[Rung], ...] = (
     Column("run", lambda each, _: str(each.run or "-"), 5, right=True),
     Column("when (UTC)", lambda each, _: stamp(each.began)[:19], 19),
-    Column("step", lambda each, _: ladder_text.asked(each), 11),
+    Column("step", lambda each, _: bootstrap_text.asked(each), 11),
     Column("its own word", lambda each, _: each.agent_state or "-", 15, least=100),
-    Column("answers", lambda each, _: clean(ladder_text.answered(each)), 12, 2),
-    Column("repeated", lambda each, _: ladder_text.repeated(each), 14, 1),
+    Column("answers", lambda each, _: clean(bootstrap_text.answered(each)), 12, 2),
+    Column("repeated", lambda each, _: bootstrap_text.repeated(each), 14, 1),
     Column("verified", lambda each, _: _trusted(each), 10),
     Column("facts", lambda each, _: clean("  ".join(_facts(each))), 30, 3, least=130),
 )
 
 
 def _trusted(rung: Rung) -> Text:
-    told = {True: "yes", False: "NO", None: "not known"}[rung.verified] if ladder_text.trusted(rung) else "-"
+    told = {True: "yes", False: "NO", None: "not known"}[rung.verified] if bootstrap_text.trusted(rung) else "-"
     return Text(told, style=_BAD if rung.verified is False else "")
 
 
 def _facts(rung: Rung) -> Iterable[str]:
-    return (f"{name} {ladder_text.brief(name, value)}" for name, value in rung.facts)
+    return (f"{name} {bootstrap_text.brief(name, value)}" for name, value in rung.facts)
 
 
 def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[Key], ...]:
     """The columns of the keys of the ladder that is shown; the same key has the same letter."""
     return (
         Column("same", lambda each, _: _letter(each, ladder()), 4),
-        Column("seen", lambda each, _: ladder_text.KINDS[each.kind], 27),
+        Column("seen", lambda each, _: bootstrap_text.KINDS[each.kind], 27),
         Column("key (SHA-256)", lambda each, _: each.key, DIGITS + 1, 1),
         Column("fingerprint", lambda each, width: _digits(each.fingerprint, width), DIGITS + DIGITS // 2, 1),
         Column("first (UTC)", lambda each, _: stamp(each.first)[:19], 19, least=110),
@@ -95,11 +95,11 @@ def hang(ladder: Ladder | None) -> Text:
     if ladder is None:
         return Text("No agent of this capture asked the CA for anything.", style="dim")
     if ladder.hangs:
-        return Text(clean(ladder_text.hanging(ladder.hangs)), style=_BAD)
+        return Text(clean(bootstrap_text.hanging(ladder.hangs)), style=_BAD)
     if ladder.now is None:
-        return Text(ladder_text.NO_BUNDLE, style="dim")
-    told = Text(clean(ladder_text.judged(ladder, ladder.now)), style=_BAD if ladder.now.problems else "")
-    breaks = ladder_text.outlook(ladder)
+        return Text(bootstrap_text.NO_BUNDLE, style="dim")
+    told = Text(clean(bootstrap_text.judged(ladder, ladder.now)), style=_BAD if ladder.now.problems else "")
+    breaks = bootstrap_text.outlook(ladder)
     told.append(f", breaks on {breaks[0][0]}" if breaks and not ladder.now.problems else "")
     return told
 
@@ -109,13 +109,13 @@ def dates(ladder: Ladder | None) -> Text | Group:
     if ladder is None:
         return Text("")
     if ladder.now is None:
-        return Text(ladder_text.NO_BUNDLE, style="dim")
+        return Text(bootstrap_text.NO_BUNDLE, style="dim")
     told = _grid(1)
     bad = bool(ladder.now.problems)
-    words = Text(clean(ladder_text.judged(ladder, ladder.now)), style=_BAD if bad else "bold")
+    words = Text(clean(bootstrap_text.judged(ladder, ladder.now)), style=_BAD if bad else "bold")
     told.add_row(Text("●", style=_BAD if bad else _GOOD), words)
     days = _grid(1, 10)
-    breaks = ladder_text.outlook(ladder)
+    breaks = bootstrap_text.outlook(ladder)
     for on, problems in breaks:
         days.add_row(Text("│", style="dim"), "", "")
         for at, problem in enumerate(problems):
@@ -124,7 +124,7 @@ def dates(ladder: Ladder | None) -> Text | Group:
     parts: list[Table | Text] = [told, days]
     if not breaks:
         parts.append(Text("│\nnothing more is known to end", style="dim"))
-    if how := ladder_text.limits(ladder):
+    if how := bootstrap_text.limits(ladder):
         parts.append(Text(f"\n(judged so: {clean(how)})", style="dim"))
     return Group(*parts)
 
@@ -144,14 +144,14 @@ def rung(each: Rung | None) -> Text | Group:
     if each is None:
         return told
     name = f" ({each.agent_state})" if each.agent_state else ""
-    answers = f": {clean(ladder_text.answered(each))}" if each.answers else ""
-    told.append(f"{ladder_text.asked(each)}{name}{answers}", style="bold")
-    often = ladder_text.repeated(each)
+    answers = f": {clean(bootstrap_text.answered(each))}" if each.answers else ""
+    told.append(f"{bootstrap_text.asked(each)}{name}{answers}", style="bold")
+    often = bootstrap_text.repeated(each)
     told.append(f" {often}" if often else "")
     if each.run:
         told.append(f"  run {each.run}", style="dim")
-    told.append(f"  {ladder_text.proof(each.seqs)}", style="dim")
-    if trusted := ladder_text.trusted(each):
+    told.append(f"  {bootstrap_text.proof(each.seqs)}", style="dim")
+    if trusted := bootstrap_text.trusted(each):
         told.append(f"\n{trusted}", style=_BAD if each.verified is False else "")
         told.append(f": {each.risk}" if each.risk else "")
     facts = _grid(12)
@@ -169,7 +169,7 @@ def key(each: Key | None, ladder: Ladder | None) -> Text | Group:
     if each is None:
         told.append("No key was seen." if ladder else "", style="dim")
         return told
-    told.append(f"{ladder_text.KINDS[each.kind]}, {ladder_text.seen(each)}  {ladder_text.proof(each.seqs)}")
+    told.append(f"{bootstrap_text.KINDS[each.kind]}, {bootstrap_text.seen(each)}  {bootstrap_text.proof(each.seqs)}")
     full = _grid(12)
     values = {"key": each.key, "fingerprint": each.fingerprint, "from": ", ".join(each.addresses) or "-"}
     for label, value in values.items():

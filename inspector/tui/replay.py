@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
-from inspector.explain.knowledge import known
+from inspector.explain.agent_state import known
 from inspector.protocol import documents as d
 from inspector.runs.run import Run
 from inspector.tui.player import Player

@@ -140,7 +140,7 @@ class Knowledge(VerticalScroll):
         yield self._told
 
     def show(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Show these, as ``inspector.explain.knowledge.known`` tells them."""
+        """Show these, as ``inspector.explain.agent_state.known`` tells them."""
         table = Table.grid(padding=(0, 1))
         for label, words in pairs:
             table.add_row(Text(label, style="bold"), Text(words, style="dim" if words == "not seen" else ""))

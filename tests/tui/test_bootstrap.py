@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
-    from inspector.explain.ladder import Ladder, Ladders
+    from inspector.explain.bootstrap import Ladder, Ladders
     from inspector.model import Record
     from inspector.tui.app import Inspector
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import cli
-from inspector.explain import ladder_text
+from inspector.explain import bootstrap_text
 from inspector.rules import all_rules
 from inspector.tui import climbs
 from inspector.tui.source import Source
@@ -41,7 +41,7 @@ def told(path: Path, at: float, read: list[int] | None = None) -> list[dict[str,
 
     with Source(path) as source:
         ladders = climbs.read(source, progress)
-    return [ladder_text.plain(ladders.of(name, at)) for name in ladders.names()]
+    return [bootstrap_text.plain(ladders.of(name, at)) for name in ladders.names()]
 
 
 def as_the_command_tells(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[dict[str, Any]], float]:

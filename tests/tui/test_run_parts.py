@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.explain import synced
+from inspector.explain import file_transfers
 from inspector.runs.examples import asked, catalog, content, metadata, report, talk
 from inspector.tui.app import Inspector
 from inspector.tui.catalog import Catalog
@@ -189,8 +189,8 @@ def test_a_run_that_grows_is_read_again_and_the_cursor_stays(tmp_path: Path) -> 
 
 def test_while_it_reads_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
-    files = synced.files
-    monkeypatch.setattr(synced, "files", lambda steps: files(steps) if go_on.wait(10) else [])
+    files = file_transfers.files
+    monkeypatch.setattr(file_transfers, "files", lambda steps: files(steps) if go_on.wait(10) else [])
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = Files(1)

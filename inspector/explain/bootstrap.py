@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from inspector import clocks
-from inspector.explain.climb import FEW, MANY, Climb, Seen, Sighting, State, concerns
+from inspector.explain.bootstrap_requests import FEW, MANY, Climb, Seen, Sighting, State, concerns
 from inspector.explain.trust import Trust
 from inspector.rules.waiting_for_certificate import polling
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from inspector.analysis.analyzer import Step
-    from inspector.explain.climb import Facts, Kind
+    from inspector.explain.bootstrap_requests import Facts, Kind
     from inspector.explain.trust import Judgement
     from inspector.protocol import documents as d
     from inspector.runs.run import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inspector.explain.ladder import short
+from inspector.explain.bootstrap import short
 from inspector.protocol import documents as d
 from inspector.summaries import wording
 

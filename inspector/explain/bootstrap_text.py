@@ -7,15 +7,15 @@ import textwrap
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from inspector.explain.climb import NEAR, State, day
-from inspector.explain.ladder import short, stamp
+from inspector.explain.bootstrap import short, stamp
+from inspector.explain.bootstrap_requests import NEAR, State, day
 from inspector.rules.told import lasting
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from inspector.explain.ladder import Hang, Key, Ladder, Rung
+    from inspector.explain.bootstrap import Hang, Key, Ladder, Rung
     from inspector.explain.trust import Judgement
 
 WIDTH = 120
