@@ -320,9 +320,9 @@ def _follow(arguments: argparse.Namespace) -> int:
 def _show(arguments: argparse.Namespace) -> int:
     """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents. Secrets are
     masked."""
-    from inspector import export, public
     from inspector.analysis.analyzer import retrace
     from inspector.capture.store import Capture
+    from inspector.formats import export, public
     from inspector.pages import plain, tabs
 
     steps: list[Step] = []
@@ -356,8 +356,8 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Every deviation from the protocol, the worst first: what, where, why, and what to do."""
-    from inspector import formats, public
     from inspector.analysis.ruleset import load
+    from inspector.formats import formats, public
     from inspector.summaries import wording
 
     ruleset = load(arguments.rules, time.time())
@@ -395,7 +395,8 @@ def _doctor(arguments: argparse.Namespace) -> int:
     directory, what a running master would be for this host's agents; or several of them joined. Reads only.
     The exit status is 1 when a run's outcome or anything found is an error (`check` goes by --fail-on, and by its
     findings only)."""
-    from inspector import doctor, public
+    from inspector import doctor
+    from inspector.formats import public
 
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
@@ -456,7 +457,7 @@ def _bootstrap(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     """Write the records of a capture for other tools: flows that mitmproxy opens, an HTTP archive (HAR) that browsers
     open, or a line of JSON each (docs/json/export.schema.json). Secrets are masked. `import` reads all of them."""
-    from inspector import outgoing
+    from inspector.formats import outgoing
 
     output = arguments.output
     kind = arguments.format or (outgoing.format_of(output) if output else "jsonl")
@@ -480,7 +481,7 @@ def _share(arguments: argparse.Namespace) -> int:
     host names, addresses, fingerprints, SSH keys and serial numbers replaced, the same by the same everywhere;
     certificates made anew. Names of environments, modules, resources and users stay, and so does what manifests and
     files say otherwise: look through it before you give it away."""
-    from inspector.share import share
+    from inspector.formats.share import share
 
     capture = arguments.capture
     target = arguments.output or capture.with_name(f"{capture.stem}-shared.sqlite")
@@ -495,7 +496,7 @@ def _share(arguments: argparse.Namespace) -> int:
 def _import(arguments: argparse.Namespace) -> int:
     """Make a capture from mitmproxy's flows, HTTP archives (HAR) and what `export` wrote. What is cut off is taken up
     to there. Flows and foreign archives hold no failed handshakes and no empty connections."""
-    from inspector import incoming
+    from inspector.formats import incoming
 
     target = _output(arguments)
     loaded = incoming.load(arguments.files, target)
@@ -657,7 +658,7 @@ def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Ru
 
 
 def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
-    from inspector import public
+    from inspector.formats import public
     from inspector.summaries import filters, follow, wording
 
     chosen = filters.parse(filtered, follow.latest(capture))

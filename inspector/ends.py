@@ -11,8 +11,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector import identity, transfer
+from inspector import identity
 from inspector.errors import IdentityError
+from inspector.formats import transfer
 from inspector.legs import parsed_of
 from inspector.model import Closed, Handshake, Identity
 from inspector.probe import refuses

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
-from inspector import handler, legs, options, transfer, views
+from inspector import handler, legs, options, views
 from inspector.capture.spool import KEEP, Spool
 from inspector.commands import PuppetCommands
 from inspector.console import Console
 from inspector.ends import AgentEnd, MasterEnd, closed
 from inspector.errors import InspectorError
+from inspector.formats import transfer
 from inspector.lean import prefer_ours, slim
 from inspector.model import Connection, Gap, Handshake
 from inspector.probe import Probe

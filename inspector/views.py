@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from mitmproxy import contentviews, http
 
-from inspector import transfer
 from inspector.analysis.analyzer import retrace
+from inspector.formats import transfer
 from inspector.model import Response
 from inspector.pages import plain, tabs
 from inspector.protocol import decode, endpoints

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector import curl
+from inspector.formats import curl
 from inspector.host import pki
 from inspector.model import Exchange, Leg, Request
 from inspector.text import clean

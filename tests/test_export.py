@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from inspector import export
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.incoming import load
+from inspector.formats import export
+from inspector.formats.incoming import load
+from inspector.formats.transfer import export_flows
 from inspector.model import Exchange, Gap, Leg, Request, Response
-from inspector.transfer import export_flows
 from tests.recorded import HERE, SAMPLES, records_of
 from tests.test_cli import strict
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema.exceptions import best_match
 
-from inspector import har, outgoing
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.incoming import load
+from inspector.formats import har, outgoing
+from inspector.formats.incoming import load
 from inspector.model import Connection, Exchange, Request, Response
 from inspector.summaries import wording
 from tests.conversations import START, Agent, together
@@ -27,7 +27,7 @@ from tests.test_incoming import AGENT, EMPTY, MASTER, ODD
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.exact import Item
+    from inspector.formats.exact import Item
 
 SCHEMA = json.loads((HERE.parent / "docs" / "json" / "har.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -266,7 +266,7 @@ def test_what_mitmproxy_saves_is_read(tmp_path: Path) -> None:
     from mitmproxy.addons.savehar import SaveHar
     from mitmproxy.test import taddons
 
-    from inspector.transfer import flow_of
+    from inspector.formats.transfer import flow_of
 
     records = [each for each in records_of(SAMPLES[2]) if isinstance(each, Exchange)]
     with taddons.context(saver := SaveHar()):  # type: ignore[no-untyped-call]

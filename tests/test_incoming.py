@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector import jsonl, outgoing
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.incoming import load
+from inspector.formats import jsonl, outgoing
+from inspector.formats.incoming import load
 from inspector.model import (
     Closed,
     Connection,

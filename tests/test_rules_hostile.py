@@ -26,11 +26,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inspector import doctor as doctor_report
-from inspector import formats, public
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Ladders
+from inspector.formats import formats, public
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
 from inspector.pages import plain

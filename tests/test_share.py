@@ -15,16 +15,16 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import share
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
+from inspector.formats import share
+from inspector.formats.pseudonyms import Pseudonyms
+from inspector.formats.reissue import Reissuer
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.privacy import rewrite
 from inspector.protocol import bodies, x509
-from inspector.pseudonyms import Pseudonyms
-from inspector.reissue import Reissuer
 from inspector.rules import all_rules
 from inspector.runs.examples import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
 from tests.recorded import RECORDINGS, SAMPLES, name_of, records_of

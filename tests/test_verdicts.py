@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import public
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import FOLLOWS, effects
+from inspector.formats import public
 from inspector.model import Finding, Severity
 from inspector.rules import all_rules, rule_of
 from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk

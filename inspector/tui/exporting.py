@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from textual.worker import get_current_worker
 
-from inspector import export as files
-from inspector import outgoing
 from inspector.errors import InspectorError
+from inspector.formats import export as files
+from inspector.formats import outgoing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from inspector.outgoing import Format
+    from inspector.formats.outgoing import Format
     from inspector.tui.app import Inspector
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
-from inspector import curl, export
+from inspector.formats import curl, export
 from inspector.model import Exchange
 from inspector.tui.view import View
 

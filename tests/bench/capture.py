@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
+from inspector.formats.transfer import export_flows
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Leg, Request, Response
-from inspector.transfer import export_flows
 from tests.bench import aims, analysis
 from tests.recorded import SAMPLES, records_of
 

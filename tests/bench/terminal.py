@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
+from inspector.formats.transfer import export_flows
 from inspector.model import Connection, Exchange, Leg, Request
 from inspector.summaries import index, indexer
-from inspector.transfer import export_flows
 from tests.bench import aims, analysis
 from tests.tui.terminal import Answer, Terminal
 

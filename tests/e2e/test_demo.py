@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import demo, public
+from inspector import demo
+from inspector.formats import public
 from inspector.lab import FAULTS
 from inspector.model import Handshake
 from tests.e2e.conftest import analyzed

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography import x509
 
-from inspector import public
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
+from inspector.formats import public
 from inspector.host import pki
 from tests.real.agent import RealAgent
 from tests.real.through import Stage, told

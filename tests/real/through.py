@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector import public
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
+from inspector.formats import public
 from inspector.host import pki
 from inspector.proxy import Proxy
 from tests.real.agent import RealAgent

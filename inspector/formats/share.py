@@ -24,20 +24,20 @@ from cryptography.x509.oid import NameOID
 from inspector.analysis.analyzer import retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
+from inspector.formats.pseudonyms import Pseudonyms
+from inspector.formats.reissue import Reissuer
 from inspector.model import Connection, Exchange, Gap, Handshake, Request
 from inspector.privacy import redact, rewrite
 from inspector.protocol import bodies, endpoints, files
 from inspector.protocol import documents as d
 from inspector.protocol.x509 import Malformed, fingerprint, read_der
-from inspector.pseudonyms import Pseudonyms
-from inspector.reissue import Reissuer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from inspector.formats.pseudonyms import Kind
     from inspector.model import Headers, Leg, Message, Record
-    from inspector.pseudonyms import Kind
 
 _CONTENT = frozenset({"file_content", "static_file_content", "plugin_file", "file_bucket_file"})
 """Endpoints whose bodies have digests that others quote."""

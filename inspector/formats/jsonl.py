@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector import exact, export
+from inspector.formats import exact, export
 from inspector.model import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from inspector.exact import Item
+    from inspector.formats.exact import Item
     from inspector.summaries.summary import RunLike
 
 

@@ -16,8 +16,9 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote
 
-from inspector import __version__, exact, public
+from inspector import __version__
 from inspector.analysis.analyzer import retrace
+from inspector.formats import exact, public
 from inspector.model import Connection, Exchange
 from inspector.privacy import redact
 from inspector.protocol import decode
@@ -27,7 +28,7 @@ from inspector.summaries.summary import RunBrief
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from inspector.exact import Item
+    from inspector.formats.exact import Item
     from inspector.model import Message, Record, Request, Response
     from inspector.runs.run import Run
 

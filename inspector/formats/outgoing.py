@@ -10,9 +10,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from inspector import exact, export, har, jsonl
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
+from inspector.formats import exact, export, har, jsonl
 from inspector.model import Connection
 from inspector.summaries import follow
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from inspector.exact import Item
-    from inspector.har import AnyRun
+    from inspector.formats.exact import Item
+    from inspector.formats.har import AnyRun
     from inspector.model import Record
 
 type Format = Literal["flows", "har", "jsonl"]
@@ -73,7 +73,7 @@ class Chosen:
         if kind != "flows":
             export.write(self.lines(kind, secrets=secrets), path)
             return len(self.owners)
-        from inspector.transfer import export_flows  # loads mitmproxy
+        from inspector.formats.transfer import export_flows  # loads mitmproxy
 
         with Capture.open(self.capture) as capture:
             return export_flows(self._records(capture), path, secrets=secrets)

@@ -13,9 +13,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from inspector import exact, har_reader, jsonl
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
+from inspector.formats import exact, har_reader, jsonl
 from inspector.model import Connection
 from inspector.text import clean
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from inspector.exact import Item
+    from inspector.formats.exact import Item
 
 _WORDS = {"handshakes": "failed handshakes"}
 BATCH = 500
@@ -109,7 +109,7 @@ def _read(source: Path, formats: set[str]) -> Iterator[Item]:
     with source.open("rb") as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     if re.match(rb"\d+:", head):
-        from inspector.transfer import flows  # loads mitmproxy
+        from inspector.formats.transfer import flows  # loads mitmproxy
 
         formats.add("mitmproxy's flows")
         yield from flows(source)

@@ -17,14 +17,14 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from inspector import exact
+from inspector.formats import exact
 from inspector.model import Connection, Exchange, Leg, Request, Response
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from inspector.exact import Item
+    from inspector.formats.exact import Item
     from inspector.model import Headers, Record
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')

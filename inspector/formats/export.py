@@ -14,9 +14,9 @@ import os
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from inspector import exact, public
 from inspector.analysis.analyzer import retrace
 from inspector.errors import InspectorError
+from inspector.formats import exact, public
 from inspector.model import Exchange
 from inspector.privacy.redact import redacted
 

@@ -1,0 +1,1 @@
+"""Captures and findings in other formats, in and out."""
