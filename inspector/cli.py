@@ -322,7 +322,7 @@ def _show(arguments: argparse.Namespace) -> int:
     masked."""
     from inspector.analysis.analyzer import retrace
     from inspector.capture.store import Capture
-    from inspector.formats import export, public
+    from inspector.formats import export, json_output
     from inspector.pages import plain, tabs
 
     steps: list[Step] = []
@@ -342,7 +342,7 @@ def _show(arguments: argparse.Namespace) -> int:
     step = steps[0] if arguments.with_secrets else export.masked(steps[0])
     findings = [each for each in (step.run.findings if step.run else []) if arguments.seq in each.seqs]
     if arguments.json:
-        _print_json(public.show(step, findings))
+        _print_json(json_output.show(step, findings))
         return 0
     own = set(step.run.seqs if step.run else ())
     before = [seq for seq in judging if seq in own][-tabs.MOST_RELATED :]
@@ -357,7 +357,7 @@ def _show(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     """Every deviation from the protocol, the worst first: what, where, why, and what to do."""
     from inspector.analysis.ruleset import load
-    from inspector.formats import formats, public
+    from inspector.formats import formats, json_output
     from inspector.summaries import wording
 
     ruleset = load(arguments.rules, time.time())
@@ -370,7 +370,7 @@ def _check(arguments: argparse.Namespace) -> int:
     limit = None if arguments.fail_on == "never" else Severity(arguments.fail_on)
     match "json" if arguments.json else arguments.format:
         case "json":
-            _print_json(public.check(found))
+            _print_json(json_output.check(found))
         case "sarif":
             _print_json(formats.sarif(found))
         case "junit":
@@ -396,7 +396,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
     The exit status is 1 when a run's outcome or anything found is an error (`check` goes by --fail-on, and by its
     findings only)."""
     from inspector import doctor
-    from inspector.formats import public
+    from inspector.formats import json_output
 
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
@@ -409,7 +409,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
         found += doctor.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
     if arguments.json:
         verdicts = [{"run": each.run.number, "certname": each.run.certname, "runs": each.times,
-                     **(public.verdict(each.run) or {})} for each in ailing]  # fmt: skip
+                     **(json_output.verdict(each.run) or {})} for each in ailing]  # fmt: skip
         _print_json({"verdicts": verdicts, "diagnoses": doctor.plain(found)})
     else:
         for line in doctor.lines(ailing, number) if capture else ():
@@ -457,13 +457,13 @@ def _bootstrap(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     """Write the records of a capture for other tools: flows that mitmproxy opens, an HTTP archive (HAR) that browsers
     open, or a line of JSON each (docs/json/export.schema.json). Secrets are masked. `import` reads all of them."""
-    from inspector.formats import outgoing
+    from inspector.formats import exporting
 
     output = arguments.output
-    kind = arguments.format or (outgoing.format_of(output) if output else "jsonl")
+    kind = arguments.format or (exporting.format_of(output) if output else "jsonl")
     if kind == "flows" and output is None:
         raise InspectorError("Flows are no text.", "Name a file for them: -o FILE.mitm")
-    chosen = outgoing.Chosen.by(arguments.capture, arguments.filter)
+    chosen = exporting.Chosen.by(arguments.capture, arguments.filter)
     if output is None:
         for line in chosen.lines(kind, secrets=arguments.with_secrets):
             print(line)
@@ -496,10 +496,10 @@ def _share(arguments: argparse.Namespace) -> int:
 def _import(arguments: argparse.Namespace) -> int:
     """Make a capture from mitmproxy's flows, HTTP archives (HAR) and what `export` wrote. What is cut off is taken up
     to there. Flows and foreign archives hold no failed handshakes and no empty connections."""
-    from inspector.formats import incoming
+    from inspector.formats import importing
 
     target = _output(arguments)
-    loaded = incoming.load(arguments.files, target)
+    loaded = importing.load(arguments.files, target)
     if arguments.json:
         _print_json({"capture": str(target), **loaded.counts})
     elif loaded.kinds:
@@ -658,7 +658,7 @@ def _together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Ru
 
 
 def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
-    from inspector.formats import public
+    from inspector.formats import json_output
     from inspector.summaries import filters, follow, wording
 
     chosen = filters.parse(filtered, follow.latest(capture))
@@ -676,7 +676,7 @@ def _tell(capture: Path, *, as_json: bool, filtered: str = "") -> int:
     ]
     if as_json:
         numbers = {run.number for run in runs}
-        _print_json([each for each in public.runs(analyzer) if each["run"] in numbers])
+        _print_json([each for each in json_output.runs(analyzer) if each["run"] in numbers])
         return 0
     if not runs:
         print(f"No run in {capture} is such." if analyzer.runs else f"There are no runs in {capture}.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from inspector import identity
 from inspector.errors import IdentityError
-from inspector.formats import transfer
+from inspector.formats import mitm_flows
 from inspector.legs import parsed_of
 from inspector.model import Closed, Handshake, Identity
 from inspector.probe import refuses
@@ -58,7 +58,7 @@ class AgentEnd:
     def leg(self, client: connection.Connection) -> Leg:
         """This connection as a record; the same object for all its exchanges."""
         if self._leg is None or self._leg.secured is None:
-            leg = transfer.leg_of(client)
+            leg = mitm_flows.leg_of(client)
             self._leg = dataclasses.replace(
                 leg,
                 resumed=False if leg.secured else None,
@@ -144,7 +144,7 @@ class MasterEnd:
         return self._leg
 
     def _made(self, server: connection.Connection) -> Leg:
-        leg = transfer.leg_of(server)
+        leg = mitm_flows.leg_of(server)
         lent = self.agent.lent if self.agent else None
         return dataclasses.replace(
             leg,

@@ -28,7 +28,7 @@ from inspector.commands import PuppetCommands
 from inspector.console import Console
 from inspector.ends import AgentEnd, MasterEnd, closed
 from inspector.errors import InspectorError
-from inspector.formats import transfer
+from inspector.formats import mitm_flows
 from inspector.lean import prefer_ours, slim
 from inspector.model import Connection, Gap, Handshake
 from inspector.probe import Probe
@@ -268,7 +268,7 @@ class PuppetInspector:
         self._forget(client)
         if self._recorder is None or self._settings is None or client.error == REFUSED:
             return
-        leg = state.leg(client) if state else transfer.leg_of(client)
+        leg = state.leg(client) if state else mitm_flows.leg_of(client)
         end = closed(state.watch if state else None, close=bool(state and state.close))
         if self._selection.ended(client.id):
             self._recorder.put(Connection(leg, end))
@@ -425,7 +425,7 @@ class PuppetInspector:
         state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
         spools = self._restore(flow)
         _, fields, stripped = self._sent.pop(flow.client_conn.id, ("", flow.request.headers.fields, ()))
-        exchange = transfer.exchange_of(
+        exchange = mitm_flows.exchange_of(
             flow,
             state.leg(flow.client_conn) if state else None,
             master.leg(flow.server_conn) if master else None,
@@ -433,7 +433,7 @@ class PuppetInspector:
             stripped,
         )
         if fields is not flow.request.headers.fields:
-            headers = transfer.headers_of(http.Headers(fields))
+            headers = mitm_flows.headers_of(http.Headers(fields))
             exchange = dataclasses.replace(exchange, request=dataclasses.replace(exchange.request, headers=headers))
         for side, spool in [each for each in spools.items() if each[1].cut]:
             del spools[side]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mitmproxy import contentviews, http
 
 from inspector.analysis.analyzer import retrace
-from inspector.formats import transfer
+from inspector.formats import mitm_flows
 from inspector.model import Response
 from inspector.pages import plain, tabs
 from inspector.protocol import decode, endpoints
@@ -58,7 +58,7 @@ class Puppet(contentviews.Contentview):
             return "It is no request and no answer of Puppet's."
         if len(data) > LARGE:
             return f"It is larger than {LARGE >> 20} MiB: `puppet-inspector open` shows it."
-        exchange = transfer.exchange_of(flow)
+        exchange = mitm_flows.exchange_of(flow)
         (step,) = retrace([exchange])
         step = _one_side(step, exchange, request=message is flow.request)
         document = step.request or step.response

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
-from inspector.formats.incoming import load
+from inspector.formats.importing import load
 
 if TYPE_CHECKING:
     from inspector.model import Record

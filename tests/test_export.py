@@ -18,8 +18,8 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import export
-from inspector.formats.incoming import load
-from inspector.formats.transfer import export_flows
+from inspector.formats.importing import load
+from inspector.formats.mitm_flows import export_flows
 from inspector.model import Exchange, Gap, Leg, Request, Response
 from tests.recorded import HERE, SAMPLES, records_of
 from tests.test_cli import strict

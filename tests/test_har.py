@@ -15,8 +15,8 @@ from jsonschema.exceptions import best_match
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.formats import har, outgoing
-from inspector.formats.incoming import load
+from inspector.formats import exporting, har
+from inspector.formats.importing import load
 from inspector.model import Connection, Exchange, Request, Response
 from inspector.summaries import wording
 from tests.conversations import START, Agent, together
@@ -27,7 +27,7 @@ from tests.test_incoming import AGENT, EMPTY, MASTER, ODD
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.formats.exact import Item
+    from inspector.formats.lossless import Item
 
 SCHEMA = json.loads((HERE.parent / "docs" / "json" / "har.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -72,7 +72,7 @@ def test_the_schema_is_one_and_refuses_what_har_has_not() -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_sample_is_valid(sample: Path) -> None:
-    log = fitting("\n".join(outgoing.Chosen.by(sample).lines("har")))
+    log = fitting("\n".join(exporting.Chosen.by(sample).lines("har")))
     analyzer = Analyzer()
     for record in records_of(sample):
         analyzer.feed(record)
@@ -156,7 +156,7 @@ def test_mitmproxy_opens_it(tmp_path: Path) -> None:
     from mitmproxy.io import FlowReader
 
     sample = HERE.parent / "captures" / "samples" / "first-run.sqlite"
-    outgoing.Chosen.by(sample).write("har", tmp_path / "x.har", secrets=True)
+    exporting.Chosen.by(sample).write("har", tmp_path / "x.har", secrets=True)
     with (tmp_path / "x.har").open("rb") as file:
         flows = list(FlowReader(file).stream())
     records = [each for each in records_of(sample) if isinstance(each, Exchange)]
@@ -266,7 +266,7 @@ def test_what_mitmproxy_saves_is_read(tmp_path: Path) -> None:
     from mitmproxy.addons.savehar import SaveHar
     from mitmproxy.test import taddons
 
-    from inspector.formats.transfer import flow_of
+    from inspector.formats.mitm_flows import flow_of
 
     records = [each for each in records_of(SAMPLES[2]) if isinstance(each, Exchange)]
     with taddons.context(saver := SaveHar()):  # type: ignore[no-untyped-call]
@@ -288,7 +288,7 @@ def test_what_mitmproxy_saves_is_read(tmp_path: Path) -> None:
 
 def test_of_an_archive_that_is_cut_off_the_whole_entries_are_kept(tmp_path: Path) -> None:
     capture = save(tmp_path / "c.sqlite", *together(Agent().ca().crl().csr().poll().issued().run()))
-    outgoing.Chosen.by(capture).write("har", tmp_path / "x.har", secrets=True)
+    exporting.Chosen.by(capture).write("har", tmp_path / "x.har", secrets=True)
     text = (tmp_path / "x.har").read_text()
     with Capture.open(capture) as opened:
         records = list(opened.records())

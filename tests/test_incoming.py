@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import jsonl, outgoing
-from inspector.formats.incoming import load
+from inspector.formats import exporting, jsonl
+from inspector.formats.importing import load
 from inspector.model import (
     Closed,
     Connection,
@@ -90,10 +90,10 @@ def held(path: Path) -> tuple[list[Record], list[Connection]]:
         return list(capture.records()), capture.connections()
 
 
-def again(capture: Path, kind: outgoing.Format, text: str = "", *, secrets: bool = True) -> Path:
+def again(capture: Path, kind: exporting.Format, text: str = "", *, secrets: bool = True) -> Path:
     """A capture by way of a format."""
     file, target = capture.with_suffix(f".{kind}"), capture.with_suffix(f".{kind}.sqlite")
-    outgoing.Chosen.by(capture, text).write(kind, file, secrets=secrets)
+    exporting.Chosen.by(capture, text).write(kind, file, secrets=secrets)
     assert load([file], target).troubles == []
     return target
 
@@ -109,13 +109,13 @@ def placed(sample: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["jsonl", "har"])
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_a_sample_comes_back(sample: Path, kind: outgoing.Format, tmp_path: Path) -> None:
+def test_a_sample_comes_back(sample: Path, kind: exporting.Format, tmp_path: Path) -> None:
     capture = placed(sample, tmp_path)
     assert held(again(capture, kind)) == held(capture)
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "har"])
-def test_what_is_odd_comes_back(odd: Path, kind: outgoing.Format) -> None:
+def test_what_is_odd_comes_back(odd: Path, kind: exporting.Format) -> None:
     records, connections = held(odd)
     assert len(records) == len(ODD)
     assert {each.leg.id for each in connections} == {"a", "m", "refused", "empty", "unused", ""}
@@ -123,7 +123,7 @@ def test_what_is_odd_comes_back(odd: Path, kind: outgoing.Format) -> None:
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "har"])
-def test_every_finding_comes_back(refused: Path, kind: outgoing.Format, run: Run) -> None:
+def test_every_finding_comes_back(refused: Path, kind: exporting.Format, run: Run) -> None:
     """Also those that failed handshakes prove."""
     before, after = (strict(run("check", each, "--json")[1]) for each in (refused, again(refused, kind)))
     for each in (*before["findings"], *after["findings"]):
@@ -136,7 +136,7 @@ def test_every_finding_comes_back(refused: Path, kind: outgoing.Format, run: Run
 def test_flows_bring_back_the_findings_of_exchanges(sample: Path, tmp_path: Path, run: Run) -> None:
     capture = placed(sample, tmp_path)
     if not any(isinstance(each, Exchange) for each in held(capture)[0]):
-        (note,) = outgoing.Chosen.by(capture).notes("flows")
+        (note,) = exporting.Chosen.by(capture).notes("flows")
         assert note == "A flow file has no place for failed handshakes (3): they are left out."
         return
     before, after = (strict(run("check", each, "--json")[1]) for each in (capture, again(capture, "flows")))
@@ -146,7 +146,7 @@ def test_flows_bring_back_the_findings_of_exchanges(sample: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "har"])
-def test_a_part_comes_back_without_what_is_not_its(refused: Path, kind: outgoing.Format) -> None:
+def test_a_part_comes_back_without_what_is_not_its(refused: Path, kind: exporting.Format) -> None:
     records, connections = held(refused)
     chosen = [each for each in records if isinstance(each, Exchange) and each.request.path.endswith("certificate/ca")]
     back, legs = held(again(refused, kind, "endpoint:ca"))
@@ -156,7 +156,7 @@ def test_a_part_comes_back_without_what_is_not_its(refused: Path, kind: outgoing
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "har"])
-def test_what_was_masked_stays_masked(tmp_path: Path, kind: outgoing.Format) -> None:
+def test_what_was_masked_stays_masked(tmp_path: Path, kind: exporting.Format) -> None:
     path = tmp_path / "c.sqlite"
     secret = "aGVsbG8gd29ybGQhIQ"
     with Capture.create(path) as capture:
@@ -175,7 +175,7 @@ def test_what_was_masked_stays_masked(tmp_path: Path, kind: outgoing.Format) -> 
 def test_files_are_mixed_by_time(refused: Path, odd: Path, tmp_path: Path) -> None:
     files = [path.with_suffix(f".{kind}") for path, kind in ((refused, "har"), (odd, "jsonl"))]
     for path, file in zip((refused, odd), files, strict=True):
-        outgoing.Chosen.by(path).write(outgoing.format_of(file), file, secrets=True)
+        exporting.Chosen.by(path).write(exporting.format_of(file), file, secrets=True)
     target = tmp_path / "both.sqlite"
     loaded = load(files, target)
     assert loaded.troubles == []
@@ -202,7 +202,7 @@ def _bare(records: list[Record]) -> list[Record]:
 
 def test_each_file_has_its_own_trouble(refused: Path, tmp_path: Path, run: Run) -> None:
     whole, cut = refused.with_suffix(".jsonl"), tmp_path / "cut.jsonl"
-    outgoing.Chosen.by(refused).write("jsonl", whole)
+    exporting.Chosen.by(refused).write("jsonl", whole)
     cut.write_bytes(whole.read_bytes()[:-20])
     (tmp_path / "text").write_text("hello\x1b[2J")
     (tmp_path / "none").touch()
@@ -276,11 +276,11 @@ def test_no_file_raises(tmp_path_factory: pytest.TempPathFactory, data: bytes) -
 
 
 def test_a_format_is_named_by_the_ending(tmp_path: Path) -> None:
-    assert [outgoing.format_of(tmp_path / name) for name in ("a.mitm", "a.flow", "a.FLOWS", "b.har", "c.jsonl")] == [
+    assert [exporting.format_of(tmp_path / name) for name in ("a.mitm", "a.flow", "a.FLOWS", "b.har", "c.jsonl")] == [
         "flows", "flows", "flows", "har", "jsonl"
     ]  # fmt: skip
     with pytest.raises(InspectorError, match="names no format"):
-        outgoing.format_of(tmp_path / "x.txt")
+        exporting.format_of(tmp_path / "x.txt")
 
 
 # -- the command ------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.formats.incoming import load
+from inspector.formats.importing import load
 from inspector.model import Exchange, Gap, Handshake, Leg, Message, Record
 from tests.conversations import START, steps
 from tests.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of

@@ -30,7 +30,7 @@ from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Ladders
-from inspector.formats import formats, public
+from inspector.formats import formats, json_output
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
 from inspector.pages import plain
@@ -100,8 +100,8 @@ def understood(records: Sequence[Record]) -> Analyzer:
     for run in runs:
         _told_of_run(run)
     found = [(CAPTURE, run, finding) for run in runs for finding in run.findings]
-    strictly_json(public.runs(analyzer))
-    strictly_json(public.check(found))
+    strictly_json(json_output.runs(analyzer))
+    strictly_json(json_output.check(found))
     told = formats.sarif(found)
     strictly_json(told)
     for result in told["runs"][0]["results"]:
@@ -128,7 +128,7 @@ def _shown(step: Step) -> None:
             *plain.lines(step, step.findings),
         ]
     )
-    strictly_json(public.show(step, step.findings))
+    strictly_json(json_output.show(step, step.findings))
 
 
 def _told_of_run(run: Any) -> None:
@@ -139,7 +139,7 @@ def _told_of_run(run: Any) -> None:
     said = [wording.summary(run, run.findings), *wording.run_row(run), *(wording.verdict(run) or ())]
     said.append(wording.why(run) or "")
     clean(said)
-    strictly_json(public.verdict(run))
+    strictly_json(json_output.verdict(run))
 
 
 def clean(lines: Any) -> None:

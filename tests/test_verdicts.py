@@ -9,7 +9,7 @@ import pytest
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.analysis.verdicts import FOLLOWS, effects
-from inspector.formats import public
+from inspector.formats import json_output
 from inspector.model import Finding, Severity
 from inspector.rules import all_rules, rule_of
 from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
@@ -102,7 +102,7 @@ def test_a_verdict(
     run = a_run(outcome, *findings)
     found, told = verdicts.verdict(run), wording.verdict(run)
     if cause == "nothing to say":
-        assert (found, told, public.verdict(run)) == (None, None, None)
+        assert (found, told, json_output.verdict(run)) == (None, None, None)
         return
     assert found is not None
     assert told is not None
@@ -188,7 +188,7 @@ CAPTURES = [*SAMPLES, *RECORDINGS]
 @pytest.mark.parametrize("capture", CAPTURES, ids=name_of)
 def test_the_verdicts_of_a_recording(capture: Path) -> None:
     runs = runs_of(records_of(capture))
-    told = [(run.number, verdict) for run in runs if (verdict := public.verdict(run))]
+    told = [(run.number, verdict) for run in runs if (verdict := json_output.verdict(run))]
     expected = BAD.get(name_of(capture), [])
     found = [(number, verdict["cause"], verdict["certainty"]) for number, verdict in told]
     assert found == [(number, cause, certainty) for number, cause, certainty, _ in expected]

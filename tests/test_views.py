@@ -18,7 +18,7 @@ from mitmproxy.contentviews import Metadata
 from mitmproxy.test import taddons, tflow
 
 from inspector import views
-from inspector.formats.transfer import export_flows, flow_of
+from inspector.formats.mitm_flows import export_flows, flow_of
 from inspector.model import Exchange, Leg, Request, Response
 from inspector.privacy.secrets import MASK
 from inspector.text import clean

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from inspector.analysis.analyzer import retrace
 from inspector.errors import InspectorError
-from inspector.formats import exact, public
+from inspector.formats import json_output, lossless
 from inspector.model import Exchange
 from inspector.privacy.redact import redacted
 
@@ -37,14 +37,14 @@ def jsonl(
         record = each if secrets else redacted(each)
         run = owner(record.seq)
         (step,) = retrace([record])
-        told = public.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
+        told = json_output.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
         told["run"] = run.number if run else None
         told["certname"] = (run.certname if run else None) or step.certname
         if isinstance(record, Exchange):
             told["request"]["body"] = body(record.request)
             if record.response is not None:
                 told["response"]["body"] = body(record.response)
-        told["exact"] = exact.told(record)
+        told["exact"] = lossless.told(record)
         # Not even in a file may captured text be a terminal's command: whoever looks at it uses one.
         yield json.dumps(told, separators=(",", ":"))
 

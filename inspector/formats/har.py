@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, quote
 
 from inspector import __version__
 from inspector.analysis.analyzer import retrace
-from inspector.formats import exact, public
+from inspector.formats import json_output, lossless
 from inspector.model import Connection, Exchange
 from inspector.privacy import redact
 from inspector.protocol import decode
@@ -28,7 +28,7 @@ from inspector.summaries.summary import RunBrief
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from inspector.formats.exact import Item
+    from inspector.formats.lossless import Item
     from inspector.model import Message, Record, Request, Response
     from inspector.runs.run import Run
 
@@ -63,11 +63,11 @@ def lines(
             continue
         if run and run.number:
             runs[run.number] = run
-        told["connections"] = [exact.connection(each, secrets=secrets) for each in waiting]
+        told["connections"] = [lossless.connection(each, secrets=secrets) for each in waiting]
         waiting = []
         yield comma + _json(_entry(record, run, told))
         comma = ","
-    rest = {"records": others, "connections": [exact.connection(each, secrets=secrets) for each in waiting]}
+    rest = {"records": others, "connections": [lossless.connection(each, secrets=secrets) for each in waiting]}
     pages = [_page(runs[number], str if secrets else redact.text) for number in sorted(runs)]
     yield f'],"pages":{_json(pages)},"comment":{_json(_comment(others, secrets=secrets))},"_puppet":{_json(rest)}}}}}'
 
@@ -88,11 +88,11 @@ def _comment(others: list[dict[str, Any]], *, secrets: bool) -> str:
 def _told(record: Record, run: AnyRun | None, said: Callable[[str], str]) -> dict[str, Any]:
     """``said`` is asked how to say what quotes captured text."""
     (step,) = retrace([record])
-    shown = public.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
+    shown = json_output.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
     for each in shown["findings"]:
         each["message"] = said(each["message"])
     shown |= {"run": run.number if run else None, "certname": (run.certname if run else None) or step.certname}
-    return {name: shown[name] for name in _TOLD if name in shown} | {"exact": exact.told(record)}
+    return {name: shown[name] for name in _TOLD if name in shown} | {"exact": lossless.told(record)}
 
 
 def _page(run: AnyRun, said: Callable[[str], str]) -> dict[str, Any]:

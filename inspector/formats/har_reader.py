@@ -17,14 +17,14 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from inspector.formats import exact
+from inspector.formats import lossless
 from inspector.model import Connection, Exchange, Leg, Request, Response
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from inspector.formats.exact import Item
+    from inspector.formats.lossless import Item
     from inspector.model import Headers, Record
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
@@ -142,15 +142,15 @@ def read(path: Path) -> Iterator[Item]:
                 raise ValueError(f"entry {number} can't be read ({error})") from error
             records.append(record)
             given_with = entry.puppet.connections if entry.puppet else []
-            connections[id(record)] = [exact.connection_of(each) for each in given_with]
-        records += [exact.record(each.exact) for each in log.puppet.records]
+            connections[id(record)] = [lossless.connection_of(each) for each in given_with]
+        records += [lossless.record(each.exact) for each in log.puppet.records]
     except ValueError as error:
         broken = error
     ours = all(record.seq for record in records)
     for record in sorted(records, key=lambda record: record.seq if ours else record.ended):
         yield from connections.get(id(record), ())
         yield record
-    yield from map(exact.connection_of, log.puppet.connections)
+    yield from map(lossless.connection_of, log.puppet.connections)
     if broken:
         raise broken
 
@@ -182,7 +182,7 @@ def _whole_entries(text: str) -> Iterator[dict[str, Any]]:
 def _known(entry: _Entry, puppet: _Puppet) -> Record:
     request, response = entry.request, entry.response
     asked = (request.post_data.bytes() if request.post_data else None) or b""
-    return exact.record(
+    return lossless.record(
         puppet.exact,
         (_headers(request.headers), asked),
         (_headers(response.headers), response.content.bytes() or b""),
@@ -190,7 +190,7 @@ def _known(entry: _Entry, puppet: _Puppet) -> Record:
 
 
 def _headers(pairs: list[_Pair]) -> Headers:
-    return exact.headers([(each.name, each.value) for each in pairs])
+    return lossless.headers([(each.name, each.value) for each in pairs])
 
 
 def _foreign(entry: _Entry, mark: str) -> Record:
@@ -206,22 +206,22 @@ def _foreign(entry: _Entry, mark: str) -> Record:
     address = (entry.server or "").strip("[]")
     master = Leg(f"{ident}-master", "master", address, port, sni=url.hostname) if address else None
     target = f"{url.path or '/'}{'?' + url.query if url.query else ''}"
-    ((target, _),) = exact.headers([(target, "")])
+    ((target, _),) = lossless.headers([(target, "")])
     asked, lost = _message(entry.request.headers, entry.request.post_data)
     request = Request(started=began, ended=sent, http_version=_version(entry.request.http_version), lost=lost,
                       method=entry.request.method, target=target)  # fmt: skip
     given = entry.response
     if given.status <= 0:
         failed = Exchange(agent, request, None, master, error=given.error or "no answer came", failed=ended)
-        return exact.record(exact.told(failed), asked)
+        return lossless.record(lossless.told(failed), asked)
     told, lost = _message(given.headers, given.content)
     response = Response(started=answered, ended=ended, http_version=_version(given.http_version), lost=lost,
                         status=given.status, reason=given.status_text)  # fmt: skip
     # This way round it is checked like one of ours.
-    return exact.record(exact.told(Exchange(agent, request, response, master, error=given.error)), asked, told)
+    return lossless.record(lossless.told(Exchange(agent, request, response, master, error=given.error)), asked, told)
 
 
-def _message(pairs: list[_Pair], body: _Body | None) -> tuple[exact.Content, int]:
+def _message(pairs: list[_Pair], body: _Body | None) -> tuple[lossless.Content, int]:
     """Headers and body, and how much of the body the archive does not have."""
     # HTTP/2's pseudo-headers say what stands elsewhere.
     headers = [each for each in _headers(pairs) if not each[0].startswith(":")]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector.formats import exact, export
+from inspector.formats import export, lossless
 from inspector.model import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from inspector.formats.exact import Item
+    from inspector.formats.lossless import Item
     from inspector.summaries.summary import RunLike
 
 
@@ -26,7 +26,7 @@ def lines(
     record is, by its number."""
     for item in items:
         if isinstance(item, Connection):
-            yield json.dumps(exact.connection(item, secrets=secrets), separators=(",", ":"))
+            yield json.dumps(lossless.connection(item, secrets=secrets), separators=(",", ":"))
         else:
             yield from export.jsonl([item], owner, secrets=secrets)
 
@@ -66,10 +66,10 @@ def read(path: Path) -> Iterator[Item]:
 
 def _item(given: Any) -> Item:
     if isinstance(given, dict) and given.get("kind") == "connection":
-        return exact.connection_of(given)
+        return lossless.connection_of(given)
     line = msgspec.convert(given, _Line)
-    return exact.record(line.exact, _message(line.request), _message(line.response))
+    return lossless.record(line.exact, _message(line.request), _message(line.response))
 
 
-def _message(given: _Message | None) -> exact.Content:
-    return (exact.headers(given.headers), given.body.bytes()) if given else exact.NONE
+def _message(given: _Message | None) -> lossless.Content:
+    return (lossless.headers(given.headers), given.body.bytes()) if given else lossless.NONE

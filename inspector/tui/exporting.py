@@ -8,13 +8,13 @@ from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
 from inspector.formats import export as files
-from inspector.formats import outgoing
+from inspector.formats import exporting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from inspector.formats.outgoing import Format
+    from inspector.formats.exporting import Format
     from inspector.tui.app import Inspector
 
 
@@ -29,7 +29,7 @@ def export(app: Inspector, seqs: Sequence[int]) -> None:
 
     def write(name: str) -> None:
         path = files.named(name)
-        kind = outgoing.format_of(path)
+        kind = exporting.format_of(path)
         view.say(f"writing {len(seqs)} records ...")
         # The application's, not the view's: it goes on when the view is left.
         app.run_worker(lambda: _write(app, path, kind, seqs), thread=True, group="export")
@@ -45,7 +45,7 @@ def export(app: Inspector, seqs: Sequence[int]) -> None:
 def _write(app: Inspector, path: Path, kind: Format, seqs: Sequence[int]) -> None:
     """In a thread: a selection may be large."""
     try:
-        chosen = outgoing.Chosen(app.source.path, whole=False, owners={seq: app.source.owner(seq) for seq in seqs})
+        chosen = exporting.Chosen(app.source.path, whole=False, owners={seq: app.source.owner(seq) for seq in seqs})
         number = chosen.write(kind, path)
         told = f"{number} records are in {path}, secrets masked; with them: puppet-inspector export --with-secrets"
     except InspectorError as error:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
-from inspector.formats.transfer import export_flows
+from inspector.formats.mitm_flows import export_flows
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Leg, Request, Response
 from tests.bench import aims, analysis

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import demo
-from inspector.formats import public
+from inspector.formats import json_output
 from inspector.lab import FAULTS
 from inspector.model import Handshake
 from tests.e2e.conftest import analyzed
@@ -41,7 +41,7 @@ def test_fault(name: str, tmp_path: Path) -> None:
     # A first CA download is unverified by nature; what is worth knowing only is no fault.
     grave = {each.rule for run in analyzer.runs for each in run.findings if each.severity != "notice"} - {"B01"}
     assert grave | {fault.rules[0]} == set(fault.rules)
-    told = [run["verdict"] for run in public.runs(analyzer)]
+    told = [run["verdict"] for run in json_output.runs(analyzer)]
     verdict = told[-1]
     assert verdict["cause"] == fault.rules[0]
     assert set(verdict["symptoms"]) | {fault.rules[0]} >= grave - {"B01"}
@@ -62,7 +62,7 @@ def test_healthy(tmp_path: Path) -> None:
     assert {each.rule for each in first.findings if each.severity != "notice"} == {"B01"}
     assert {each.rule for each in first.findings} >= {"B17"}
     assert [each for each in second.findings if each.severity != "notice"] == []
-    assert [run["verdict"] for run in public.runs(analyzer)] == [None, None]
+    assert [run["verdict"] for run in json_output.runs(analyzer)] == [None, None]
     assert first.certname == second.certname == "web1.lab.example"
 
 

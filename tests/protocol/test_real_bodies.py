@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.capture.store import Capture
-from inspector.formats.incoming import load
+from inspector.formats.importing import load
 from inspector.model import Exchange
 from inspector.protocol import decode, endpoints
 from inspector.protocol import documents as d

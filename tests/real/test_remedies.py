@@ -14,7 +14,7 @@ from cryptography import x509
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.formats import public
+from inspector.formats import json_output
 from inspector.host import pki
 from tests.real.agent import RealAgent
 from tests.real.through import Stage, told
@@ -39,7 +39,7 @@ def _verdicts(capture: Path) -> list[dict[str, Any]]:
         for record in records.records():
             analyzer.feed(record)
     analyzer.finish()
-    return [run["verdict"] for run in public.runs(analyzer)]
+    return [run["verdict"] for run in json_output.runs(analyzer)]
 
 
 def _commands(remedy: str, case: str = "") -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.formats import public
+from inspector.formats import json_output
 from inspector.host import pki
 from inspector.proxy import Proxy
 from tests.real.agent import RealAgent
@@ -74,7 +74,7 @@ def told(capture: Path) -> list[Told]:
             " ".join(each["phase"] for each in run["phases"]),
             ", ".join(sorted(f"{e['rule']} {e['severity']}" for e in run["findings"] if e["severity"] != "notice")),
         )
-        for run in public.runs(analyzer)
+        for run in json_output.runs(analyzer)
     ]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
-from inspector.formats import exact, har_reader, jsonl
+from inspector.formats import har_reader, jsonl, lossless
 from inspector.model import Connection
 from inspector.text import clean
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from inspector.formats.exact import Item
+    from inspector.formats.lossless import Item
 
 _WORDS = {"handshakes": "failed handshakes"}
 BATCH = 500
@@ -79,7 +79,7 @@ def _keep(item: Item, capture: Capture, told: set[str]) -> None:
         told.add(item.leg.id)
         capture.note(item)
         return
-    for leg in exact.legs(item):
+    for leg in lossless.legs(item):
         if leg.id not in told:
             capture.note(Connection(leg))
     capture.append(item)
@@ -109,7 +109,7 @@ def _read(source: Path, formats: set[str]) -> Iterator[Item]:
     with source.open("rb") as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     if re.match(rb"\d+:", head):
-        from inspector.formats.transfer import flows  # loads mitmproxy
+        from inspector.formats.mitm_flows import flows  # loads mitmproxy
 
         formats.add("mitmproxy's flows")
         yield from flows(source)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import exact, export, har, jsonl
+from inspector.formats import export, har, jsonl, lossless
 from inspector.model import Connection
 from inspector.summaries import follow
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from inspector.formats.exact import Item
     from inspector.formats.har import AnyRun
+    from inspector.formats.lossless import Item
     from inspector.model import Record
 
 type Format = Literal["flows", "har", "jsonl"]
@@ -73,7 +73,7 @@ class Chosen:
         if kind != "flows":
             export.write(self.lines(kind, secrets=secrets), path)
             return len(self.owners)
-        from inspector.formats.transfer import export_flows  # loads mitmproxy
+        from inspector.formats.mitm_flows import export_flows  # loads mitmproxy
 
         with Capture.open(self.capture) as capture:
             return export_flows(self._records(capture), path, secrets=secrets)
@@ -92,7 +92,7 @@ class Chosen:
     def _items(self, capture: Capture) -> Iterator[Item]:
         told: set[str] = set()
         for record in self._records(capture):
-            for leg in exact.legs(record):
+            for leg in lossless.legs(record):
                 if leg.id not in told:
                     told.add(leg.id)
                     yield capture.connection(leg.id) or Connection(leg)
