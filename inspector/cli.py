@@ -261,8 +261,8 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _proxy(arguments: argparse.Namespace) -> int:
     """The addon with the same options in a mitmproxy of our own, which has only the parts that a Puppet proxy needs:
     about half of what `mitmdump -w` costs. It has no scripts and no user interface."""
-    from inspector import options, workers
     from inspector.host import privileges
+    from inspector.proxy import options, workers
 
     given = options.chosen(arguments.set)
     if arguments.user:
@@ -621,7 +621,7 @@ def _moment(text: str) -> float:
 
 
 def _output(arguments: argparse.Namespace) -> Path:
-    from inspector.options import capture_path
+    from inspector.proxy.options import capture_path
 
     return capture_path(arguments.output or "")
 

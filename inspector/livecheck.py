@@ -14,11 +14,12 @@ from cryptography import x509 as cx509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 
-from inspector import diagnosis, identity
+from inspector import diagnosis
 from inspector.diagnosis import SOON, ending, listed
 from inspector.errors import IdentityError
 from inspector.model import Severity
 from inspector.protocol import x509
+from inspector.proxy import identity
 from inspector.summaries import wording
 from inspector.tlsget import LIMIT, Answer, Session, Target, Unreachable, talk
 

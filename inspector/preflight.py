@@ -13,9 +13,9 @@ from cryptography import x509 as cx509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from inspector import identity, legs
 from inspector.errors import IdentityError
 from inspector.protocol import x509
+from inspector.proxy import identity, legs
 from inspector.summaries import wording
 
 if TYPE_CHECKING:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cryptography import x509 as cx509
 
-from inspector import identity, preflight
+from inspector import preflight
 from inspector.errors import InspectorError
 from inspector.host import pki, puppetconf
 from inspector.protocol import x509
+from inspector.proxy import identity
 from inspector.summaries import wording
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 
-from inspector import legs
+from inspector.proxy import legs
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
-    from inspector.identity import Credentials
+    from inspector.proxy.identity import Credentials
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of one answer."""

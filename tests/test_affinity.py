@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from inspector import affinity
+from inspector.proxy import affinity
 from tests.e2e.conftest import APART
 
 

@@ -11,8 +11,8 @@ from mitmproxy import exceptions
 from mitmproxy.log import ALERT
 from mitmproxy.test import taddons
 
-from inspector import commands
-from inspector.commands import PuppetCommands
+from inspector.proxy import commands
+from inspector.proxy.commands import PuppetCommands
 from tests.conversations import Agent, together
 from tests.test_cli import save
 

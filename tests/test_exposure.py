@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import identity, legs, options
 from inspector.errors import IdentityError, InspectorError
 from inspector.host import pki
 from inspector.lab.ca import LabCA
+from inspector.proxy import identity, legs, options
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from OpenSSL import SSL
 
-from inspector import legs
+from inspector.proxy import legs
 
 WARNING, FATAL = 1 << 8, 2 << 8
 UNRECOGNIZED_NAME, CERTIFICATE_REVOKED, NO_RENEGOTIATION, CLOSE_NOTIFY = 112, 44, 100, 0

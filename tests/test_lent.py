@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from OpenSSL import SSL
 from OpenSSL.crypto import PKey
 
-from inspector import legs
 from inspector.host import pki
-from inspector.identity import Credentials
+from inspector.proxy import legs
+from inspector.proxy.identity import Credentials
 
 if TYPE_CHECKING:
     import pytest

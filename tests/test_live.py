@@ -14,15 +14,15 @@ from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
-from inspector import identity, legs
-from inspector import live as addon_module
 from inspector.capture.spool import HEAD, Spool
 from inspector.capture.store import Capture
-from inspector.commentary import Told
-from inspector.ends import AgentEnd, MasterEnd
 from inspector.host import pki
 from inspector.model import Exchange, Gap
-from inspector.recorder import Recorder
+from inspector.proxy import identity, legs
+from inspector.proxy import live as addon_module
+from inspector.proxy.commentary import Told
+from inspector.proxy.ends import AgentEnd, MasterEnd
+from inspector.proxy.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

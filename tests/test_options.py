@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector import options
 from inspector.errors import InspectorError
 from inspector.host import pki, puppetconf
 from inspector.lab.ca import LabCA
+from inspector.proxy import options
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector import legs, options
 from inspector.analysis.analyzer import Analyzer
-from inspector.ends import AgentEnd
 from inspector.errors import InspectorError
 from inspector.host import pki
-from inspector.identity import Credentials, Nobody
 from inspector.lab.ca import LabCA
 from inspector.model import PROBE, Handshake, Leg, Severity
-from inspector.probe import Probe, untrusted
 from inspector.protocol import x509
+from inspector.proxy import legs, options
+from inspector.proxy.ends import AgentEnd
+from inspector.proxy.identity import Credentials, Nobody
+from inspector.proxy.probe import Probe, untrusted
 from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_issued, refused, talk
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import pytest
 from cryptography import x509 as lib
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import recorder as module
 from inspector.capture.rotation import Rotation
 from inspector.capture.spool import Spool
 from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Gap, Handshake, Leg
-from inspector.recorder import Recorder
+from inspector.proxy import recorder as module
+from inspector.proxy.recorder import Recorder
 from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
 
 if TYPE_CHECKING:

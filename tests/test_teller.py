@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector import recorder, teller
 from inspector.capture.store import Capture
-from inspector.commentary import Commentary, Told
 from inspector.model import Exchange, Gap
-from inspector.recorder import Recorder
+from inspector.proxy import recorder, teller
+from inspector.proxy.commentary import Commentary, Told
+from inspector.proxy.recorder import Recorder
+from inspector.proxy.workers import Workers
 from inspector.rules import On, all_rules
 from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import filters
 from inspector.summaries.follow import Follower
-from inspector.workers import Workers
 from tests.test_cli import keep, save
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from mitmproxy import http
 from mitmproxy.contentviews import Metadata
 from mitmproxy.test import taddons, tflow
 
-from inspector import views
 from inspector.formats.mitm_flows import export_flows, flow_of
 from inspector.model import Exchange, Leg, Request, Response
 from inspector.privacy.secrets import MASK
+from inspector.proxy import views
 from inspector.text import clean
 from tests.recorded import HERE, SAMPLES, records_of
 
@@ -157,7 +157,7 @@ import asyncio
 from pathlib import Path
 from mitmproxy import ctx
 from inspector import views
-from inspector.commands import PuppetCommands
+from inspector.proxy.commands import PuppetCommands
 
 class Ends:
     async def running(self):

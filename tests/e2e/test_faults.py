@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import recorder, teller
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Gap, Leg
-from inspector.recorder import Recorder
+from inspector.proxy import recorder, teller
+from inspector.proxy.recorder import Recorder
 from inspector.rules import all_rules
 from inspector.runs.examples import catalog, content, report, talk
 from inspector.summaries import filters

@@ -10,8 +10,8 @@ import pytest
 from mitmproxy import options
 from mitmproxy.tools.dump import DumpMaster
 
-from inspector import lean
-from inspector.handler import Listeners
+from inspector.proxy import lean
+from inspector.proxy.handler import Listeners
 from tests.e2e.conftest import analyzed, records
 from tests.e2e.wire import Peer
 

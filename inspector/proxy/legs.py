@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from OpenSSL.crypto import FILETYPE_ASN1, X509, PKey, X509StoreFlags, dump_certificate
 
-from inspector import identity
 from inspector.errors import IdentityError, InspectorError
 from inspector.protocol import x509
+from inspector.proxy import identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,19 +22,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
-from inspector import handler, legs, options, views
 from inspector.capture.spool import KEEP, Spool
-from inspector.commands import PuppetCommands
-from inspector.console import Console
-from inspector.ends import AgentEnd, MasterEnd, closed
 from inspector.errors import InspectorError
 from inspector.formats import mitm_flows
-from inspector.lean import prefer_ours, slim
 from inspector.model import Connection, Gap, Handshake
-from inspector.probe import Probe
 from inspector.protocol import endpoints
-from inspector.recorder import Recorder
-from inspector.selection import Selection
+from inspector.proxy import handler, legs, options, views
+from inspector.proxy.commands import PuppetCommands
+from inspector.proxy.console import Console
+from inspector.proxy.ends import AgentEnd, MasterEnd, closed
+from inspector.proxy.lean import prefer_ours, slim
+from inspector.proxy.probe import Probe
+from inspector.proxy.recorder import Recorder
+from inspector.proxy.selection import Selection
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from mitmproxy.proxy.server_hooks import ServerConnectionHookData
     from mitmproxy.tls import TlsData
 
-    from inspector.commentary import Told
     from inspector.model import Exchange
+    from inspector.proxy.commentary import Told
 
 ctx: Any = _untyped
 """mitmproxy's context; its option and addon managers carry no types."""

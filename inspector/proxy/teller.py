@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector.analysis import ruleset
-from inspector.commentary import Told
 from inspector.errors import InspectorError
+from inspector.proxy.commentary import Told
 from inspector.summaries import filters
 from inspector.summaries.follow import DO, Follower
 

@@ -19,18 +19,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector import installation, options
+from inspector import installation
 from inspector.capture.store import Capture
-from inspector.commentary import Commentary
-from inspector.console import Console
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Gap
-from inspector.recorder import BEGINS, DELETED
+from inspector.proxy import options
+from inspector.proxy.commentary import Commentary
+from inspector.proxy.console import Console
+from inspector.proxy.recorder import BEGINS, DELETED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from inspector.commentary import Told
+    from inspector.proxy.commentary import Told
 
 LISTENS = "listening"
 """What a worker says when agents can come."""
@@ -64,7 +65,7 @@ def run(given: Mapping[str, Any], number: int) -> int:
 
 def _command(given: Mapping[str, Any], number: int) -> list[str]:
     """What starts a server, without the assertions (-O) with which mitmproxy checks its own types all the time."""
-    return installation.command("inspector.server", json.dumps(dict(given)), str(number), optimized=True)
+    return installation.command("inspector.proxy.server", json.dumps(dict(given)), str(number), optimized=True)
 
 
 def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.socket]:

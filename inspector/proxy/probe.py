@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 
 from inspector.host import pki
-from inspector.identity import Credentials
 from inspector.model import PROBE
 from inspector.protocol import endpoints
+from inspector.proxy.identity import Credentials
 from inspector.summaries.wording import clean
 
 if TYPE_CHECKING:

@@ -11,20 +11,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector import identity
 from inspector.errors import IdentityError
 from inspector.formats import mitm_flows
-from inspector.legs import parsed_of
 from inspector.model import Closed, Handshake, Identity
-from inspector.probe import refuses
 from inspector.protocol import x509
+from inspector.proxy import identity
+from inspector.proxy.legs import parsed_of
+from inspector.proxy.probe import refuses
 
 if TYPE_CHECKING:
     from mitmproxy import connection
 
-    from inspector.identity import Credentials, Source
-    from inspector.legs import Watch
     from inspector.model import Leg
+    from inspector.proxy.identity import Credentials, Source
+    from inspector.proxy.legs import Watch
 
 SILENT = (
     "the master closed the connection right after the handshake, before it answered anything: "

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 
 from inspector.capture.rotation import Rotation
 from inspector.capture.store import Capture, Continued
-from inspector.commentary import Commentary
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.privacy import redact
+from inspector.proxy.commentary import Commentary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from inspector.capture.spool import Spool
-    from inspector.commentary import Told
     from inspector.model import Record
+    from inspector.proxy.commentary import Told
 
     type Then = Callable[[Told], None]
 

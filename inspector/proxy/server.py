@@ -22,12 +22,12 @@ from mitmproxy import master, options
 from mitmproxy.addons import block, disable_h2c, next_layer, proxyserver
 from mitmproxy.proxy import layers, mode_servers, mode_specs
 
-from inspector import affinity
-from inspector import options as given_options
-from inspector.console import Console
 from inspector.errors import InspectorError
-from inspector.live import PuppetInspector
-from inspector.workers import LISTENS
+from inspector.proxy import affinity
+from inspector.proxy import options as given_options
+from inspector.proxy.console import Console
+from inspector.proxy.live import PuppetInspector
+from inspector.proxy.workers import LISTENS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from inspector import __version__, identity, legs
+from inspector import __version__
 from inspector.analysis import ruleset
 from inspector.capture import paths, rotation
 from inspector.capture.rotation import Rotation
@@ -28,6 +28,7 @@ from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
+from inspector.proxy import identity, legs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
