@@ -262,7 +262,8 @@ def _proxy(arguments: argparse.Namespace) -> int:
     """The addon with the same options in a mitmproxy of our own, which has only the parts that a Puppet proxy needs:
     about half of what `mitmdump -w` costs. It has no scripts and no user interface."""
     from inspector.host import privileges
-    from inspector.proxy import options, workers
+    from inspector.proxy import options
+    from inspector.proxy.fast import workers
 
     given = options.chosen(arguments.set)
     if arguments.user:

@@ -12,7 +12,7 @@ from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.lab import FAULTS, HEALTHY, Lab
 from inspector.model import Exchange
-from inspector.proxy.proxy import Proxy
+from inspector.proxy.launcher import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

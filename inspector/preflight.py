@@ -15,7 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from inspector.errors import IdentityError
 from inspector.protocol import x509
-from inspector.proxy import identity, legs
+from inspector.proxy import identity, tls
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list
     """
     shown = identity.load(certificate, key)
     try:
-        material = legs.Material(ca, crl)
+        material = tls.Material(ca, crl)
     except IdentityError as error:
         raise IdentityError(error.message, "Name the agents' CA bundle: --ca FILE (and --crl FILE).") from error
     leaf = x509.certificate(shown.chain[0])
@@ -71,7 +71,7 @@ def _check(name: str, problems: Sequence[object], well: str) -> Check:
     return Check(name, not problems, "; ".join(map(str, problems)) or well)
 
 
-def _problems(shown: identity.Credentials, material: legs.Material) -> list[x509.Problem]:
+def _problems(shown: identity.Credentials, material: tls.Material) -> list[x509.Problem]:
     authorities = [each.public_bytes(Encoding.DER) for each in material.authorities]
     crls = [each.public_bytes(Encoding.DER) for each in material.crls]
     problems = x509.verify(shown.ders, authorities, crls, time.time())

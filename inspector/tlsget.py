@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 
-from inspector.proxy import legs
+from inspector.proxy import tls
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _connected(target: Target, deadline: float) -> socket.socket:
 def _client(target: Target, lent: Credentials | None, only: int | None) -> SSL.Connection:
     """The agent's end, which takes any certificate: what is wrong with it is judged later, all of it."""
     context = SSL.Context(SSL.TLS_CLIENT_METHOD)
-    context.set_cipher_list(legs.CIPHERS)
+    context.set_cipher_list(tls.CIPHERS)
     context.set_min_proto_version(only or SSL.TLS1_VERSION)
     if only:
         context.set_max_proto_version(only)
@@ -204,7 +204,7 @@ class _Line:
 
     def _listen(self, _connection: SSL.Connection, where: int, code: int) -> None:
         if where & SSL.SSL_CB_ALERT and where & SSL.SSL_CB_READ and code & 0xFF:
-            self.alert = legs.ALERTS.get(code & 0xFF, f"alert {code & 0xFF}")
+            self.alert = tls.ALERTS.get(code & 0xFF, f"alert {code & 0xFF}")
 
     def _ended(self, reason: str) -> Unreachable:
         if self.first.startswith(b"HTTP/") or b"<html" in self.first[:256].lower():

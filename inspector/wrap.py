@@ -25,7 +25,7 @@ from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
-from inspector.proxy.proxy import Proxy
+from inspector.proxy.launcher import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from inspector.proxy import affinity
+from inspector.proxy.fast import reuseport
 from tests.e2e.conftest import APART
 
 
@@ -22,7 +22,7 @@ def listening(stack: ExitStack, host: str, number: int) -> list[socket.socket]:
         each.bind((host, made[0].getsockname()[1] if made else 0))
         each.listen()
         made.append(each)
-        affinity.by_address(each, number)
+        reuseport.by_address(each, number)
     return made
 
 
@@ -63,7 +63,7 @@ def test_so_it_is_with_ipv6() -> None:
 
 
 def test_where_the_system_can_not_it_is_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(affinity, "ATTACH", 9999)
+    monkeypatch.setattr(reuseport, "ATTACH", 9999)
     with ExitStack() as stack:
         sockets = listening(stack, "127.0.0.1", 2)
         assert len({dealt(sockets, "127.0.0.1") for _ in range(60)}) == 2

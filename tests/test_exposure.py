@@ -9,7 +9,7 @@ import pytest
 from inspector.errors import IdentityError, InspectorError
 from inspector.host import pki
 from inspector.lab.ca import LabCA
-from inspector.proxy import identity, legs, options
+from inspector.proxy import identity, options, tls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,15 +63,15 @@ def test_nothing_is_exposed_unless_it_is_asked_for(place: pki.SslDir) -> None:
 def test_a_key_that_is_open_to_others_is_refused(place: pki.SslDir, mode: int) -> None:
     place.key.chmod(mode)
     with pytest.raises(IdentityError, match=f"mode {mode:04o}. Close it: chmod g-w,o= {place.key}") as refused:
-        legs.Shown(place.certificate, place.key)
+        tls.Shown(place.certificate, place.key)
     assert refused.value.hint.endswith("puppet_unsafe_keys=true).")
-    assert legs.Shown(place.certificate, place.key, unsafe=True).credentials.chain
+    assert tls.Shown(place.certificate, place.key, unsafe=True).credentials.chain
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o440])
 def test_puppets_own_modes_are_fine(place: pki.SslDir, mode: int) -> None:
     place.key.chmod(mode)
-    assert legs.Shown(place.certificate, place.key).credentials.chain
+    assert tls.Shown(place.certificate, place.key).credentials.chain
 
 
 def test_a_directory_in_which_anybody_can_exchange_the_key(place: pki.SslDir, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_an_open_key_stops_the_start_unless_it_is_meant_so(place: pki.SslDir) ->
 
 
 def test_a_renewed_key_that_is_open_is_not_taken_up(place: pki.SslDir, ca: LabCA) -> None:
-    shown = legs.Shown(place.certificate, place.key)
+    shown = tls.Shown(place.certificate, place.key)
     before = shown.refresh()
     key = pki.new_key()
     place.certificate.write_bytes(pki.pem(pki.sign(ca.authority, key.public_key(), NAME)))

@@ -23,7 +23,7 @@ from mitmproxy.proxy.layers.http._hooks import (
 from mitmproxy.proxy.tunnel import TunnelLayer
 from mitmproxy.test import taddons, tflow
 
-from inspector.proxy import handler
+from inspector.proxy.fast import handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from OpenSSL import SSL
 
-from inspector.proxy import legs
+from inspector.proxy import tls
 
 WARNING, FATAL = 1 << 8, 2 << 8
 UNRECOGNIZED_NAME, CERTIFICATE_REVOKED, NO_RENEGOTIATION, CLOSE_NOTIFY = 112, 44, 100, 0
 
 
-def told(where: int, code: int) -> legs.Watch:
-    watch = legs.Watch()
-    legs._listener(watch)(SSL.Connection(SSL.Context(SSL.TLS_METHOD)), where, code)
+def told(where: int, code: int) -> tls.Watch:
+    watch = tls.Watch()
+    tls._listener(watch)(SSL.Connection(SSL.Context(SSL.TLS_METHOD)), where, code)
     return watch
 
 

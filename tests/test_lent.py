@@ -9,7 +9,7 @@ from OpenSSL import SSL
 from OpenSSL.crypto import PKey
 
 from inspector.host import pki
-from inspector.proxy import legs
+from inspector.proxy import tls
 from inspector.proxy.identity import Credentials
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def shown(lent: Credentials) -> bytes | None:
     server_context.set_verify(SSL.VERIFY_PEER, lambda *_: True)
     server = SSL.Connection(server_context)
     server.set_accept_state()
-    client, _ = legs.master_connection(SSL.Context(SSL.TLS_CLIENT_METHOD), "puppet", None, lent)
+    client, _ = tls.master_connection(SSL.Context(SSL.TLS_CLIENT_METHOD), "puppet", None, lent)
     client.set_verify(SSL.VERIFY_NONE, lambda *_: True)
     for _ in range(4):
         for one, other in ((client, server), (server, client)):

@@ -18,10 +18,10 @@ from inspector.capture.spool import HEAD, Spool
 from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Exchange, Gap
-from inspector.proxy import identity, legs
-from inspector.proxy import live as addon_module
-from inspector.proxy.commentary import Told
-from inspector.proxy.ends import AgentEnd, MasterEnd
+from inspector.proxy import addon as addon_module
+from inspector.proxy import identity, tls
+from inspector.proxy.analysis_client import Told
+from inspector.proxy.connection_state import AgentEnd, MasterEnd
 from inspector.proxy.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def test_a_connection_by_another_way_is_refused(addon: addon_module.PuppetInspec
 
 
 def test_a_late_alert_ends_the_connection() -> None:
-    connection = legs._Connection(SSL.Context(SSL.TLS_CLIENT_METHOD))
-    connection.watch = legs.Watch()
+    connection = tls._Connection(SSL.Context(SSL.TLS_CLIENT_METHOD))
+    connection.watch = tls.Watch()
     connection.set_shutdown(SSL.RECEIVED_SHUTDOWN)
     assert connection.get_shutdown() & SSL.RECEIVED_SHUTDOWN
     connection.watch.alert_by = "peer"
@@ -126,9 +126,9 @@ def test_a_late_refusal_comes_at_once_or_says_so(after: float, alert: str | None
     """A master that dies over a long compile has not refused anybody's certificate."""
     server = tflow.tserver_conn()
     server.timestamp_tls_setup = time.time() - after
-    agent = AgentEnd(legs.Watch(), identity.Credentials((), pki.new_key()))
+    agent = AgentEnd(tls.Watch(), identity.Credentials((), pki.new_key()))
     agent.lent = agent.shown
-    end = MasterEnd(legs.Watch(alert=alert, alert_by="peer" if alert else None), agent)
+    end = MasterEnd(tls.Watch(alert=alert, alert_by="peer" if alert else None), agent)
     assert (end.late_refusal(server, "puppet.example") is not None) == refused
     assert end.late_refusal(server, "puppet.example") is None  # said once
 
@@ -139,9 +139,9 @@ def test_an_agent_that_left_was_not_refused(addon: addon_module.PuppetInspector,
     flow.error.msg = "Client disconnected."
     flow.request.timestamp_start = flow.error.timestamp - 5
     flow.server_conn.timestamp_tls_setup = time.time()
-    agent = AgentEnd(legs.Watch(), identity.Credentials((), pki.new_key()))
+    agent = AgentEnd(tls.Watch(), identity.Credentials((), pki.new_key()))
     agent.lent = agent.shown
-    addon._masters[flow.server_conn.id] = MasterEnd(legs.Watch(), agent)
+    addon._masters[flow.server_conn.id] = MasterEnd(tls.Watch(), agent)
     addon._settings = SimpleNamespace(master_name="puppet.example")  # type: ignore[assignment]
     addon.error(flow)
     assert addon._recorder

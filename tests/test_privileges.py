@@ -122,7 +122,7 @@ def test_a_user_who_can_not_execute_python_is_one_sentence(
         raise PermissionError(13, "Permission denied", sys.executable)
 
     monkeypatch.setattr("os.execv", closed)
-    monkeypatch.setattr("inspector.proxy.workers.Workers", closed)
+    monkeypatch.setattr("inspector.proxy.fast.workers.Workers", closed)
     status, _, error = run("proxy", "--workers", number)
     assert status == 2
     assert f"{sys.executable} can't be executed: Permission denied." in error

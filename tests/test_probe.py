@@ -12,8 +12,8 @@ from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.model import PROBE, Handshake, Leg, Severity
 from inspector.protocol import x509
-from inspector.proxy import legs, options
-from inspector.proxy.ends import AgentEnd
+from inspector.proxy import options, tls
+from inspector.proxy.connection_state import AgentEnd
 from inspector.proxy.identity import Credentials, Nobody
 from inspector.proxy.probe import Probe, untrusted
 from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_issued, refused, talk
@@ -216,7 +216,7 @@ class Lender(Nobody):
 @pytest.mark.parametrize("probed", [False, True])
 def test_nothing_is_lent_over_the_probed_connection(probed: bool, authority: LabCA, shown: Credentials) -> None:
     agent = pki.sign(authority.authority, pki.new_key().public_key(), NAME)
-    end = AgentEnd(legs.Watch(chain={0: x509.certificate(agent).der}), shown, probed=probed)
+    end = AgentEnd(tls.Watch(chain={0: x509.certificate(agent).der}), shown, probed=probed)
     end.decide(Lender())
     assert end.certname == NAME
     assert end.identity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from inspector.proxy.selection import ADDRESSES, WAITING, Selection
+from inspector.proxy.recording_filter import ADDRESSES, WAITING, Selection
 
 
 def test_only_the_agents_that_were_asked_for_are_kept() -> None:

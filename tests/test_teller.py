@@ -13,10 +13,10 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
-from inspector.proxy import recorder, teller
-from inspector.proxy.commentary import Commentary, Told
+from inspector.proxy import analysis_worker, recorder
+from inspector.proxy.analysis_client import Commentary, Told
+from inspector.proxy.fast.workers import Workers
 from inspector.proxy.recorder import Recorder
-from inspector.proxy.workers import Workers
 from inspector.rules import On, all_rules
 from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import filters
@@ -43,7 +43,7 @@ def test_a_mistake_of_ours_comes_with_its_record(path: Path, monkeypatch: pytest
     rules = [dataclasses.replace(rule, look=broken, at=()) if rule.id == "B01" else rule for rule in all_rules()]
     monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda: rules)
     save(path, *talk(ca()))
-    (told,) = teller.tell(Follower(path, filters.parse("")).look())
+    (told,) = analysis_worker.tell(Follower(path, filters.parse("")).look())
     assert told.seq == 1
     assert told.trouble == ["rule B01 failed: RuntimeError('oh')"]
 
@@ -60,7 +60,7 @@ def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
     save(path, *talk(catalog()))
     follower = Follower(path, filters.parse(""))
     list(follower.look())
-    told, *_ = teller.tell(follower.sum_up(ended=True))
+    told, *_ = analysis_worker.tell(follower.sum_up(ended=True))
     assert told.text.startswith("== run 1 of ")
     assert "rule B02 failed: RuntimeError('oh')" in told.trouble
     assert told.complaints()[0].startswith("-- puppet-inspector stumbled over a run: rule ")

@@ -20,7 +20,7 @@ from mitmproxy.test import taddons, tflow
 from inspector.formats.mitm_flows import export_flows, flow_of
 from inspector.model import Exchange, Leg, Request, Response
 from inspector.privacy.secrets import MASK
-from inspector.proxy import views
+from inspector.proxy import contentviews
 from inspector.text import clean
 from tests.recorded import HERE, SAMPLES, records_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def _loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(mitm_views.registry, "_by_name", dict(mitm_views.registry._by_name))
-    views.add()
+    contentviews.add()
     with taddons.context():  # type: ignore[no-untyped-call]
         yield
 
@@ -95,7 +95,7 @@ def test_a_files_content_and_what_is_not_puppets_stay_mitmproxys() -> None:
     assert shown(flow, flow.response)[0] != "Puppet"
     other = tflow.tflow(resp=True)
     assert shown(other, other.response)[0] != "Puppet"
-    assert views.Puppet().render_priority(b"x", Metadata()) < 0
+    assert contentviews.Puppet().render_priority(b"x", Metadata()) < 0
 
 
 def test_secrets_are_masked() -> None:
@@ -111,7 +111,7 @@ def test_secrets_are_masked() -> None:
 
 def test_a_large_body_does_not_hold_the_proxy_up(monkeypatch: pytest.MonkeyPatch) -> None:
     flow = first("POST", "/catalog/")
-    monkeypatch.setattr(views, "LARGE", 10)
+    monkeypatch.setattr(contentviews, "LARGE", 10)
     assert shown(flow, flow.response)[0] != "Puppet"
     assert "puppet-inspector open" in shown(flow, flow.response, "puppet")[1]
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_read_says_why() -> None:
 
 
 def test_the_view_can_be_asked_for_anything() -> None:
-    assert "no request" in views.Puppet().prettify(b"x", Metadata())
+    assert "no request" in contentviews.Puppet().prettify(b"x", Metadata())
     other = tflow.tflow(resp=True, err=True)
     for message in (other.request, other.response):
         view, text = shown(other, message, "puppet")
@@ -148,7 +148,7 @@ def test_no_body_raises(exchange: Exchange, body: bytes, cut: int, plain: bool) 
     for message in (flow.request, flow.response):
         if message is not None:
             data = message.raw_content or b""
-            text = views.Puppet().prettify(data, Metadata(flow=flow, http_message=message))
+            text = contentviews.Puppet().prettify(data, Metadata(flow=flow, http_message=message))
             assert clean(text.replace("\n", "")) == text.replace("\n", "")
 
 

@@ -28,7 +28,7 @@ from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
 from inspector.protocol import x509
-from inspector.proxy import identity, legs
+from inspector.proxy import identity, tls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -117,8 +117,8 @@ class Settings:
     master_name: str
     """What the certificate of the only master must carry; of several, each its own host."""
     listen: tuple[str, int]
-    material: legs.Material
-    shown: legs.Shown
+    material: tls.Material
+    shown: tls.Shown
     shown_path: Path
     source: identity.Source
     identity_text: str
@@ -208,10 +208,10 @@ def settle(given: Any, *, own_mode: bool, shared: bool = False) -> Settings:
     if given.puppet_master_name and len(masters) > 1:
         raise InspectorError("puppet_master_name is for one master.", "Of several, each must carry its own host name.")
     unsafe = bool(given.puppet_unsafe_keys)
-    material = legs.Material(_path(given.puppet_ca) or conf.ca, _path(given.puppet_crl) or conf.crl)
+    material = tls.Material(_path(given.puppet_ca) or conf.ca, _path(given.puppet_crl) or conf.crl)
     certificate = _path(given.puppet_cert) or conf.certificate
     key = _path(given.puppet_cert) or conf.key
-    shown = legs.Shown(certificate, key, unsafe=unsafe)
+    shown = tls.Shown(certificate, key, unsafe=unsafe)
     identity_text = given.puppet_identity or f"keys:{conf.ssldir}"
     listen = split_address(given.puppet_listen) if given.puppet_listen else ("127.0.0.1", puppetconf.PORT)
     port_given = bool(given.puppet_listen) and split_address(given.puppet_listen, 0)[1] != 0

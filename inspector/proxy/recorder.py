@@ -20,7 +20,7 @@ from inspector.capture.store import Capture, Continued
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.privacy import redact
-from inspector.proxy.commentary import Commentary
+from inspector.proxy.analysis_client import Commentary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from inspector.capture.spool import Spool
     from inspector.model import Record
-    from inspector.proxy.commentary import Told
+    from inspector.proxy.analysis_client import Told
 
     type Then = Callable[[Told], None]
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Self
 from inspector import demo
 from inspector.host import pki
 from inspector.host.pki import SslDir
-from inspector.proxy.proxy import Proxy
+from inspector.proxy.launcher import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -282,7 +282,7 @@ class Road:
     def cpu(self) -> Cpu:
         """What it used so far."""
         below = _below(self.pid)
-        workers = [pid for pid in below if b"inspector.proxy.server" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        workers = [pid for pid in below if b"inspector.proxy.fast.server" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         serving = workers or [self.pid]
         return Cpu(tuple(map(_cpu, serving)), sum(_cpu(pid) for pid in (self.pid, *below) if pid not in serving))
 

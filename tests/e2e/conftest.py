@@ -11,7 +11,7 @@ from inspector import demo
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.lab import Lab
-from inspector.proxy.proxy import Proxy
+from inspector.proxy.launcher import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,7 +29,7 @@ from inspector import demo
 from inspector.capture.store import Capture
 from inspector.lab import Lab
 from inspector.model import Exchange, Gap
-from inspector.proxy.proxy import Proxy
+from inspector.proxy.launcher import Proxy
 from tests.e2e import faulty
 from tests.e2e.wire import Peer, read
 

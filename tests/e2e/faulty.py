@@ -1,6 +1,6 @@
 """The real proxy with faults of our own making in its process, for `test_faults` and `make soak`.
 
-Nothing of it is in the product: an executable takes Python's place where ``inspector.proxy.proxy`` starts the proxy,
+Nothing of it is in the product: an executable takes Python's place where ``inspector.proxy.launcher`` starts the proxy,
 breaks what is to be broken, and goes on as it was told. A file says which hook raises now; signals turn the
 clock back and ask what the proxy remembers.
 """
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector.proxy import live as addon_module
+from inspector.proxy import addon as addon_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,9 +74,9 @@ def start(broken: str, speed: float, arguments: list[str]) -> None:
     _turn_the_clock(speed)
     _remember()
     if arguments[0] == "-P":
-        from inspector.proxy import server
+        from inspector.proxy.fast import server
 
-        # As `inspector.proxy.workers` does, without the process in between.
+        # As `inspector.proxy.fast.workers` does, without the process in between.
         given = dict(each.split("=", 1) for each in arguments[6::2])
         sys.exit(server.main([json.dumps(given), "1"]))
     from mitmproxy.tools.main import mitmdump

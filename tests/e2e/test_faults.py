@@ -16,7 +16,7 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Gap, Leg
-from inspector.proxy import recorder, teller
+from inspector.proxy import analysis_worker, recorder
 from inspector.proxy.recorder import Recorder
 from inspector.rules import all_rules
 from inspector.runs.examples import catalog, content, report, talk
@@ -137,7 +137,7 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
         for rules in (without, [*without, dataclasses.replace(rule, look=broken)]):
             monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda rules=rules: rules)
             follower = Follower(path, filters.parse(""))
-            told.append([*teller.tell(follower.look()), *teller.tell(follower.sum_up(ended=True))])
+            told.append([*analysis_worker.tell(follower.look()), *analysis_worker.tell(follower.sum_up(ended=True))])
         assert [(each.seq, each.text, each.findings) for each in told[0]] == [
             (each.seq, each.text, each.findings) for each in told[1]
         ]

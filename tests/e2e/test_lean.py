@@ -10,8 +10,8 @@ import pytest
 from mitmproxy import options
 from mitmproxy.tools.dump import DumpMaster
 
-from inspector.proxy import lean
-from inspector.proxy.handler import Listeners
+from inspector.proxy.fast import addon_trim
+from inspector.proxy.fast.handler import Listeners
 from tests.e2e.conftest import analyzed, records
 from tests.e2e.wire import Peer
 
@@ -42,10 +42,10 @@ def mitmdump(tmp_path: Path) -> Iterator[Any]:
 
 def test_what_serves_and_protects_stays(mitmdump: Any) -> None:
     before = set(mitmdump.addons.lookup)
-    gone = lean.slim(mitmdump)
+    gone = addon_trim.slim(mitmdump)
     assert set(mitmdump.addons.lookup) >= STAY
     assert before - set(mitmdump.addons.lookup) == set(gone)
-    assert set(gone) == set(lean.USELESS)
+    assert set(gone) == set(addon_trim.USELESS)
 
 
 def test_mitmproxys_tls_addon_is_asked_when_ours_has_spoken(mitmdump: Any) -> None:
@@ -61,7 +61,7 @@ def test_mitmproxys_tls_addon_is_asked_when_ours_has_spoken(mitmdump: Any) -> No
     mitmdump.addons.add(Ours())
     mitmdump.addons.get("tlsconfig").tls_start_client = lambda _data: asked.append("mitmproxy's")
     before = sorted(mitmdump.addons.lookup)
-    lean.prefer_ours(mitmdump.addons)
+    addon_trim.prefer_ours(mitmdump.addons)
     for act in Listeners(mitmdump.addons).of("tls_start_client"):
         act(None)
     assert asked == ["ours", "mitmproxy's"]
@@ -85,16 +85,16 @@ def test_what_the_user_asked_for_stays(mitmdump: Any, tmp_path: Path, option: st
     if option in ("save_stream_file", "hardump"):
         value = str(tmp_path / value)
     mitmdump.options.update(**{option: value})
-    gone = lean.slim(mitmdump)
+    gone = addon_trim.slim(mitmdump)
     assert addon not in gone
     assert mitmdump.addons.get(addon) is not None
-    assert set(gone) == set(lean.USELESS) - {addon}
+    assert set(gone) == set(addon_trim.USELESS) - {addon}
 
 
 def test_every_addon_that_goes_is_one_of_mitmproxys(mitmdump: Any) -> None:
     """A name that mitmproxy does not have (any more) would take nothing out."""
-    assert set(lean.USELESS) <= set(mitmdump.addons.lookup)
-    asked_by = {name for each in lean.USELESS.values() for name in each}
+    assert set(addon_trim.USELESS) <= set(mitmdump.addons.lookup)
+    asked_by = {name for each in addon_trim.USELESS.values() for name in each}
     assert asked_by <= set(mitmdump.options.keys())
 
 

@@ -18,7 +18,7 @@ from inspector import demo
 from inspector.capture.store import Capture
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake
-from inspector.proxy.proxy import Proxy
+from inspector.proxy.launcher import Proxy
 from tests.e2e.conftest import APART, analyzed, records
 from tests.e2e.wire import Peer
 
@@ -44,7 +44,7 @@ def replace_one(proxy: Proxy) -> None:
     def servers() -> set[int]:
         task = Path(f"/proc/{proxy.process.pid}/task")
         children = [int(each) for one in task.iterdir() for each in (one / "children").read_text().split()]
-        return {each for each in children if "inspector.proxy.server" in Path(f"/proc/{each}/cmdline").read_text()}
+        return {each for each in children if "inspector.proxy.fast.server" in Path(f"/proc/{each}/cmdline").read_text()}
 
     before = servers()
     assert len(before) == 2

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.lab.agent import AgentResult
-    from inspector.proxy.proxy import Proxy
+    from inspector.proxy.launcher import Proxy
     from tests.e2e.conftest import Proxied
 
 NAME = "web1.lab.example"

@@ -22,7 +22,7 @@ from inspector import demo, installation
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.model import Exchange
-from inspector.proxy.proxy import Proxy
+from inspector.proxy.launcher import Proxy
 from tests.e2e.conftest import records
 from tests.e2e.wire import Peer
 

@@ -15,7 +15,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.formats import json_output
 from inspector.host import pki
-from inspector.proxy.proxy import Proxy
+from inspector.proxy.launcher import Proxy
 from tests.real.agent import RealAgent
 from tests.real.machine import host_names
 

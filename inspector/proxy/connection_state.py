@@ -16,15 +16,15 @@ from inspector.formats import mitm_flows
 from inspector.model import Closed, Handshake, Identity
 from inspector.protocol import x509
 from inspector.proxy import identity
-from inspector.proxy.legs import parsed_of
 from inspector.proxy.probe import refuses
+from inspector.proxy.tls import parsed_of
 
 if TYPE_CHECKING:
     from mitmproxy import connection
 
     from inspector.model import Leg
     from inspector.proxy.identity import Credentials, Source
-    from inspector.proxy.legs import Watch
+    from inspector.proxy.tls import Watch
 
 SILENT = (
     "the master closed the connection right after the handshake, before it answered anything: "

@@ -21,7 +21,7 @@ import msgspec
 
 from inspector.analysis import ruleset
 from inspector.errors import InspectorError
-from inspector.proxy.commentary import Told
+from inspector.proxy.analysis_client import Told
 from inspector.summaries import filters
 from inspector.summaries.follow import DO, Follower
 

@@ -45,7 +45,7 @@ class Commentary:
         """Tell what is added to a capture after a record; ``hear`` gets each line."""
         self._hear = hear
         # Not from the directory that we are in (-P): anybody may have put something there.
-        command = installation.command("inspector.proxy.teller", str(path), str(after), str(rules or ""))
+        command = installation.command("inspector.proxy.analysis_worker", str(path), str(after), str(rules or ""))
         self._complaint = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaint, start_new_session=True

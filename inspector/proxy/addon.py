@@ -27,14 +27,15 @@ from inspector.errors import InspectorError
 from inspector.formats import mitm_flows
 from inspector.model import Connection, Gap, Handshake
 from inspector.protocol import endpoints
-from inspector.proxy import handler, legs, options, views
+from inspector.proxy import contentviews, options, tls
 from inspector.proxy.commands import PuppetCommands
+from inspector.proxy.connection_state import AgentEnd, MasterEnd, closed
 from inspector.proxy.console import Console
-from inspector.proxy.ends import AgentEnd, MasterEnd, closed
-from inspector.proxy.lean import prefer_ours, slim
+from inspector.proxy.fast import handler
+from inspector.proxy.fast.addon_trim import prefer_ours, slim
 from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
-from inspector.proxy.selection import Selection
+from inspector.proxy.recording_filter import Selection
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from mitmproxy.tls import TlsData
 
     from inspector.model import Exchange
-    from inspector.proxy.commentary import Told
+    from inspector.proxy.analysis_client import Told
 
 ctx: Any = _untyped
 """mitmproxy's context; its option and addon managers carry no types."""
@@ -110,7 +111,7 @@ class PuppetInspector:
     def __init__(self) -> None:
         self._settings: options.Settings | None = None
         self._ending = False
-        self._contexts = legs.Contexts()
+        self._contexts = tls.Contexts()
         self._recorder: Recorder | None = None
         self._agents: dict[str, AgentEnd] = {}
         self._masters: dict[str, MasterEnd] = {}
@@ -132,7 +133,7 @@ class PuppetInspector:
 
     def load(self, loader: Loader) -> None:
         options.declare(loader)
-        views.add()
+        contentviews.add()
         self._default_mode = list(ctx.options.mode) == ["regular"]
         if self._default_mode:
             # mitmproxy has read the mode already and opens its default proxy on *:8080 whatever we say now;
@@ -287,7 +288,7 @@ class PuppetInspector:
         try:
             self._meet_agent(data)
         except Exception as error:  # noqa: BLE001
-            data.ssl_conn = legs.refusing(server=True)
+            data.ssl_conn = tls.refusing(server=True)
             self.stumble("tls_start_client", error)
 
     def _meet_agent(self, data: TlsData) -> None:
@@ -299,7 +300,7 @@ class PuppetInspector:
         self._warn_about(settings)
         probe = self._probe.meet(data.conn.id, _address(data.conn), shown)
         context = self._contexts.for_agent(settings.material, probe or shown)
-        data.ssl_conn, watch = legs.agent_connection(context)
+        data.ssl_conn, watch = tls.agent_connection(context)
         self._agents[data.conn.id] = AgentEnd(watch, probe or shown, probed=probe is not None)
 
     @_guarded
@@ -326,7 +327,7 @@ class PuppetInspector:
         try:
             self._meet_master(data)
         except Exception as error:  # noqa: BLE001
-            data.ssl_conn = legs.refusing(server=False)
+            data.ssl_conn = tls.refusing(server=False)
             self.stumble("tls_start_server", error)
 
     def _meet_master(self, data: TlsData) -> None:
@@ -345,7 +346,7 @@ class PuppetInspector:
         _, name = settings.toward(asked)
         data.conn.sni = name if asked is None or asked.lower() == name.lower() else None
         context = self._contexts.for_master(settings.material, lent)
-        data.ssl_conn, watch = legs.master_connection(context, name, data.conn.sni, lent)
+        data.ssl_conn, watch = tls.master_connection(context, name, data.conn.sni, lent)
         self._masters[data.conn.id] = MasterEnd(watch, agent)
 
     @_guarded

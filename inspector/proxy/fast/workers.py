@@ -24,14 +24,14 @@ from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.model import Gap
 from inspector.proxy import options
-from inspector.proxy.commentary import Commentary
+from inspector.proxy.analysis_client import Commentary
 from inspector.proxy.console import Console
 from inspector.proxy.recorder import BEGINS, DELETED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from inspector.proxy.commentary import Told
+    from inspector.proxy.analysis_client import Told
 
 LISTENS = "listening"
 """What a worker says when agents can come."""
@@ -65,7 +65,7 @@ def run(given: Mapping[str, Any], number: int) -> int:
 
 def _command(given: Mapping[str, Any], number: int) -> list[str]:
     """What starts a server, without the assertions (-O) with which mitmproxy checks its own types all the time."""
-    return installation.command("inspector.proxy.server", json.dumps(dict(given)), str(number), optimized=True)
+    return installation.command("inspector.proxy.fast.server", json.dumps(dict(given)), str(number), optimized=True)
 
 
 def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.socket]:

@@ -23,11 +23,11 @@ from mitmproxy.addons import block, disable_h2c, next_layer, proxyserver
 from mitmproxy.proxy import layers, mode_servers, mode_specs
 
 from inspector.errors import InspectorError
-from inspector.proxy import affinity
 from inspector.proxy import options as given_options
+from inspector.proxy.addon import PuppetInspector
 from inspector.proxy.console import Console
-from inspector.proxy.live import PuppetInspector
-from inspector.proxy.workers import LISTENS
+from inspector.proxy.fast import reuseport
+from inspector.proxy.fast.workers import LISTENS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ class Server(master.Master):
         started = await asyncio.start_server(meet, host, port, reuse_port=self._shared or None, backlog=1024)
         self._servers.append(started)
         for each in started.sockets if self._shared else ():
-            affinity.by_address(each, self._workers)
+            reuseport.by_address(each, self._workers)
         return [each.getsockname()[:2] for each in started.sockets]
 
     async def _meet(
