@@ -396,7 +396,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
     directory, what a running master would be for this host's agents; or several of them joined. Reads only.
     The exit status is 1 when a run's outcome or anything found is an error (`check` goes by --fail-on, and by its
     findings only)."""
-    from inspector import doctor
+    from inspector.doctor import doctor
     from inspector.formats import json_output
 
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir

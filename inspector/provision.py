@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cryptography import x509 as cx509
 
-from inspector import preflight
+from inspector.doctor import preflight
 from inspector.errors import InspectorError
 from inspector.host import pki, puppetconf
 from inspector.protocol import x509

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from inspector import cadir, ssldir
+from inspector.doctor import cadir, ssldir
+from inspector.doctor.join import WireKey, against_wire, following, join
 from inspector.errors import InspectorError
 from inspector.host import pki
-from inspector.join import WireKey, against_wire, following, join
 from inspector.lab.ca import LabCA
 from inspector.model import Severity
 from inspector.summaries import wording
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
-    from inspector.cadir import CaDir
-    from inspector.diagnosis import Diagnosis, Generation
-    from inspector.ssldir import SslDir
+    from inspector.doctor.cadir import CaDir
+    from inspector.doctor.diagnosis import Diagnosis, Generation
+    from inspector.doctor.ssldir import SslDir
 
 NAME = "node1.example"
 DAY = 86400.0

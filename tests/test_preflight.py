@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from inspector.cli import main
+from inspector.doctor.preflight import checks
 from inspector.host import pki
 from inspector.lab.ca import LabCA
-from inspector.preflight import checks
 
 if TYPE_CHECKING:
     from pathlib import Path

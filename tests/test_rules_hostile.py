@@ -25,9 +25,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector import doctor as doctor_report
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
+from inspector.doctor import doctor as doctor_report
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Ladders
 from inspector.formats import formats, json_output

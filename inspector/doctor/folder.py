@@ -17,14 +17,14 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from inspector import diagnosis
+from inspector.doctor import diagnosis
 from inspector.protocol import x509
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from inspector.diagnosis import Diagnosis
+    from inspector.doctor.diagnosis import Diagnosis
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
 
 LIMIT = 64 * 1024 * 1024

@@ -9,10 +9,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from inspector import cadir, diagnosis, join, livecheck, ssldir
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
+from inspector.doctor import cadir, diagnosis, join, livecheck, ssldir
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Exchange, Severity
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.diagnosis import Diagnosis
-    from inspector.join import WireKey
+    from inspector.doctor.diagnosis import Diagnosis
+    from inspector.doctor.join import WireKey
     from inspector.runs.run import Run
 
 SCREEN = 12

@@ -14,20 +14,20 @@ from cryptography import x509 as cx509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 
-from inspector import diagnosis
-from inspector.diagnosis import SOON, ending, listed
+from inspector.doctor import diagnosis
+from inspector.doctor.diagnosis import SOON, ending, listed
+from inspector.doctor.tlsget import LIMIT, Answer, Session, Target, Unreachable, talk
 from inspector.errors import IdentityError
 from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.proxy import identity
 from inspector.summaries import wording
-from inspector.tlsget import LIMIT, Answer, Session, Target, Unreachable, talk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from inspector.diagnosis import Diagnosis, Generation
+    from inspector.doctor.diagnosis import Diagnosis, Generation
     from inspector.protocol.certificates import Certificate, RevocationList
 
 TIMEOUT = 10.0

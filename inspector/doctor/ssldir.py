@@ -1,7 +1,7 @@
 """An agent's ssldir: what it holds, and what keeps its agent from a run (protocol reference 4.4, 2.2, 2.3).
 
 ``read`` looks and changes nothing; ``examine`` judges what was read at a given time. It asks no master and no
-CA: ``inspector.join`` compares with those.
+CA: ``inspector.doctor.join`` compares with those.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import diagnosis, folder
-from inspector.diagnosis import CA_FILES, DAY, SOON, advise, ending, key_text, listed
+from inspector.doctor import diagnosis, folder
+from inspector.doctor.diagnosis import CA_FILES, DAY, SOON, advise, ending, key_text, listed
+from inspector.doctor.folder import Folder, PrivateKey
 from inspector.errors import InspectorError
-from inspector.folder import Folder, PrivateKey
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from inspector.diagnosis import Diagnosis, Generation
+    from inspector.doctor.diagnosis import Diagnosis, Generation
     from inspector.protocol import x509
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
 

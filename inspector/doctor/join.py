@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from inspector import diagnosis
-from inspector.diagnosis import key_text, listed
+from inspector.doctor import diagnosis
+from inspector.doctor.diagnosis import key_text, listed
 from inspector.model import Severity
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from inspector.cadir import CaDir
-    from inspector.diagnosis import Diagnosis
+    from inspector.doctor.cadir import CaDir
+    from inspector.doctor.diagnosis import Diagnosis
+    from inspector.doctor.ssldir import SslDir
     from inspector.protocol.certificates import Certificate
-    from inspector.ssldir import SslDir
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import diagnosis, folder
-from inspector.diagnosis import CA_FILES, SOON, advise, ending, key_text, listed
+from inspector.doctor import diagnosis, folder
+from inspector.doctor.diagnosis import CA_FILES, SOON, advise, ending, key_text, listed
+from inspector.doctor.folder import Folder, PrivateKey
 from inspector.errors import InspectorError
-from inspector.folder import Folder, PrivateKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from inspector.diagnosis import Diagnosis, Generation
+    from inspector.doctor.diagnosis import Diagnosis, Generation
     from inspector.protocol import x509
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
 
