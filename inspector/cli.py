@@ -396,7 +396,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
     directory, what a running master would be for this host's agents; or several of them joined. Reads only.
     The exit status is 1 when a run's outcome or anything found is an error (`check` goes by --fail-on, and by its
     findings only)."""
-    from inspector.doctor import doctor
+    from inspector.doctor import report
     from inspector.formats import json_output
 
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
@@ -404,18 +404,18 @@ def _doctor(arguments: argparse.Namespace) -> int:
         raise InspectorError(
             "There is nothing to look at.", "Name a capture, --ssldir DIR, --cadir DIR or --live HOST."
         )
-    ailing, number, keys = doctor.of_capture(capture) if capture else ([], 0, [])
-    found = doctor.of_directories(arguments.ssldir, arguments.cadir, arguments.certname, keys) if directories else []
+    ailing, number, keys = report.of_capture(capture) if capture else ([], 0, [])
+    found = report.of_directories(arguments.ssldir, arguments.cadir, arguments.certname, keys) if directories else []
     if arguments.live:
-        found += doctor.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
+        found += report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
     if arguments.json:
         verdicts = [{"run": each.run.number, "certname": each.run.certname, "runs": each.times,
                      **(json_output.verdict(each.run) or {})} for each in ailing]  # fmt: skip
-        _print_json({"verdicts": verdicts, "diagnoses": doctor.plain(found)})
+        _print_json({"verdicts": verdicts, "diagnoses": report.plain(found)})
     else:
-        for line in doctor.lines(ailing, number) if capture else ():
+        for line in report.lines(ailing, number) if capture else ():
             print(line)
-        for line in doctor.diagnosed(found) if directories or arguments.live else ():
+        for line in report.diagnosed(found) if directories or arguments.live else ():
             print(line)
     grave = any(each.rank == Severity.ERROR.rank for each in ailing)
     return int(grave or any(each.severity is Severity.ERROR for each in found))

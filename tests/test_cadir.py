@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from inspector.doctor import cadir, ssldir
-from inspector.doctor.join import WireKey, against_wire, following, join
+from inspector.doctor.cross_check import WireKey, against_wire, following, join
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.lab.ca import LabCA
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
     from inspector.doctor.cadir import CaDir
-    from inspector.doctor.diagnosis import Diagnosis, Generation
+    from inspector.doctor.findings import Diagnosis, Generation
     from inspector.doctor.ssldir import SslDir
 
 NAME = "node1.example"

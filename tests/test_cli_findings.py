@@ -167,7 +167,7 @@ def test_doctor_tells_the_cas_trouble_before_the_agents(
     lab.enrol(tmp_path / "ssl", "node1.example")
     lab.write_cadir(tmp_path / "ca")
     now = time.time() + (5 * 365 + 1) * 86400
-    monkeypatch.setattr("inspector.doctor.doctor.time.time", lambda: now)
+    monkeypatch.setattr("inspector.doctor.report.time.time", lambda: now)
     status, out, _ = run("doctor", "--ssldir", tmp_path / "ssl", "--cadir", tmp_path / "ca", "--json")
     whats = [each["what"] for each in valid("doctor", out)["diagnoses"]]
     assert status == 1

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from inspector.doctor.diagnosis import Diagnosis
+    from inspector.doctor.findings import Diagnosis
 
 NAME = "puppet.example"
 DAY = 86400.0
@@ -322,7 +322,7 @@ def test_it_answers_no_http(site: Site, sent: bytes, what: str) -> None:
 
 
 def test_an_endless_answer(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inspector.doctor.tlsget.LIMIT", 200_000)
+    monkeypatch.setattr("inspector.doctor.tls_client.LIMIT", 200_000)
 
     def talk(tls: ssl.SSLSocket, over: threading.Event) -> None:
         if tls.recv(4096):

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
-from inspector.doctor import doctor as doctor_report
+from inspector.doctor import report as doctor_report
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Ladders
 from inspector.formats import formats, json_output

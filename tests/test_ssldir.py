@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from inspector.doctor.diagnosis import Diagnosis, Generation
+    from inspector.doctor.findings import Diagnosis, Generation
     from inspector.protocol.x509 import Revocation
 
 NAME = "node1.example"
@@ -362,7 +362,7 @@ def test_files_that_may_not_be_read(agent: Agent, monkeypatch: pytest.MonkeyPatc
             raise PermissionError(13, "Permission denied")
         return real(path, flags)
 
-    monkeypatch.setattr("inspector.doctor.folder.os.open", refuse)
+    monkeypatch.setattr("inspector.doctor.puppet_dir.os.open", refuse)
     found = agent.only()
     assert (found.severity, found.what) == (Severity.WARNING, "not readable")
     assert f"private_keys/{NAME}.pem" in found.detail

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.doctor import diagnosis, folder
-from inspector.doctor.diagnosis import CA_FILES, SOON, advise, ending, key_text, listed
-from inspector.doctor.folder import Folder, PrivateKey
+from inspector.doctor import findings, puppet_dir
+from inspector.doctor.findings import CA_FILES, SOON, advise, ending, key_text, listed
+from inspector.doctor.puppet_dir import Folder, PrivateKey
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from inspector.doctor.diagnosis import Diagnosis, Generation
+    from inspector.doctor.findings import Diagnosis, Generation
     from inspector.protocol import x509
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
 
@@ -127,7 +127,7 @@ def examine(cadir: CaDir, now: float) -> list[Diagnosis]:
     found += _signed(cadir, own, now)
     found += _requests(cadir)
     found += _rights(cadir)
-    return diagnosis.worst_first(found)
+    return findings.worst_first(found)
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _serial(there: Folder) -> int | None:
     except ValueError:
         detail = "serial holds no hexadecimal number; the CA can sign nothing"
         remedy = "Write the number after the last one of inventory.txt into it"
-        there.troubles.append(diagnosis.error("serial can't be used", detail, remedy))
+        there.troubles.append(findings.error("serial can't be used", detail, remedy))
         return None
 
 
@@ -169,7 +169,7 @@ def _inventory(there: Folder) -> Iterator[Issued]:
             strange += 1
     if strange:
         there.troubles.append(
-            diagnosis.notice("strange lines", f"inventory.txt has {strange} lines that are no entries")
+            findings.notice("strange lines", f"inventory.txt has {strange} lines that are no entries")
         )
 
 
@@ -181,7 +181,7 @@ def _complete(cadir: CaDir) -> Iterator[Diagnosis]:
     if lacking:
         had = [name for name in CA_FILES if name not in lacking]
         detail = f"missing: {', '.join(lacking)}; found: {', '.join(had) or 'none'}. The CA service wants all or none"
-        yield diagnosis.error("half-initialised CA", f"{detail}, and does not start", "Restore them from a backup")
+        yield findings.error("half-initialised CA", f"{detail}, and does not start", "Restore them from a backup")
 
 
 def _authority(cadir: CaDir) -> Iterator[Diagnosis]:
@@ -191,24 +191,24 @@ def _authority(cadir: CaDir) -> Iterator[Diagnosis]:
         return
     if private.key is None:
         detail = "ca_key.pem is encrypted, and private/ca.pass does not open it"
-        yield diagnosis.error("the CA's key can't be opened", detail, "Restore private/ca.pass from a backup")
+        yield findings.error("the CA's key can't be opened", detail, "Restore private/ca.pass from a backup")
         return
     keys = [each.key for each in cadir.authorities]
     if keys and private.key not in keys:
         detail = f"ca_key.pem is {key_text(private.key)}, ca_crt.pem is for {', '.join(key_text(key) for key in keys)}"
-        yield diagnosis.error(
+        yield findings.error(
             "the CA's key and certificate do not belong together", detail, "Restore both from the same backup"
         )
     elif keys and keys[0] != private.key and cadir.signing:
         detail = f"ca_crt.pem begins with {cadir.authorities[0].subject}, ca_key.pem belongs to {cadir.signing.subject}"
-        yield diagnosis.warning("wrong order", detail, "Put the signing CA's certificate first in ca_crt.pem")
+        yield findings.warning("wrong order", detail, "Put the signing CA's certificate first in ca_crt.pem")
     if cadir.public and cadir.public != private.key:
         detail = f"ca_pub.pem is {key_text(cadir.public)}, ca_key.pem is {key_text(private.key)}"
         remedy = f"`openssl pkey -in {cadir.path('ca_key.pem')} -pubout -out {cadir.path('ca_pub.pem')}`"
-        yield diagnosis.notice("stale public key", detail, remedy)
+        yield findings.notice("stale public key", detail, remedy)
     if private.encrypted and cadir.generation == "modern":
         detail = "ca_key.pem is encrypted; puppetserver reads plain keys only"
-        yield diagnosis.error("the CA's key is encrypted", detail, "Take the password off, and keep the mode 0640")
+        yield findings.error("the CA's key is encrypted", detail, "Take the password off, and keep the mode 0640")
 
 
 def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
@@ -216,24 +216,22 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
     signing = cadir.signing
     if signing is None:
         return
-    problems = diagnosis.verified(signing, (), cadir.authorities, (), now, "none")
+    problems = findings.verified(signing, (), cadir.authorities, (), now, "none")
     if cadir.crls:
-        problems += diagnosis.crl_problems(cadir.authorities, cadir.crls, now)
+        problems += findings.crl_problems(cadir.authorities, cadir.crls, now)
     for problem in problems:
         yield _problem(cadir, problem)
     if cadir.crls and cadir.crls[0].issuer != signing.subject:
         detail = f"ca_crl.pem begins with the CRL of {cadir.crls[0].issuer}; the CA takes the first for its own"
-        yield diagnosis.error(
-            "wrong order of the CRLs", detail, f"Put the CRL of {signing.subject} first in ca_crl.pem"
-        )
-    if cadir.infra_crls and (bad := diagnosis.crl_problems(cadir.authorities, cadir.infra_crls, now)):
+        yield findings.error("wrong order of the CRLs", detail, f"Put the CRL of {signing.subject} first in ca_crl.pem")
+    if cadir.infra_crls and (bad := findings.crl_problems(cadir.authorities, cadir.infra_crls, now)):
         detail = f"infra_crl.pem: {'; '.join(map(str, bad))}"
-        yield diagnosis.notice("infra CRL", detail, "It matters only with enable-infra-crl: true")
+        yield findings.notice("infra CRL", detail, "It matters only with enable-infra-crl: true")
     ends = [(f"ca_crt.pem: {each.subject}", each.not_after) for each in cadir.authorities]
     if soon := ending(ends, now, 3 * SOON):
-        yield diagnosis.warning("CA ends soon", "; ".join(soon), "Renew it, then give every agent the new ca.pem")
+        yield findings.warning("CA ends soon", "; ".join(soon), "Renew it, then give every agent the new ca.pem")
     if soon := ending([(f"ca_crl.pem: {each.issuer}", each.next_update) for each in cadir.crls], now):
-        yield diagnosis.warning("the CA's CRL ends soon", "; ".join(soon), _new_crl(cadir))
+        yield findings.warning("the CA's CRL ends soon", "; ".join(soon), _new_crl(cadir))
 
 
 def _new_crl(cadir: CaDir) -> str:
@@ -249,7 +247,7 @@ def _problem(cadir: CaDir, problem: x509.Problem) -> Diagnosis:
         11: ("the CA's CRL is not yet valid", "Set this host's clock: `timedatectl`", None),
         12: ("the CA's CRL expired", _new_crl(cadir), "B10"),
     }.get(problem.code, ("the CA's chain is broken", "Put every CA up to the root into ca_crt.pem", None))
-    return diagnosis.error(what, str(problem), remedy, rule)
+    return findings.error(what, str(problem), remedy, rule)
 
 
 def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis]:
@@ -260,7 +258,7 @@ def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     last = max(counted, default=0)
     if cadir.serial is not None and cadir.serial <= last:
         detail = f"serial gives {cadir.serial:04X} next, but {last:04X} was given already, to {counted[last]}"
-        yield diagnosis.error(
+        yield findings.error(
             "the CA would give a serial twice",
             detail + "; revoking one would revoke both",
             f"Stop the CA, then `echo {last + 1:04X} > {cadir.path('serial')}`",
@@ -273,7 +271,7 @@ def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     twice = [f"{serial:04X} ({', '.join(sorted(names))})" for serial, names in holders.items() if len(names) > 1]
     if twice:
         detail = f"given more than once: {listed(twice)}; revoking one revokes the others"
-        yield diagnosis.error(
+        yield findings.error(
             "one serial, several certificates", detail, "Issue all but one anew: " + cadir.advise("{enrol}")
         )
 
@@ -283,23 +281,23 @@ def _records(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis
     known = {each.serial for each in cadir.inventory}
     if cadir.inventory and (unlisted := [name for name, each in own.items() if each.serial not in known]):
         detail = f"in signed/ but not in inventory.txt: {listed(unlisted)}"
-        yield diagnosis.warning(
+        yield findings.warning(
             "certificates that the inventory does not know",
             detail,
             "Was one of the two restored from a backup? Restore both together",
         )
     if known and (never := sorted(cadir.revoked - known)):
         detail = f"revoked, but not in inventory.txt: {listed([f'{serial:04X}' for serial in never])}"
-        yield diagnosis.notice("revoked serials that were never issued", detail)
+        yield findings.notice("revoked serials that were never issued", detail)
     latest = {each.name: each.serial for each in cadir.inventory}
     old = [name for name, each in own.items() if each.serial in known and each.serial != latest.get(name, each.serial)]
     if old:
         detail = f"inventory.txt has newer ones than signed/ for {listed(old)}"
-        yield diagnosis.notice("older certificates are served", detail, "A renewal, or a restored file")
+        yield findings.notice("older certificates are served", detail, "A renewal, or a restored file")
     revoked = [name for name, each in own.items() if each.serial in cadir.revoked]
     if revoked:
         detail = f"revoked, and still in signed/: {listed(revoked)}; a new signing request of theirs is refused"
-        yield diagnosis.notice("revoked but not cleaned", detail, cadir.advise("{clean}", revoked[0]))
+        yield findings.notice("revoked but not cleaned", detail, cadir.advise("{clean}", revoked[0]))
 
 
 def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterator[Diagnosis]:
@@ -307,17 +305,17 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
     if foreign and cadir.signing:
         first = cadir.signed[foreign[0]]
         detail = f"{cadir.signing.subject} did not sign {listed(foreign)}; the first is by {first.issuer}"
-        yield diagnosis.warning("certificates of a second CA", detail, cadir.advise("For each: {enrol_ca}", foreign[0]))
+        yield findings.warning("certificates of a second CA", detail, cadir.advise("For each: {enrol_ca}", foreign[0]))
     misnamed = [f"{name}.pem is for {each.subject}" for name, each in cadir.signed.items() if each.common_name != name]
     if misnamed:
-        yield diagnosis.warning("certificates under a wrong name", f"signed/: {listed(misnamed)}")
+        yield findings.warning("certificates under a wrong name", f"signed/: {listed(misnamed)}")
     expired = [name for name, each in cadir.signed.items() if each.not_after < now]
     if expired:
-        yield diagnosis.notice(
+        yield findings.notice(
             "expired certificates", f"signed/: {listed(expired)}", cadir.advise("{clean}", expired[0])
         )
     if soon := ending([(name, each.not_after) for name, each in cadir.signed.items()], now):
-        yield diagnosis.notice(
+        yield findings.notice(
             "certificates end soon", listed(soon), cadir.advise("Renew them on their agents, or for each: {enrol}")
         )
     holders: dict[str, set[str]] = defaultdict(set)
@@ -326,7 +324,7 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
     shared = [f"{', '.join(sorted(names))} ({key_text(key)})" for key, names in holders.items() if len(names) > 1]
     if shared:
         detail = f"one key under several names: {listed(shared)}; a cloned machine?"
-        yield diagnosis.warning(
+        yield findings.warning(
             "a key that several agents have",
             detail,
             cadir.advise("For each clone, with a certname of its own: {enrol}"),
@@ -338,7 +336,7 @@ def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
     for name, request in cadir.requests.items():
         signed = cadir.signed.get(name)
         if request.common_name != name:
-            yield diagnosis.error(
+            yield findings.error(
                 "signing request under a wrong name",
                 f"requests/{name}.pem is for {request.subject}",
                 f"`rm {cadir.path(f'requests/{name}.pem')}`",
@@ -348,18 +346,18 @@ def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
             remedy = cadir.advise(
                 "Compare with {fingerprint} on the agent; if it is that node's request: {enrol}", name
             )
-            yield diagnosis.warning("request with another key for a signed name", detail, remedy, "B18")
+            yield findings.warning("request with another key for a signed name", detail, remedy, "B18")
         elif signed:
-            yield diagnosis.notice("request for a signed name", f"{name}: requests/ and signed/ have the same key")
+            yield findings.notice("request for a signed name", f"{name}: requests/ and signed/ have the same key")
         else:
             waiting.append(name)
         if refusal := _refusal(cadir, request):
-            yield diagnosis.notice("request that the CA will not sign", f"{name}: {refusal[0]}", refusal[1])
+            yield findings.notice("request that the CA will not sign", f"{name}: {refusal[0]}", refusal[1])
     if waiting:
         single = len(waiting) == 1
         remedy = "Compare with {fingerprint} on the agent, then " + ("{sign}" if single else "{list}")
         detail = listed([f"{name} (SHA256) {cadir.requests[name].fingerprint}" for name in waiting], 20)
-        yield diagnosis.notice("waiting to be signed", detail, cadir.advise(remedy, waiting[0] if single else None))
+        yield findings.notice("waiting to be signed", detail, cadir.advise(remedy, waiting[0] if single else None))
 
 
 def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, str] | None:
@@ -383,15 +381,15 @@ def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, str] | Non
 def _rights(cadir: CaDir) -> Iterator[Diagnosis]:
     there = cadir.folder
     keys = [name for name in there.entries if name in ("ca_key.pem", "root_key.pem", "private/ca.pass")]
-    yield from folder.open_to_all(there, keys)
-    if bad := folder.owner_troubles(there, [*CA_FILES, "signed", "requests"]):
-        user = folder.owner(there)
+    yield from puppet_dir.open_to_all(there, keys)
+    if bad := puppet_dir.owner_troubles(there, [*CA_FILES, "signed", "requests"]):
+        user = puppet_dir.owner(there)
         detail = f"{', '.join(bad)}; {user}, who owns the directory, can't read that"
-        yield diagnosis.error("wrong owner", detail, f"`chown -R {user}: {cadir.path('.')}`")
+        yield findings.error("wrong owner", detail, f"`chown -R {user}: {cadir.path('.')}`")
     home, key = there.entries.get("."), there.entries.get("ca_key.pem")
     if home and key and home.uid == 0 == key.uid:
         detail = f"ca_key.pem is {key.rights}: a puppetserver that runs as another user can't read it"
-        yield diagnosis.notice(
+        yield findings.notice(
             "the CA belongs to root", detail, f"If it runs as puppet: `chown -R puppet: {cadir.path('.')}`"
         )
 
@@ -399,4 +397,4 @@ def _rights(cadir: CaDir) -> Iterator[Diagnosis]:
 def _own(cadir: CaDir, certificate: Certificate) -> bool:
     """Whether this CA's key signed it."""
     signing = cadir.signing
-    return signing is None or (certificate.issuer == signing.subject and diagnosis.signed_by(certificate, signing))
+    return signing is None or (certificate.issuer == signing.subject and findings.signed_by(certificate, signing))

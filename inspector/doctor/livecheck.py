@@ -14,9 +14,9 @@ from cryptography import x509 as cx509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 
-from inspector.doctor import diagnosis
-from inspector.doctor.diagnosis import SOON, ending, listed
-from inspector.doctor.tlsget import LIMIT, Answer, Session, Target, Unreachable, talk
+from inspector.doctor import findings
+from inspector.doctor.findings import SOON, ending, listed
+from inspector.doctor.tls_client import LIMIT, Answer, Session, Target, Unreachable, talk
 from inspector.errors import IdentityError
 from inspector.model import Severity
 from inspector.protocol import x509
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from inspector.doctor.diagnosis import Diagnosis, Generation
+    from inspector.doctor.findings import Diagnosis, Generation
     from inspector.protocol.certificates import Certificate, RevocationList
 
 TIMEOUT = 10.0
@@ -90,10 +90,10 @@ def probe(
     _chain(asked, session, bundle, crls)
     if lent and session.answer:
         _with_certificate(asked, lent, bundle, crls)
-    found = diagnosis.worst_first(asked.found)
+    found = findings.worst_first(asked.found)
     if not any(each.severity is Severity.ERROR for each in found):
         whom = "this host's agents" if asked.authorities else "new agents"
-        found.append(diagnosis.notice("accepted", f"{whom} would accept {host}:{port} as {asked.target.name}"))
+        found.append(findings.notice("accepted", f"{whom} would accept {host}:{port} as {asked.target.name}"))
     return found
 
 
@@ -104,11 +104,11 @@ def _protocols(asked: _Probe, session: Session) -> None:
     """What was negotiated, and whether something older than TLS 1.2 would be taken too."""
     version = session.answer.headers.get("x-puppet-version") if session.answer else None
     puppet = f"; Puppet {version}" if version else ""
-    asked.found.append(diagnosis.notice("TLS", f"{session.protocol}, {session.cipher}{puppet}"))
+    asked.found.append(findings.notice("TLS", f"{session.protocol}, {session.cipher}{puppet}"))
     remedy = "`ssl-protocols: [TLSv1.2, TLSv1.3]` in webserver.conf, then restart the master"
     if session.protocol in _OLD:
         detail = f"{session.protocol} is the newest it speaks; agents with OpenSSL 3 refuse that"
-        asked.found.append(diagnosis.error("no TLS 1.2", detail, remedy))
+        asked.found.append(findings.error("no TLS 1.2", detail, remedy))
         return
     taken = []
     for protocol, number in _OLD.items():
@@ -118,18 +118,18 @@ def _protocols(asked: _Probe, session: Session) -> None:
         except Unreachable:
             continue
     if taken:
-        asked.found.append(diagnosis.warning("TLS below 1.2", f"it accepts {' and '.join(taken)}", remedy))
+        asked.found.append(findings.warning("TLS below 1.2", f"it accepts {' and '.join(taken)}", remedy))
 
 
 def _unreachable(error: Unreachable) -> Diagnosis:
-    return diagnosis.error(error.what, str(error), error.remedy)
+    return findings.error(error.what, str(error), error.remedy)
 
 
 def _bundle(asked: _Probe, answer: Answer) -> tuple[Certificate, ...]:
     """The CA bundle that it hands out, by today's path or by Puppet 3's."""
     if answer.status != 200 and (old := _old_master(asked)):
         answer, asked.generation = old, "legacy"
-        asked.found.append(diagnosis.notice("a master of Puppet 3", "it answers the legacy URLs only"))
+        asked.found.append(findings.notice("a master of Puppet 3", "it answers the legacy URLs only"))
     certificates = tuple(_parsed(asked, answer, "CA certificate", x509.read_certificates))
     if not certificates:
         return ()
@@ -137,13 +137,13 @@ def _bundle(asked: _Probe, answer: Answer) -> tuple[Certificate, ...]:
     strays = [each.subject for each in certificates if not each.is_ca]
     if strays:
         asked.found.append(
-            diagnosis.error("its CA bundle holds what is no CA", listed(strays), "Mend ca_crt.pem on the CA")
+            findings.error("its CA bundle holds what is no CA", listed(strays), "Mend ca_crt.pem on the CA")
         )
     subjects = {each.subject for each in certificates}
     if lacking := [each.issuer for each in certificates if each.issuer not in subjects]:
         detail = f"it lacks {listed(lacking)}"
         asked.found.append(
-            diagnosis.error("its CA bundle is incomplete", detail, "Put every CA up to the root into ca_crt.pem")
+            findings.error("its CA bundle is incomplete", detail, "Put every CA up to the root into ca_crt.pem")
         )
     if asked.authorities:
         _compare(asked, certificates)
@@ -156,17 +156,17 @@ def _compare(asked: _Probe, served: Sequence[Certificate]) -> None:
     if here.isdisjoint(there):
         detail = f"agents hold {_named(asked.authorities)}, it serves {_named(served)}"
         asked.found.append(
-            diagnosis.error(
+            findings.error(
                 "another CA",
                 detail,
                 "Is this the right master? If the CA was made anew, on each agent: "
-                + diagnosis.advise("{enrol_ca}", None, asked.generation),
+                + findings.advise("{enrol_ca}", None, asked.generation),
             )
         )
     elif {each.fingerprint for each in asked.authorities} != {each.fingerprint for each in served}:
         detail = f"agents hold {_named(asked.authorities)}, it serves {_named(served)}"
         asked.found.append(
-            diagnosis.notice("the CA bundles differ", detail, "Agents of 8.1 and later fetch the new one")
+            findings.notice("the CA bundles differ", detail, "Agents of 8.1 and later fetch the new one")
         )
 
 
@@ -191,17 +191,17 @@ def _chain(asked: _Probe, session: Session, bundle: Sequence[Certificate], serve
     try:
         presented = [x509.read_der(der) for der in session.chain]
     except x509.Malformed as error:
-        asked.found.append(diagnosis.error("unreadable certificate", str(error)))
+        asked.found.append(findings.error("unreadable certificate", str(error)))
         return
     if not presented:
-        asked.found.append(diagnosis.error("no certificate", "the master shows none in its TLS handshake"))
+        asked.found.append(findings.error("no certificate", "the master shows none in its TLS handshake"))
         return
     leaf, others = presented[0], presented[1:]
     if not x509.names_match(leaf, asked.target.name):
         names = ", ".join(each.partition(":")[2] for each in leaf.alt_names) or leaf.subject
         detail = f"Server hostname '{asked.target.name}' did not match server certificate; expected one of {names}"
         asked.found.append(
-            diagnosis.error(
+            findings.error(
                 "wrong name",
                 detail,
                 "Use one of its names: `puppet config set server NAME --section main`, or reissue it with that name",
@@ -209,24 +209,24 @@ def _chain(asked: _Probe, session: Session, bundle: Sequence[Certificate], serve
         )
     if not _serves(leaf.der):
         asked.found.append(
-            diagnosis.error("not for servers", f"{leaf.subject} lacks the usage serverAuth", "Reissue it")
+            findings.error("not for servers", f"{leaf.subject} lacks the usage serverAuth", "Reissue it")
         )
     trusted = asked.authorities or bundle
     problems: list[x509.Problem] = []
     if asked.authorities:
         mode: x509.Revocation = "chain" if asked.revocable else "none"
-        problems += diagnosis.verified(leaf, others, trusted, asked.crls, asked.now, mode)
+        problems += findings.verified(leaf, others, trusted, asked.crls, asked.now, mode)
     if bundle:
         mode = "chain" if served else "none"
-        problems += diagnosis.verified(leaf, others, bundle, served, asked.now, mode)
-        problems += diagnosis.crl_problems(bundle, served, asked.now) if served else []
+        problems += findings.verified(leaf, others, bundle, served, asked.now, mode)
+        problems += findings.crl_problems(bundle, served, asked.now) if served else []
     if not trusted:
-        problems += diagnosis.verified(leaf, others, presented, (), asked.now, "none")
+        problems += findings.verified(leaf, others, presented, (), asked.now, "none")
     asked.found += [_refused(each, asked.generation) for each in dict.fromkeys(problems)]
     ends = [(each.subject, each.not_after) for each in (leaf, *bundle)]
     ends += [(f"the CRL of {each.issuer}", each.next_update) for each in served if each.next_update]
     if soon := ending(ends, asked.now, SOON):
-        asked.found.append(diagnosis.warning("ends soon", "; ".join(dict.fromkeys(soon)), "Renew it on the CA"))
+        asked.found.append(findings.warning("ends soon", "; ".join(dict.fromkeys(soon)), "Renew it on the CA"))
 
 
 def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
@@ -242,7 +242,7 @@ def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
         11: ("CRL not yet valid", "Compare the clocks of both hosts: `date -u`", None),
         12: (
             "CRL expired",
-            diagnosis.advise("On the CA {new_crl}; agents before 8 must then drop their crl.pem", None, generation),
+            findings.advise("On the CA {new_crl}; agents before 8 must then drop their crl.pem", None, generation),
             "B10",
         ),
         23: ("the master's certificate is revoked", "Reissue it on the CA", None),
@@ -254,7 +254,7 @@ def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
             None,
         ),
     )
-    return diagnosis.error(what, str(problem), remedy, rule)
+    return findings.error(what, str(problem), remedy, rule)
 
 
 def _serves(der: bytes) -> bool:
@@ -273,7 +273,7 @@ def _clock(asked: _Probe, answer: Answer) -> None:
     if abs(told - asked.now) > _SKEW:
         ahead = "ahead of" if told > asked.now else "behind"
         detail = f"the master's clock is {wording.seconds(abs(told - asked.now))} {ahead} this host's"
-        asked.found.append(diagnosis.warning("the clocks differ", detail, "Synchronize both: `timedatectl`"))
+        asked.found.append(findings.warning("the clocks differ", detail, "Synchronize both: `timedatectl`"))
 
 
 def _with_certificate(
@@ -283,9 +283,9 @@ def _with_certificate(
     path = _PROTECTED if asked.generation == "modern" else "/production/certificate_revocation_list/ca"
     leaf = x509.certificate(lent.chain[0])
     who = f"{leaf.subject}, serial {leaf.serial:04X}, until {wording.utc(leaf.not_after)[:10]}"
-    if bundle and (bad := diagnosis.verified(leaf, (), bundle, served, asked.now, "leaf" if served else "none")):
+    if bundle and (bad := findings.verified(leaf, (), bundle, served, asked.now, "leaf" if served else "none")):
         who += f" ({'; '.join(map(str, bad))})"
-    remedy = diagnosis.advise(
+    remedy = findings.advise(
         "On the CA {list}; if it is revoked: {enrol}; if it is of another CA: {enrol_ca}",
         leaf.common_name,
         asked.generation,
@@ -297,12 +297,12 @@ def _with_certificate(
         trouble, answer = error, None
     if answer is None:
         detail = f"{who}: {trouble}"
-        asked.found.append(diagnosis.error("the master refuses the agent's certificate", detail, remedy))
+        asked.found.append(findings.error("the master refuses the agent's certificate", detail, remedy))
     elif answer.status in (401, 403):
         detail = f"{who}: {path} was answered {answer.status}, as to an agent without a certificate"
-        asked.found.append(diagnosis.error("the master does not take the agent's certificate", detail, remedy, "T03"))
+        asked.found.append(findings.error("the master does not take the agent's certificate", detail, remedy, "T03"))
     else:
-        asked.found.append(diagnosis.notice("the agent's certificate is taken", who))
+        asked.found.append(findings.notice("the agent's certificate is taken", who))
 
 
 # -- answers ------------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def _parsed[T](asked: _Probe, answer: Answer, what: str, parse: Callable[[bytes]
                 f"{answer.headers.get('content-type', 'no type')}, {wording.size(len(answer.body))}{_glimpse(answer)}"
             )
             asked.found.append(
-                diagnosis.error(
+                findings.error(
                     f"its {what} is no PEM",
                     detail,
                     "Something else than the master answers (a load balancer?): look at what listens there",
@@ -353,17 +353,17 @@ def _parsed[T](asked: _Probe, answer: Answer, what: str, parse: Callable[[bytes]
     if what == "CRL":
         detail, rule = f"{said}; agents of 6.4 and later stop here, older ones go on without revocation", "B08"
         remedy = "Look for ca_crl.pem on the CA; `puppet config set certificate_revocation false` only knowingly"
-        asked.found.append(diagnosis.error(f"no {what}", detail, remedy, rule))
+        asked.found.append(findings.error(f"no {what}", detail, remedy, rule))
     elif answer.status == 404:
         asked.found.append(
-            diagnosis.error(
+            findings.error(
                 f"no {what}",
                 f"{said}: it is no CA, or its CA service is off",
                 "Name the CA: `puppet config set ca_server HOST --section main`",
             )
         )
     else:
-        asked.found.append(diagnosis.error(f"no {what}", said, "Look into the master's log and its auth.conf"))
+        asked.found.append(findings.error(f"no {what}", said, "Look into the master's log and its auth.conf"))
     return []
 
 

@@ -1,7 +1,7 @@
 """An agent's ssldir: what it holds, and what keeps its agent from a run (protocol reference 4.4, 2.2, 2.3).
 
 ``read`` looks and changes nothing; ``examine`` judges what was read at a given time. It asks no master and no
-CA: ``inspector.doctor.join`` compares with those.
+CA: ``inspector.doctor.cross_check`` compares with those.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.doctor import diagnosis, folder
-from inspector.doctor.diagnosis import CA_FILES, DAY, SOON, advise, ending, key_text, listed
-from inspector.doctor.folder import Folder, PrivateKey
+from inspector.doctor import findings, puppet_dir
+from inspector.doctor.findings import CA_FILES, DAY, SOON, advise, ending, key_text, listed
+from inspector.doctor.puppet_dir import Folder, PrivateKey
 from inspector.errors import InspectorError
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from inspector.doctor.diagnosis import Diagnosis, Generation
+    from inspector.doctor.findings import Diagnosis, Generation
     from inspector.protocol import x509
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
 
@@ -127,7 +127,7 @@ def examine(ssldir: SslDir, now: float, revocation: x509.Revocation = "chain") -
     """What is wrong in an ssldir at a time, worst first; ``revocation`` is the agent's certificate_revocation."""
     found = list(ssldir.folder.troubles)
     if ssldir.certname is None and not ssldir.folder.hidden:
-        found.append(diagnosis.notice("not enrolled", "there is no key and no certificate here", "`puppet agent -t`"))
+        found.append(findings.notice("not enrolled", "there is no key and no certificate here", "`puppet agent -t`"))
     elif ssldir.certname is not None:
         found += _belonging(ssldir)
         found += _waiting(ssldir)
@@ -135,7 +135,7 @@ def examine(ssldir: SslDir, now: float, revocation: x509.Revocation = "chain") -
     found += _dates(ssldir, now)
     found += _leftovers(ssldir)
     found += _rights(ssldir)
-    return diagnosis.worst_first(found)
+    return findings.worst_first(found)
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -197,11 +197,11 @@ def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
     again = ssldir.advise("{enrol}")
     if private and private.key is None:
         detail = f"{key_file} is encrypted, and private/password does not open it"
-        yield diagnosis.error(
+        yield findings.error(
             "the private key can't be opened", detail, "Restore private/password, or start anew: " + again
         )
     elif private and private.size and private.size < 2048:
-        yield diagnosis.warning(
+        yield findings.warning(
             "weak key",
             f"{key_file} has {private.size} bits (RSA); OpenSSL refuses less than 2048",
             "`puppet config set keylength 4096 --section agent`, then " + again,
@@ -213,7 +213,7 @@ def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
             f"{cert_file} ({certificate.fingerprint}) is there, {key_file} is not; the agent would make a new key, "
             f"which the certificate does not fit, and a puppetserver here would not start"
         )
-        yield diagnosis.error(
+        yield findings.error(
             "certificate without its private key", detail, f"Restore {key_file}, or start anew: {again}"
         )
     if ssldir.key and certificate.key != ssldir.key:
@@ -221,17 +221,17 @@ def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
             f"The certificate for '{certificate.subject}' does not match its private key: {cert_file} is for "
             f"{key_text(certificate.key)}, {key_file} is {key_text(ssldir.key)}"
         )
-        yield diagnosis.error("certificate and key do not belong together", detail, again, "B22")
+        yield findings.error("certificate and key do not belong together", detail, again, "B22")
     own = [each.partition(":")[2] for each in certificate.alt_names]
     if certificate.common_name != name and name not in own:
-        yield diagnosis.error("certificate of another name", f"{cert_file} is for {certificate.subject}", again)
+        yield findings.error("certificate of another name", f"{cert_file} is for {certificate.subject}", again)
     if ssldir.public and ssldir.key and ssldir.public != ssldir.key:
         detail = f"{ssldir.file('public_keys')} is {key_text(ssldir.public)}, {key_file} is {key_text(ssldir.key)}"
-        yield diagnosis.notice("stale public key", detail, f"`rm {ssldir.path(ssldir.file('public_keys'))}`")
+        yield findings.notice("stale public key", detail, f"`rm {ssldir.path(ssldir.file('public_keys'))}`")
     if ssldir.csr_key and ssldir.csr_key != certificate.key:
         csr_file = ssldir.file("certificate_requests")
         detail = f"{csr_file} is for {key_text(ssldir.csr_key)}, {cert_file} for {key_text(certificate.key)}"
-        yield diagnosis.notice("stale signing request", detail, f"`rm {ssldir.path(csr_file)}`")
+        yield findings.notice("stale signing request", detail, f"`rm {ssldir.path(csr_file)}`")
 
 
 def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
@@ -241,7 +241,7 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
     name, request = ssldir.certname or "", ssldir.request
     csr_file, key_file = ssldir.file("certificate_requests"), ssldir.file("private_keys")
     if name != name.lower():
-        yield diagnosis.error(
+        yield findings.error(
             "certname in upper case",
             f"The CA refuses {name}: certificate names must be lower case",
             f"`puppet config set certname {shlex.quote(name.lower())} --section main`, then "
@@ -253,20 +253,20 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
             if ssldir.key:
                 key = f"{key_file} is there ({key_text(ssldir.key)})"
             detail = f"{key}; there is no signing request and no certificate"
-            yield diagnosis.notice("no certificate yet", detail, "`puppet agent -t`")
+            yield findings.notice("no certificate yet", detail, "`puppet agent -t`")
         return
     if ssldir.key and request.key != ssldir.key:
         detail = f"{csr_file} is for {key_text(request.key)}, {key_file} is {key_text(ssldir.key)}"
         what = "signing request of another key"
         if ssldir.generation == "legacy":
-            yield diagnosis.error(
+            yield findings.error(
                 what,
                 f"{detail}; it would be sent no more, and its certificate not fit",
                 ssldir.advise("{enrol}"),
                 "B20",
             )
         else:
-            yield diagnosis.notice(what, f"{detail}; the agent makes a new one from its key", "`puppet agent -t`")
+            yield findings.notice(what, f"{detail}; the agent makes a new one from its key", "`puppet agent -t`")
         return
     asked = f"{csr_file} (SHA256) {request.fingerprint}, {key_text(request.key)}; there is no certificate"
     compare = ssldir.advise("Compare with {list} on the CA, then {sign}")
@@ -275,9 +275,9 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
             f"{asked}. While it lies here the agent sends it no more: if the CA has lost it, the agent waits for ever"
         )
         remedy = f"{compare}; if the CA has none: {_fetch(ssldir, csr_file)}"
-        yield diagnosis.warning("a local signing request", blocks, remedy)
+        yield findings.warning("a local signing request", blocks, remedy)
     else:
-        yield diagnosis.notice("waiting for its certificate", asked, compare)
+        yield findings.notice("waiting for its certificate", asked, compare)
 
 
 def _trust(ssldir: SslDir, now: float, revocation: x509.Revocation) -> Iterator[Diagnosis]:
@@ -287,25 +287,25 @@ def _trust(ssldir: SslDir, now: float, revocation: x509.Revocation) -> Iterator[
         detail = f"{CA} is missing: the next run fetches it without verifying whom from"
         if certificate:
             detail += "; a puppetserver here would not start"
-            yield diagnosis.warning("no CA certificate", detail, "Copy it from the CA, or `puppet agent -t`", "B01")
+            yield findings.warning("no CA certificate", detail, "Copy it from the CA, or `puppet agent -t`", "B01")
         elif ssldir.certname:
-            yield diagnosis.notice("no CA certificate", detail, "`puppet agent -t`", "B01")
+            yield findings.notice("no CA certificate", detail, "`puppet agent -t`", "B01")
         return
     if there.missing(CRL):
         if certificate and revocation != "none":
-            yield diagnosis.notice("no CRL", f"{CRL} is missing: the next run fetches it", "`puppet agent -t`", "B07")
+            yield findings.notice("no CRL", f"{CRL} is missing: the next run fetches it", "`puppet agent -t`", "B07")
         revocation = "none"
     elif not ssldir.crls:  # said already, of the file
         revocation = "none"
     if not ssldir.authorities:
         return
     for stray in (each for each in ssldir.authorities if not each.is_ca):
-        yield diagnosis.error("no CA certificate", f"{CA} holds {stray.subject}, which is no CA", _fetch(ssldir, CA))
+        yield findings.error("no CA certificate", f"{CA} holds {stray.subject}, which is no CA", _fetch(ssldir, CA))
     problems = []
     if certificate:
-        problems = diagnosis.verified(certificate, (), ssldir.authorities, ssldir.crls, now, revocation)
+        problems = findings.verified(certificate, (), ssldir.authorities, ssldir.crls, now, revocation)
     elif revocation != "none":
-        problems = diagnosis.crl_problems(ssldir.authorities, ssldir.crls, now)
+        problems = findings.crl_problems(ssldir.authorities, ssldir.crls, now)
     for problem in problems:
         yield _refused(ssldir, problem)
 
@@ -338,7 +338,7 @@ def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
     detail = str(problem)
     if problem.code not in (3, 8, 9, 10, 11, 12, 23):
         detail += f"; {CA} holds {listed([each.subject for each in ssldir.authorities])}"
-    return diagnosis.error(what, detail, remedy, rule)
+    return findings.error(what, detail, remedy, rule)
 
 
 def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
@@ -347,14 +347,14 @@ def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
     if certificate:
         own = [(ssldir.file("certs"), certificate.not_after)]
         if soon := ending(own, now):
-            yield diagnosis.warning("certificate ends soon", soon[0], again)
+            yield findings.warning("certificate ends soon", soon[0], again)
         elif certificate.not_after - certificate.not_before > 365 * DAY and (later := ending(own, now, 3 * SOON)):
-            yield diagnosis.notice("certificate ends in the next three months", later[0], again)
+            yield findings.notice("certificate ends in the next three months", later[0], again)
     authorities = [(f"{CA}: {each.subject}", each.not_after) for each in ssldir.authorities]
     if soon := ending(authorities, now, 3 * SOON):
-        yield diagnosis.warning("CA ends soon", "; ".join(soon), "Renew the CA on its host")
+        yield findings.warning("CA ends soon", "; ".join(soon), "Renew the CA on its host")
     if soon := ending([(f"{CRL}: {each.issuer}", each.next_update) for each in ssldir.crls], now):
-        yield diagnosis.warning(
+        yield findings.warning(
             "the agent's CRL ends soon", "; ".join(soon), f"Once the CA has made a new one: {_fetch(ssldir, CRL)}"
         )
 
@@ -364,13 +364,13 @@ def _leftovers(ssldir: SslDir) -> Iterator[Diagnosis]:
     yield from _own_ca(ssldir)
     if ssldir.lock:
         detail = f"ssl.lock names process {ssldir.lock}: an agent is at its bootstrap, or died in it"
-        yield diagnosis.notice("locked", detail, f"`ps -p {shlex.quote(ssldir.lock)}`")
+        yield findings.notice("locked", detail, f"`ps -p {shlex.quote(ssldir.lock)}`")
     own = {ssldir.file(each) for each in _DIRECTORIES} | {CA, "private/password"}
     stray = [name for name in there.entries if name != "." and not name.startswith("ca/")]
     stray = [name for name in stray if name not in own and name not in _KNOWN]
     if stray:
         detail = f"{listed(stray)}: files that the agent {ssldir.certname or ''} does not read".replace("  ", " ")
-        yield diagnosis.notice("other files", detail, "They may belong to another certname of this host.")
+        yield findings.notice("other files", detail, "They may belong to another certname of this host.")
 
 
 def _own_ca(ssldir: SslDir) -> Iterator[Diagnosis]:
@@ -388,7 +388,7 @@ def _own_ca(ssldir: SslDir) -> Iterator[Diagnosis]:
         detail = (
             f"ca/ has {', '.join(had)}, not {', '.join(lacking)}; a CA service wants all or none, else does not start"
         )
-        yield diagnosis.error("half-initialised CA", detail, f"{away}; on the CA itself restore the missing files")
+        yield findings.error("half-initialised CA", detail, f"{away}; on the CA itself restore the missing files")
     trusted = {each.key for each in ssldir.authorities}
     if ssldir.own_ca and trusted and ssldir.own_ca[0].key not in trusted:
         mine, theirs = ssldir.own_ca[0], ssldir.authorities[0]
@@ -396,16 +396,16 @@ def _own_ca(ssldir: SslDir) -> Iterator[Diagnosis]:
             f"ca/ca_crt.pem is {mine.subject} ({mine.fingerprint}), {CA} holds {theirs.subject} "
             f"({theirs.fingerprint}): what is signed here no agent of that CA accepts"
         )
-        yield diagnosis.warning("a second CA", detail, away)
+        yield findings.warning("a second CA", detail, away)
 
 
 def _rights(ssldir: SslDir) -> Iterator[Diagnosis]:
     there = ssldir.folder
-    yield from folder.open_to_all(there, [name for name in there.entries if name.startswith("private_keys/")])
+    yield from puppet_dir.open_to_all(there, [name for name in there.entries if name.startswith("private_keys/")])
     wanted = [ssldir.file("private_keys"), ssldir.file("certs"), CA, CRL]
-    if bad := folder.owner_troubles(there, wanted):
-        user = folder.owner(there)
+    if bad := puppet_dir.owner_troubles(there, wanted):
+        user = puppet_dir.owner(there)
         detail = (
             f"{', '.join(bad)}; {user}, who owns the directory, can't read that (was the agent run as another user?)"
         )
-        yield diagnosis.warning("wrong owner", detail, f"`chown -R {user}: {ssldir.path('.')}`")
+        yield findings.warning("wrong owner", detail, f"`chown -R {user}: {ssldir.path('.')}`")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.doctor import cadir, diagnosis, join, livecheck, ssldir
+from inspector.doctor import cadir, cross_check, findings, livecheck, ssldir
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Exchange, Severity
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
-    from inspector.doctor.diagnosis import Diagnosis
-    from inspector.doctor.join import WireKey
+    from inspector.doctor.cross_check import WireKey
+    from inspector.doctor.findings import Diagnosis
     from inspector.runs.run import Run
 
 SCREEN = 12
@@ -80,14 +80,14 @@ def _keys(step: Step) -> Iterator[WireKey]:
     if not isinstance(record, Exchange):
         return
     if step.client and step.client.common_name:
-        yield join.WireKey("client", step.client.common_name, step.client.key, record.time, record.seq)
+        yield cross_check.WireKey("client", step.client.common_name, step.client.key, record.time, record.seq)
     name = step.match.certname if step.match else None
     if name is None or step.match is None or step.match.endpoint.area != "ca":
         return
     if isinstance(step.request, d.CertificateRequest):
-        yield join.WireKey("csr", name, step.request.key, record.time, record.seq)
+        yield cross_check.WireKey("csr", name, step.request.key, record.time, record.seq)
     if step.match.endpoint.name == "certificate" and isinstance(step.response, d.Certificates):
-        yield join.WireKey("certificate", name, step.response.certificates[0].key, record.time, record.seq)
+        yield cross_check.WireKey("certificate", name, step.response.certificates[0].key, record.time, record.seq)
 
 
 def of_directories(
@@ -101,10 +101,10 @@ def of_directories(
     held = ssldir.read(ssl, certname) if ssl else None
     authority = cadir.read(ca) if ca else None
     found = cadir.examine(authority, now) if authority else []
-    found += join.following(ssldir.examine(held, now), found) if held else []
+    found += cross_check.following(ssldir.examine(held, now), found) if held else []
     if held:
-        found += join.join(held, authority) + join.against_wire(held, authority, seen)
-    return diagnosis.worst_first(found)
+        found += cross_check.join(held, authority) + cross_check.against_wire(held, authority, seen)
+    return findings.worst_first(found)
 
 
 def of_master(address: str, ssl: Path | None, cert: Path | None, key: Path | None) -> list[Diagnosis]:

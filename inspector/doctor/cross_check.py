@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from inspector.doctor import diagnosis
-from inspector.doctor.diagnosis import key_text, listed
+from inspector.doctor import findings
+from inspector.doctor.findings import key_text, listed
 from inspector.model import Severity
 from inspector.summaries import wording
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from inspector.doctor.cadir import CaDir
-    from inspector.doctor.diagnosis import Diagnosis
+    from inspector.doctor.findings import Diagnosis
     from inspector.doctor.ssldir import SslDir
     from inspector.protocol.certificates import Certificate
 
@@ -46,7 +46,7 @@ def join(ssldir: SslDir, cadir: CaDir | None) -> list[Diagnosis]:
     found = [*_authorities(ssldir, cadir), *_crls(ssldir, cadir)]
     if ssldir.certname is not None:
         found += _certificates(ssldir, cadir) if ssldir.certificate else _bootstrap(ssldir, cadir, ssldir.certname)
-    return diagnosis.worst_first(found)
+    return findings.worst_first(found)
 
 
 def following(agent: Sequence[Diagnosis], ca: Sequence[Diagnosis]) -> list[Diagnosis]:
@@ -73,8 +73,8 @@ def against_wire(ssldir: SslDir, cadir: CaDir | None, seen: Sequence[WireKey]) -
             f"the key here is {key_text(ssldir.key)}"
         )
         remedy = "Another machine, or another ssldir of this one, runs under this name; one of them needs another"
-        found.append(diagnosis.warning("somebody else has this certname", detail, remedy))
-    return diagnosis.worst_first(found)
+        found.append(findings.warning("somebody else has this certname", detail, remedy))
+    return findings.worst_first(found)
 
 
 # -- agent and CA -------------------------------------------------------------------------------------
@@ -86,12 +86,12 @@ def _authorities(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
     if {each.key for each in ssldir.authorities}.isdisjoint(each.key for each in cadir.authorities):
         detail = f"certs/ca.pem holds {_named(ssldir.authorities)}; the CA is {_named(cadir.authorities)}"
         remedy = f"`rm {ssldir.path('certs/ca.pem', 'crl.pem')}`, then " + ssldir.advise("{enrol}")
-        yield diagnosis.error("the agent trusts another CA", detail, remedy)
+        yield findings.error("the agent trusts another CA", detail, remedy)
     elif signing := cadir.signing:
         here = {each.fingerprint for each in ssldir.authorities}
         if signing.fingerprint not in here:
             detail = f"the CA signs with {_named([signing])}, which certs/ca.pem does not hold"
-            yield diagnosis.warning("the agent has an older CA bundle", detail,
+            yield findings.warning("the agent has an older CA bundle", detail,
                                     f"`rm {ssldir.path('certs/ca.pem', 'crl.pem')}; puppet agent -t`")  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def _crls(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
         mine = next((each for each in ssldir.crls if each.issuer == crl.issuer), None)
         if mine and (mine.number or 0) < (crl.number or 0):
             detail = f"crl.pem has number {mine.number} of {crl.issuer}, the CA has {crl.number}"
-            yield diagnosis.notice(
+            yield findings.notice(
                 "the agent has an older CRL", detail, f"`rm {ssldir.path('crl.pem')}; puppet agent -t`"
             )
 
@@ -118,10 +118,10 @@ def _certificates(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
     issuer = cadir.signing
     if issuer and mine.issuer == issuer.subject and mine.serial in cadir.revoked:
         detail = f"{name}: serial {mine.serial:04X} is on the CA's CRL"
-        yield diagnosis.error("the CA has revoked the agent's certificate", detail, again)
+        yield findings.error("the CA has revoked the agent's certificate", detail, again)
     elif theirs is None:
         detail = f"the agent has serial {mine.serial:04X} ({mine.fingerprint}), signed/ has none for {name}"
-        yield diagnosis.warning("the CA does not know the agent's certificate", detail, again)
+        yield findings.warning("the CA does not know the agent's certificate", detail, again)
     if theirs is None or theirs.fingerprint == mine.fingerprint:
         return
     detail = (
@@ -129,9 +129,9 @@ def _certificates(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
         f"for {key_text(mine.key)}"
     )
     if theirs.key == mine.key:
-        yield diagnosis.notice("the CA has another certificate for the same key", f"{detail}; a renewal?")
+        yield findings.notice("the CA has another certificate for the same key", f"{detail}; a renewal?")
     else:
-        yield diagnosis.error("the CA has a certificate for another key", detail, again, "B22")
+        yield findings.error("the CA has a certificate for another key", detail, again, "B22")
 
 
 def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
@@ -141,27 +141,27 @@ def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
     mine = f"the agent's key is {key_text(ssldir.key)}" if ssldir.key else "the agent has no key"
     if signed and ssldir.key == signed.key:
         detail = f"signed/{name}.pem ({signed.fingerprint}) is for the agent's key"
-        yield diagnosis.notice("signed, but not fetched yet", detail, "`puppet agent -t`")
+        yield findings.notice("signed, but not fetched yet", detail, "`puppet agent -t`")
     elif signed:
         state = "revoked" if signed.serial in cadir.revoked else "signed"
         detail = (
             f"signed/{name}.pem ({signed.fingerprint}) is for {key_text(signed.key)}, {mine}; "
             f"a request gets: {name} already has a {state} certificate; ignoring certificate request"
         )
-        yield diagnosis.error("the CA has a certificate for another key", detail, again, "B18")
+        yield findings.error("the CA has a certificate for another key", detail, again, "B18")
     elif request and ssldir.key == request.key:
         detail = f"the request on the CA is of the agent's key: (SHA256) {request.fingerprint}"
-        yield diagnosis.notice("waiting to be signed", detail, cadir.advise("On the CA {sign}", name))
+        yield findings.notice("waiting to be signed", detail, cadir.advise("On the CA {sign}", name))
     elif request:
         detail = f"the request on the CA is for {key_text(request.key)}, {mine}"
-        yield diagnosis.error("the CA holds a request of another key", detail, again, "B20")
+        yield findings.error("the CA holds a request of another key", detail, again, "B20")
     elif ssldir.csr_key and ssldir.generation == "legacy":
         csr = ssldir.file("certificate_requests")
         detail = f"{csr} lies here, so the agent sends none; the CA has neither a request nor a certificate for {name}"
-        yield diagnosis.error("a local signing request blocks", detail, f"`rm {ssldir.path(csr)}; puppet agent -t`")
+        yield findings.error("a local signing request blocks", detail, f"`rm {ssldir.path(csr)}; puppet agent -t`")
     else:
         detail = f"the CA has neither a request nor a certificate for {name}"
-        yield diagnosis.notice("the CA never heard of this agent", detail,
+        yield findings.notice("the CA never heard of this agent", detail,
                                "`puppet agent -t`; if it sends one: is this the CA that it talks to?")  # fmt: skip
 
 
@@ -198,6 +198,6 @@ def _asked_and_served(ssldir: SslDir, cadir: CaDir | None, own: Sequence[WireKey
     if wrong:
         said.append(f"the key here is {key_text(ssldir.key)}" if ssldir.key else "there is no key here")
         again = ssldir.advise("{enrol}")
-        yield diagnosis.error("the agent's key does not fit", "; ".join(said), again, "B22")
+        yield findings.error("the agent's key does not fit", "; ".join(said), again, "B22")
     elif said:
-        yield diagnosis.notice("the agent's key on the wire", "; ".join(said))
+        yield findings.notice("the agent's key on the wire", "; ".join(said))

@@ -17,14 +17,14 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from inspector.doctor import diagnosis
+from inspector.doctor import findings
 from inspector.protocol import x509
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from inspector.doctor.diagnosis import Diagnosis
+    from inspector.doctor.findings import Diagnosis
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
 
 LIMIT = 64 * 1024 * 1024
@@ -104,7 +104,7 @@ class Folder:
         if entry.kind != "file":
             self.hidden.add(name)
             self.troubles.append(
-                diagnosis.error("no regular file", f"{name} is no file", f"Look at it: `ls -ld {path}`")
+                findings.error("no regular file", f"{name} is no file", f"Look at it: `ls -ld {path}`")
             )
             return None
         try:
@@ -118,7 +118,7 @@ class Folder:
             return None
         if len(data) > LIMIT:
             self.hidden.add(name)
-            self.troubles.append(diagnosis.warning("file too large", f"{name} is larger than {LIMIT >> 20} MiB"))
+            self.troubles.append(findings.warning("file too large", f"{name} is larger than {LIMIT >> 20} MiB"))
             return None
         return data
 
@@ -179,7 +179,7 @@ class Folder:
 
     def _malformed(self, name: str, what: str, why: str, remedy: str = "") -> None:
         self.hidden.add(name)
-        self.troubles.append(diagnosis.error(f"{name} is no {what}", f"{name}: {why}", remedy))
+        self.troubles.append(findings.error(f"{name} is no {what}", f"{name}: {why}", remedy))
 
     def _entry(self, name: str) -> Entry | None:
         path = self.path / name
@@ -188,7 +188,7 @@ class Folder:
             found = path.stat()
         except (FileNotFoundError, NotADirectoryError):
             if path.is_symlink():
-                self.troubles.append(diagnosis.warning("link to nowhere", f"{name} leads to {path.readlink()}"))
+                self.troubles.append(findings.warning("link to nowhere", f"{name} leads to {path.readlink()}"))
             return None
         except OSError as error:
             self._unreadable(name, error)
@@ -209,7 +209,7 @@ class Folder:
         self.hidden.add(name)
         rights = f" ({self.entries[name].rights})" if name in self.entries else ""
         what = f"{name}{rights} can't be read: {error.strerror or error}"
-        self.troubles.append(diagnosis.warning("not readable", what, "Run this as root."))
+        self.troubles.append(findings.warning("not readable", what, "Run this as root."))
 
 
 def owner_troubles(folder: Folder, names: list[str]) -> list[str]:
@@ -234,11 +234,11 @@ def open_to_all(folder: Folder, keys: list[str]) -> list[Diagnosis]:
     if shown:
         paths = " ".join(str(folder.path / name) for name in shown)
         detail = ", ".join(f"{name} is {folder.entries[name].rights}" for name in shown)
-        found.append(diagnosis.warning("private key open to everybody", detail, f"`chmod o= {paths}`"))
+        found.append(findings.warning("private key open to everybody", detail, f"`chmod o= {paths}`"))
     writable = [name for name, entry in folder.entries.items() if entry.mode & 0o002 and not entry.mode & stat.S_ISVTX]
     if writable:
-        detail = diagnosis.listed([f"{name} is {folder.entries[name].rights}" for name in writable])
-        found.append(diagnosis.warning("writable for everybody", detail, f"`chmod -R o-w {folder.path}`"))
+        detail = findings.listed([f"{name} is {folder.entries[name].rights}" for name in writable])
+        found.append(findings.warning("writable for everybody", detail, f"`chmod -R o-w {folder.path}`"))
     return found
 
 
