@@ -1,1 +1,1 @@
-"""What is wrong in a directory, at a running master, or for agents that call the proxy: examined without changing it."""
+"""Directories, live masters and proxy certificates, examined without changing them."""
