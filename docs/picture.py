@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from inspector import demo
+from inspector.cli import demo
 
 
 def main() -> None:

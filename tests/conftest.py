@@ -34,7 +34,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command in this process: exit status, stdout, stderr."""
 
-    from inspector import cli
+    from inspector.cli import main as cli
 
     def call(*argv: object) -> tuple[int, str, str]:
         try:

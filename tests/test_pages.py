@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from inspector import cli
 from inspector.analysis.analyzer import Analyzer, retrace
+from inspector.cli import main as cli
 from inspector.host import pki
 from inspector.model import Exchange, Finding, Gap, Handshake, Leg, Request, Response, Severity
 from inspector.pages import catalog, plain, tabs

@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from inspector.cli import main
+from inspector.cli.main import main
 from inspector.doctor.preflight import checks
 from inspector.host import pki
 from inspector.lab.ca import LabCA

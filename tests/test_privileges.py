@@ -25,7 +25,8 @@ ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to giv
 DROPPED = """
 import os, sys
 from pathlib import Path
-from inspector import identity, privileges
+from inspector.host import privileges
+from inspector.proxy import identity
 from inspector.errors import InspectorError
 closed, group, made = map(Path, sys.argv[1:])
 privileges.drop("nobody")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography import x509
 
-from inspector.cli import main
+from inspector.cli.main import main
+from inspector.cli.provision import LIFETIME, Result, provision
 from inspector.errors import InspectorError
 from inspector.host import pki, puppetconf
 from inspector.lab.ca import LabCA
-from inspector.provision import LIFETIME, Result, provision
 from inspector.proxy import identity
 
 if TYPE_CHECKING:

@@ -156,7 +156,7 @@ SCRIPT = """
 import asyncio
 from pathlib import Path
 from mitmproxy import ctx
-from inspector import views
+from inspector.proxy import contentviews as views
 from inspector.proxy.commands import PuppetCommands
 
 class Ends:

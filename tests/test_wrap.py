@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import wrap
 from inspector.capture.store import Capture
+from inspector.cli import run
 from inspector.errors import InspectorError
 from inspector.host.puppetconf import PuppetConf
 from inspector.lab.ca import LabCA
@@ -103,7 +103,7 @@ def test_the_agent_goes_through_the_proxy(
 ) -> None:
     confdir = _configure(tmp_path / "conf", place, master.address)
     command = [str(install(AGENT)), "agent", "-t", "--confdir", str(confdir)]
-    status, capture = wrap.run(command, output=tmp_path / "c" / "run.sqlite")
+    status, capture = run.run(command, output=tmp_path / "c" / "run.sqlite")
     said = capfd.readouterr()
     assert status == 0
     assert said.err == ""
@@ -127,7 +127,7 @@ def test_the_commands_own_options_count(
     command += ["--certname", NAME, "--server", NAME, "--masterport", str(master.address[1])]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STATUS", "4")
-        status, capture = wrap.run(command, output=tmp_path / "run.sqlite")
+        status, capture = run.run(command, output=tmp_path / "run.sqlite")
     assert status == 4
     said = capfd.readouterr().err
     assert f"puppet-inspector: -- There is no CRL to check agents with: {place.crl}" in said
@@ -142,7 +142,7 @@ def test_what_ends_the_agent_and_what_goes_past_the_proxy(
 ) -> None:
     program = install("#!/bin/sh\nkill -KILL $$\n")
     command = [str(program), "agent", "-t", "--confdir", str(confdir), "--report_server", "r.example"]
-    status, capture = wrap.run(command, output=tmp_path / "run.sqlite")
+    status, capture = run.run(command, output=tmp_path / "run.sqlite")
     said = capfd.readouterr().err
     assert status == 128 + signal.SIGKILL
     assert _exchanges(capture) == []
@@ -197,7 +197,7 @@ def _until(condition: Callable[[], bool], timeout: float = 60) -> None:
 
 def _mistake(*command: str, **options: str) -> InspectorError:
     with pytest.raises(InspectorError) as error:
-        wrap.run(command, output=Path("/dev/null/never.sqlite"), **options)
+        run.run(command, output=Path("/dev/null/never.sqlite"), **options)
     return error.value
 
 
@@ -218,7 +218,7 @@ def test_a_command_that_goes_to_the_background(words: str, install: Install, con
 )
 def test_a_command_that_stays(words: str) -> None:
     conf = PuppetConf(None, "puppet", 8140, Path("/s"), NAME)
-    wrap._must_stay(["timeout", "60", "/opt/puppetlabs/bin/puppet", *words.split()], conf)
+    run._must_stay(["timeout", "60", "/opt/puppetlabs/bin/puppet", *words.split()], conf)
 
 
 def test_a_host_without_a_certificate(install: Install, confdir: Path, place: pki.SslDir) -> None:
@@ -250,15 +250,15 @@ def test_a_master_that_does_not_resolve(install: Install, confdir: Path) -> None
 def test_listening_where_the_certname_does_not_lead(install: Install, confdir: Path) -> None:
     error = _mistake(str(install("")), "agent", "-t", confdir=str(confdir), listen="192.0.2.1:8140")
     assert "The proxy would listen on 192.0.2.1" in error.message
-    assert wrap._listen("127.0.0.1", "127.0.0.1:9000") == "127.0.0.1:9000"
-    assert wrap._listen("127.0.0.1", "0.0.0.0:9000") == "0.0.0.0:9000"
-    assert wrap._listen("127.0.0.2", None) == "127.0.0.2"
+    assert run._listen("127.0.0.1", "127.0.0.1:9000") == "127.0.0.1:9000"
+    assert run._listen("127.0.0.1", "0.0.0.0:9000") == "0.0.0.0:9000"
+    assert run._listen("127.0.0.2", None) == "127.0.0.2"
 
 
 def test_a_program_that_is_none(install: Install, confdir: Path, tmp_path: Path) -> None:
     program = install("\0")
     with pytest.raises(InspectorError, match="can't be run"):
-        wrap.run([str(program), "agent", "-t"], output=tmp_path / "run.sqlite", confdir=str(confdir))
+        run.run([str(program), "agent", "-t"], output=tmp_path / "run.sqlite", confdir=str(confdir))
 
 
 # -- what is appended ---------------------------------------------------------------------------------
@@ -290,32 +290,32 @@ def _conf(**settings: object) -> PuppetConf:
     ],
 )
 def test_redirections(conf: PuppetConf, major: int | None, options: str) -> None:
-    assert wrap.redirections(conf, 9, major) == options.split()
+    assert run.redirections(conf, 9, major) == options.split()
 
 
 def test_the_version_decides_which_port_option(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     program = install("#!/bin/sh\necho 'a warning'\necho 3.8.7\n")
-    assert wrap._major(["env", str(program), "agent", "-t"]) == 3
+    assert run._major(["env", str(program), "agent", "-t"]) == 3
     # A script is never asked: it might run the agent. The puppet on the PATH is.
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
-    assert wrap._major(["/bin/false"]) == 3
+    assert run._major(["/bin/false"]) == 3
     install("#!/bin/sh\nexit 1\n")
-    assert wrap._major(["/bin/false"]) is None
+    assert run._major(["/bin/false"]) is None
 
 
 def test_of_a_server_list_the_first_that_answers() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("127.0.0.1", 0)) as server:
         gone, there = silent.getsockname(), server.getsockname()
         silent.close()
-        assert wrap._master(_conf(server_list=(gone, there))) == there
-    assert wrap._master(_conf()) == ("puppet", 8140)
+        assert run._master(_conf(server_list=(gone, there))) == there
+    assert run._master(_conf()) == ("puppet", 8140)
 
 
 def test_an_http_proxy_does_not_stand_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    assert "no_proxy" not in wrap._environment(_conf())
-    assert wrap._environment(_conf(http_proxy=True, no_proxy=".x"))["no_proxy"] == ".x,n.example"
+    assert "no_proxy" not in run._environment(_conf())
+    assert run._environment(_conf(http_proxy=True, no_proxy=".x"))["no_proxy"] == ".x,n.example"
     monkeypatch.setenv("HTTP_PROXY", "http://p:1")
     monkeypatch.setenv("NO_PROXY", ".y")
-    assert wrap._environment(_conf())["no_proxy"] == ".y,n.example"
+    assert run._environment(_conf())["no_proxy"] == ".y,n.example"

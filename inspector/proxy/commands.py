@@ -65,7 +65,7 @@ class PuppetCommands:
 async def _tell(words: list[str]) -> None:
     # Not from the directory that we are in (-P): anybody may have put something there.
     process = await asyncio.create_subprocess_exec(
-        *installation.command("inspector.cli", *words),
+        *installation.command("inspector.cli.main", *words),
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     try:

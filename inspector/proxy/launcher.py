@@ -55,7 +55,7 @@ class Proxy:
         # A directory of its own: neither the user's mitmproxy settings nor its CA play a part.
         self._confdir = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
         if self._own:
-            command = installation.command("inspector.cli", "proxy")
+            command = installation.command("inspector.cli.main", "proxy")
         else:
             command = [sys.executable, "-c", _MITMDUMP, "-s", str(installation.addon())]
             command += ["--set", f"confdir={self._confdir.name}"]

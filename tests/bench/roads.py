@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from inspector import demo
+from inspector.cli import demo
 from inspector.host import pki
 from inspector.host.pki import SslDir
 from inspector.proxy.launcher import Proxy

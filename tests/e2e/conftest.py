@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector import demo
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
+from inspector.cli import demo
 from inspector.lab import Lab
 from inspector.proxy.launcher import Proxy
 

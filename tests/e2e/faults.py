@@ -25,8 +25,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from unittest import mock
 
-from inspector import demo
 from inspector.capture.store import Capture
+from inspector.cli import demo
 from inspector.lab import Lab
 from inspector.model import Exchange, Gap
 from inspector.proxy.launcher import Proxy

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import demo, installation
+from inspector import installation
 from inspector.capture.store import Capture
+from inspector.cli import demo
 from inspector.host.puppetconf import split_address
 from inspector.model import Exchange, Response
 from tests.e2e.conftest import records

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import demo
+from inspector.cli import demo
 from inspector.formats import json_output
 from inspector.lab import FAULTS
 from inspector.model import Handshake

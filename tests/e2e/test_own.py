@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import demo
 from inspector.capture.store import Capture
+from inspector.cli import demo
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake
 from inspector.proxy.launcher import Proxy

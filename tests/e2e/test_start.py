@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import demo, installation
+from inspector import installation
+from inspector.cli import demo
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.model import Exchange
@@ -115,7 +116,7 @@ def test_zero_configuration(lab: Lab, tmp_path: Path, capture: Path) -> None:
     place = lab.ca.enrol(confdir / "ssl", NAME)
     (confdir / "puppet.conf").write_text(f"[main]\ncertname = {NAME}\n[agent]\nserver = {host}\nserverport = {port}\n")
     code = (
-        "import os, sys; from inspector import puppetconf; puppetconf._PLACES = puppetconf._PLACES[2:]; "
+        "import os, sys; from inspector.host import puppetconf; puppetconf._PLACES = puppetconf._PLACES[2:]; "
         "from mitmproxy.tools.main import mitmdump; mitmdump()"
     )
     # The lab's master has no address in its certificate, so its name must be said; nothing else is.

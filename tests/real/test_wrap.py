@@ -106,9 +106,9 @@ def test_provisioning_on_the_cas_host(stage: Stage, master: RealMaster, tmp_path
     wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("puppetserver")} "$@" --config {master.confdir}/puppet.conf\n')
     wrapper.chmod(0o755)
     code = (
-        "import sys; from inspector import cli, puppetconf\n"
+        "import sys; from inspector.cli.main import main; from inspector.host import puppetconf\n"
         f"puppetconf._PLACES = (puppetconf._Place({str(master.confdir)!r}, '/nowhere', ('$confdir/ssl',), ()),)\n"
-        "sys.exit(cli.main(['provision', *sys.argv[1:]]))"
+        "sys.exit(main(['provision', *sys.argv[1:]]))"
     )
     environment = os.environ | {"PATH": f"{home}/bin:{os.environ['PATH']}"}
     target = tmp_path / "proxy.pem"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import cli
+from inspector.cli import arguments
+from inspector.cli import main as cli
 from inspector.explain import bootstrap_text
 from inspector.rules import all_rules
 from inspector.tui import climbs
@@ -46,7 +47,7 @@ def told(path: Path, at: float, read: list[int] | None = None) -> list[dict[str,
 
 def as_the_command_tells(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[dict[str, Any]], float]:
     assert cli.main(["bootstrap", str(path), "--at", AT, "--json"]) == 0
-    return json.loads(capsys.readouterr().out), cli._moment(AT)
+    return json.loads(capsys.readouterr().out), arguments.moment(AT)
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import cli, proof
+from inspector import proof
 from inspector.capture.store import Capture
+from inspector.cli import main as cli
 from inspector.model import Connection, Exchange, Finding, Handshake, Severity
 from inspector.pages.content import Content
 from inspector.pages.model import Field, Table, of

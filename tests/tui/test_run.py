@@ -11,7 +11,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from inspector.capture.store import Capture
-from inspector.cli import main
+from inspector.cli.main import main
 from inspector.model import Exchange
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.bytes import Bytes

@@ -8,6 +8,7 @@ the agent fails.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import re
@@ -22,6 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.capture.store import Capture
+from inspector.cli.arguments import capture_to_write
+from inspector.cli.runs import print_runs
 from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.host.puppetconf import split_address
@@ -42,6 +45,35 @@ PATIENCE = (3.0, 10.0)
 """Seconds that an agent has to end by itself after Ctrl-C, and after SIGTERM."""
 REACH = 5.0
 """Seconds that a master of server_list has to take a connection, before the next is tried."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", metavar="CAPTURE", help="record here (default: captures/<UTC time>.sqlite)")
+    parser.add_argument("--master", metavar="HOST[:PORT]", help="the master (default: puppet.conf's)")
+    parser.add_argument("--ssldir", metavar="DIR", help="the agent's ssldir (default: puppet.conf's)")
+    parser.add_argument("--confdir", metavar="DIR", help="where puppet.conf is (default: the usual places)")
+    parser.add_argument(
+        "--listen", metavar="HOST[:PORT]", help="where to listen (default: where the certname leads to)"
+    )
+    parser.add_argument("--json", action="store_true", help="the runs as JSON, after the agent's own output")
+    parser.add_argument("agent", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="e.g. -- puppet agent -t")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Start the proxy with this host's own certificate, run the agent through it, pass its output and exit
+    status on, and tell what happened."""
+
+    command = arguments.agent[1:] if arguments.agent[:1] == ["--"] else arguments.agent
+    status, capture = run(
+        command,
+        output=capture_to_write(arguments),
+        master=arguments.master,
+        ssldir=arguments.ssldir,
+        confdir=arguments.confdir,
+        listen=arguments.listen,
+    )
+    print_runs(capture, as_json=arguments.json)
+    return status
 
 
 def run(

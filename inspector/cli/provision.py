@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cryptography import x509 as cx509
 
+from inspector.cli.output import print_json
 from inspector.doctor import preflight
 from inspector.errors import InspectorError
 from inspector.host import pki, puppetconf
@@ -25,6 +26,7 @@ from inspector.proxy import identity
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from inspector.host.puppetconf import PuppetConf
@@ -36,6 +38,40 @@ LIFETIME = timedelta(days=30)
 """Of a certificate made with ``--cadir``: the CA keeps no record of it, so it cannot be revoked by name."""
 
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", help="the name that agents will use for the proxy")
+    parser.add_argument("--alt-name", action="append", default=[], metavar="NAME", help="further names")
+    parser.add_argument("--cadir", type=Path, help="make the certificate with this CA directory's key")
+    parser.add_argument("--ca", type=Path, help="preflight: the agents' CA bundle (default: the ssldir's)")
+    parser.add_argument("--crl", type=Path, help="preflight: the agents' CRLs (default: the ssldir's)")
+    parser.add_argument("--cert", type=Path, help="preflight only: a PEM file with key and certificate")
+    parser.add_argument("--execute", action="store_true", help="run this CA host's command, not only print it")
+    parser.add_argument("-o", "--output", type=Path, metavar="PEM", help="where to write key and certificate")
+    parser.add_argument("--json", action="store_true", help="the preflight as JSON")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Get a certificate for the proxy that agents trust: the right command for this host's CA, or one made
+    with a CA directory; then a preflight, the command to try, and how to take it back."""
+
+    result = provision(
+        arguments.name,
+        alt_names=arguments.alt_name,
+        cadir=arguments.cadir,
+        ca=arguments.ca,
+        crl=arguments.crl,
+        cert=arguments.cert,
+        output=arguments.output,
+        execute=arguments.execute,
+    )
+    if arguments.json:
+        print_json(result.json())
+    else:
+        for line in result.lines():
+            print(line)
+    return 0 if result.ok else 1
 
 
 @dataclass(slots=True)

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 
 from inspector import installation
 from inspector.capture.store import Capture
+from inspector.cli.arguments import capture_to_write
+from inspector.cli.output import print_rows
+from inspector.cli.runs import print_runs
 from inspector.errors import InspectorError
 from inspector.lab import FAULTS, HEALTHY, Lab
 from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable
     from pathlib import Path
 
@@ -22,6 +26,23 @@ if TYPE_CHECKING:
 
 SAMPLE = "first-run.sqlite"
 """The recorded run that the lab's master answers from."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", metavar="CAPTURE", help="record here (default: captures/<UTC time>.sqlite)")
+    parser.add_argument("--fault", metavar="NAME", help="break one thing; `help` lists what can be broken")
+    parser.add_argument("--json", action="store_true", help="the runs as JSON")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Start an embedded lab (a master with a real CA, an agent) and the real proxy between them, on
+    loopback; then tell the runs and findings of the capture."""
+
+    if arguments.fault == "help":
+        print_rows(("fault", "what it shows"), faults())
+        return 0
+    capture = record(capture_to_write(arguments), arguments.fault, quiet=arguments.json)
+    return print_runs(capture, as_json=arguments.json)
 
 
 def recorded(name: str = SAMPLE) -> list[Exchange]:

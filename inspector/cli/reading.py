@@ -1,0 +1,45 @@
+"""Captures, read and analyzed from beginning to end."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+from typing import TYPE_CHECKING
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.capture.store import Capture
+from inspector.runs.history import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from inspector.analysis.analyzer import Step
+    from inspector.analysis.ruleset import Ruleset
+    from inspector.runs.run import Run
+
+
+def analyze(capture: Path, look: Callable[[Step], None]) -> Analyzer:
+    analyzer = Analyzer()
+    with Capture.open(capture) as records:
+        for record in records.records():
+            look(analyzer.feed(record))
+    analyzer.finish()
+    return analyzer
+
+
+def analyze_together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Run]]:
+    """The runs of several captures. One memory for all of them, so that what only several show is seen."""
+
+    ledger = Ledger()
+    analyzers = [Analyzer(ruleset.rules, ruleset.ignores, ledger) for _ in captures]
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(Capture.open(path)) for path in captures]
+        told = [
+            zip(itertools.repeat(analyzer), capture.records())
+            for analyzer, capture in zip(analyzers, opened, strict=True)
+        ]
+        for analyzer, record in heapq.merge(*told, key=lambda each: each[1].ended):
+            analyzer.feed(record)
+    return [(path, run) for path, analyzer in zip(captures, analyzers, strict=True) for run in analyzer.finish()]

@@ -1,0 +1,57 @@
+"""``puppet-inspector runs``: the runs of a capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.cli.arguments import add_filter
+from inspector.cli.output import print_json, print_rows, print_verdicts
+from inspector.cli.reading import analyze
+from inspector.formats import json_output
+from inspector.summaries import filters, follow, wording
+
+if TYPE_CHECKING:
+    import argparse
+
+    from inspector.analysis.analyzer import Step
+    from inspector.model import Finding
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("capture", type=Path)
+    parser.add_argument("--json", action="store_true", help="as JSON (docs/json/runs.schema.json)")
+    add_filter(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """The runs of a capture: who, which versions, how it ended, phases and findings."""
+    return print_runs(arguments.capture, as_json=arguments.json, filtered=arguments.filter)
+
+
+def print_runs(capture: Path, *, as_json: bool, filtered: str = "") -> int:
+    chosen = filters.parse(filtered, follow.latest(capture))
+    marked: set[int] = set()
+
+    def mark(step: Step) -> None:
+        if chosen.marks(filters.look(step)):
+            marked.add(step.record.seq)
+
+    analyzer = analyze(capture, mark)
+    runs = [
+        run
+        for run in analyzer.runs
+        if chosen.matches_run(run, wording.words(run, wording.verdict(run)), marked=not marked.isdisjoint(run.seqs))
+    ]
+    if as_json:
+        numbers = {run.number for run in runs}
+        print_json([each for each in json_output.runs(analyzer) if each["run"] in numbers])
+        return 0
+    if not runs:
+        print(f"No run in {capture} is such." if analyzer.runs else f"There are no runs in {capture}.")
+        return 0
+    print_rows(wording.RUN_COLUMNS, [wording.run_row(run) for run in runs], below="phases")
+    findings: list[Finding] = [finding for run in runs for finding in run.findings]
+    print_verdicts(runs)
+    print(f"{wording.counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
+    return 0

@@ -1,0 +1,59 @@
+"""``puppet-inspector show``: one exchange or handshake in full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inspector.analysis.analyzer import retrace
+from inspector.capture.store import Capture
+from inspector.cli.output import print_json
+from inspector.cli.reading import analyze
+from inspector.errors import InspectorError
+from inspector.formats import export, json_output
+from inspector.pages import plain, tabs
+
+if TYPE_CHECKING:
+    import argparse
+
+    from inspector.analysis.analyzer import Step
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("capture", type=Path)
+    parser.add_argument("seq", type=int, help="its number, as `runs` and `check` give it")
+    parser.add_argument("--json", action="store_true", help="as JSON (docs/json/show.schema.json)")
+    parser.add_argument("--with-secrets", action="store_true", help="as they were on the wire, not masked")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents. Secrets are
+    masked."""
+
+    steps: list[Step] = []
+    judging: list[int] = []
+
+    def look(step: Step) -> None:
+        if step.record.seq == arguments.seq:
+            steps.append(step)
+        elif step.match and step.match.endpoint.name in tabs.RELATED and step.record.seq < arguments.seq:
+            judging.append(step.record.seq)
+
+    analyze(arguments.capture, look)
+    if not steps:
+        raise InspectorError(
+            f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector runs` gives the numbers."
+        )
+    step = steps[0] if arguments.with_secrets else export.masked(steps[0])
+    findings = [each for each in (step.run.findings if step.run else []) if arguments.seq in each.seqs]
+    if arguments.json:
+        print_json(json_output.show(step, findings))
+        return 0
+    own = set(step.run.seqs if step.run else ())
+    before = [seq for seq in judging if seq in own][-tabs.MOST_RELATED :]
+    with Capture.open(arguments.capture) as capture:
+        related = retrace(record for seq in before if (record := capture.record(seq)))
+        lines = plain.lines(step, findings, related)
+    for line in lines:
+        print(line)
+    return 0
