@@ -12,16 +12,16 @@ from rich.text import Text
 from inspector.analysis import verdicts
 from inspector.analysis.analyzer import retrace
 from inspector.errors import InspectorError
+from inspector.pages import palette
 from inspector.rules import rule_of
 from inspector.runs.run import Run
 from inspector.summaries import wording
 from inspector.text import clean
-from inspector.tui import palette
 
 if TYPE_CHECKING:
     from inspector.model import Finding
+    from inspector.summaries.source import Source
     from inspector.summaries.summary import RunBrief
-    from inspector.tui.source import Source
 
 ANSWERS = 3
 """Certificates that a CA gave at last, of which one may be the agent's."""

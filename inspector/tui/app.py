@@ -12,8 +12,8 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 
 from inspector.errors import CaptureError
+from inspector.summaries.source import Source
 from inspector.tui import hues
-from inspector.tui.source import Source
 from inspector.tui.view import View
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from inspector.model import Finding
     from inspector.proof import Place
-    from inspector.tui.filtering import Filtering
-    from inspector.tui.marks import Marks
+    from inspector.summaries.filtering import Filtering
+    from inspector.summaries.marks import Marks
 
 LOOK = 0.25
 """Seconds between two looks for something new."""
@@ -96,14 +96,14 @@ class Inspector(App[None]):
     @cached_property
     def filtering(self) -> Filtering:
         """What filters let through."""
-        from inspector.tui.filtering import Filtering
+        from inspector.summaries.filtering import Filtering
 
         return Filtering(self.source)
 
     @cached_property
     def marks(self) -> Marks:
         """Marks and notes."""
-        from inspector.tui.marks import Marks
+        from inspector.summaries.marks import Marks
 
         return Marks(self.source)
 

@@ -13,9 +13,10 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
+from inspector.explain import climbs
 from inspector.explain.bootstrap import stamp
 from inspector.text import clean
-from inspector.tui import climbs, ladders
+from inspector.tui import ladders
 from inspector.tui.panes import NARROW, PaneTabs
 from inspector.tui.rows import Rows
 from inspector.tui.view import View

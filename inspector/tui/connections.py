@@ -8,10 +8,10 @@ from rich.text import Text
 
 from inspector.explain import connection_usage
 from inspector.explain.connection_usage import Used
+from inspector.pages import palette
 from inspector.pages.styles import BAD
 from inspector.summaries.wording import refusal
 from inspector.text import clean, clock, seconds
-from inspector.tui import palette
 from inspector.tui.part import LABEL, Details, PartView
 from inspector.tui.rows import Column
 

@@ -12,12 +12,12 @@ from textual.widgets import Static
 
 from inspector import proof
 from inspector.errors import CaptureError
+from inspector.pages import palette
 from inspector.pages import tabs as pages
 from inspector.pages.model import WRONG
 from inspector.pages.proved import pages as meant
 from inspector.summaries import wording
 from inspector.text import clean
-from inspector.tui import palette
 from inspector.tui.doc_pane import DocPane
 from inspector.tui.onrecord import OnRecord
 from inspector.tui.view import later

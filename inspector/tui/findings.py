@@ -10,10 +10,10 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
 from inspector.model import Severity
+from inspector.pages.found import ORDERS, Group, Line, Member, grouped, shown
 from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui import advice
-from inspector.tui.found import ORDERS, Group, Line, Member, grouped, shown
 from inspector.tui.panes import NARROW, PaneTabs
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View

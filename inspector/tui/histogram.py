@@ -10,8 +10,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from inspector.pages import palette
 from inspector.text import clock, day
-from inspector.tui import palette
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,8 @@ from rich.text import Text
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import stamp
 from inspector.model import Severity
+from inspector.pages import palette
 from inspector.text import clean
-from inspector.tui import palette
 from inspector.tui.rows import Column
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
 from inspector.explain.agent_state import known
+from inspector.explain.player import Player
 from inspector.protocol import documents as d
 from inspector.runs.run import Run
-from inspector.tui.player import Player
 from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.view import View
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from textual.timer import Timer
 
-    from inspector.tui.timeline import Entry
+    from inspector.explain.timeline import Entry
     from inspector.tui.waterfall import Timed
 
 TICK = 1 / 20

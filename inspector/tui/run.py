@@ -10,9 +10,11 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
+from inspector.explain.timeline import Entry, entries
 from inspector.model import Finding
+from inspector.pages import palette
 from inspector.text import clean, seconds
-from inspector.tui import advice, palette
+from inspector.tui import advice
 from inspector.tui.exchange import ExchangePane
 from inspector.tui.onrecord import OnRecord
 from inspector.tui.paned import Paned
@@ -20,7 +22,6 @@ from inspector.tui.panes import Divider, PaneTabs, told
 from inspector.tui.replay import Played
 from inspector.tui.rows import Column, Rows
 from inspector.tui.sequence import Sequence as Diagram
-from inspector.tui.timeline import Entry, entries
 from inspector.tui.transport import Knowledge, Transport
 from inspector.tui.waterfall import Timed, Waterfall
 

@@ -8,9 +8,9 @@ from rich.text import Text
 from textual.binding import Binding
 from textual.widgets import Static
 
+from inspector.pages import palette
 from inspector.pages.styles import DOUBT
 from inspector.text import clean, clock, day, seconds
-from inspector.tui import palette
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import NARROW, told
 from inspector.tui.rows import Column, Rows

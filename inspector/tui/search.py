@@ -16,8 +16,8 @@ from textual.widgets import ProgressBar, Static
 from textual.worker import get_current_worker
 
 from inspector.errors import CaptureError
+from inspector.pages.hits import Needle, hits
 from inspector.text import clean, clock
-from inspector.tui.hits import Needle, hits
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.widget import Widget
 
+    from inspector.pages.hits import Hit
     from inspector.summaries.summary import RunBrief
-    from inspector.tui.hits import Hit
 
 MOST = 10_000
 """After so many the search ends: nobody reads more."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
+from inspector.explain.timeline import Entry
 from inspector.model import Severity
+from inspector.pages import palette
 from inspector.text import clean, seconds, size
-from inspector.tui import palette
 from inspector.tui.rows import Column
-from inspector.tui.timeline import Entry
 from inspector.tui.waterfall import Timed, anonymous, marks, request, unverified
 
 if TYPE_CHECKING:

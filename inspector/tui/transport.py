@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from inspector.tui import palette
+from inspector.pages import palette
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
 
+    from inspector.explain.player import Player
     from inspector.model import Phase
-    from inspector.tui.player import Player
 
 SHORT = 10.0
 """Seconds of a run below which its moments are told to the millisecond."""

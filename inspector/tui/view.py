@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from textual.widget import Widget
     from textual.worker import Worker
 
+    from inspector.summaries.filtering import Progress
+    from inspector.summaries.source import Source
     from inspector.tui.app import Inspector
-    from inspector.tui.filtering import Progress
-    from inspector.tui.source import Source
 
 
 def later(widget: Widget, act: Callable[..., object], *arguments: object) -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual.binding import Binding
 
+from inspector.explain.timeline import Axis, Entry, Piece, Work, entries, opening, pieces
 from inspector.model import Severity
+from inspector.pages import palette
 from inspector.summaries import wording
 from inspector.text import clean, seconds, short, size
-from inspector.tui import cells, palette
+from inspector.tui import cells
 from inspector.tui.rows import Column, Rows
-from inspector.tui.timeline import Axis, Entry, Piece, Work, entries, opening, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from textual import events
     from textual.strip import Strip
 
+    from inspector.summaries.marks import Marks
     from inspector.summaries.summary import Brief, RunBrief
-    from inspector.tui.marks import Marks
 
 UNVERIFIED = frozenset({"B01", "B03"})
 """Rules that say: the agent did not verify whom it asked."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.explain import climbs
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
-from inspector.tui import climbs
+from inspector.summaries.source import Source
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.rows import Rows
-from inspector.tui.source import Source
 from tests.conversations import Agent, together
 from tests.test_cli import save
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text

@@ -9,10 +9,9 @@ import pytest
 
 from inspector.cli import arguments
 from inspector.cli import main as cli
-from inspector.explain import bootstrap_text
+from inspector.explain import bootstrap_text, climbs
 from inspector.rules import all_rules
-from inspector.tui import climbs
-from inspector.tui.source import Source
+from inspector.summaries.source import Source
 from tests.conversations import WAITS, Agent, together
 from tests.recorded import SAMPLES
 from tests.test_cli import save

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from inspector.errors import InspectorError
-from inspector.tui.filtering import Filtering
-from inspector.tui.source import Source
+from inspector.summaries.filtering import Filtering
+from inspector.summaries.source import Source
 from tests.recorded import SAMPLES
 from tests.tui.screens import sample
 
@@ -113,7 +113,7 @@ def test_a_mistake_is_said(source: Source) -> None:
 def test_what_takes_long_says_how_far_it_is_and_can_be_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inspector.tui.filtering.STRIDE", 2)
+    monkeypatch.setattr("inspector.summaries.filtering.STRIDE", 2)
     with Source(sample("first-run", tmp_path)) as source:
         filtering = Filtering(source)
         assert filtering.slow("phase:plugins text:e")

@@ -10,11 +10,11 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Finding, Severity
+from inspector.pages.found import Group, Member, grouped, shown
 from inspector.rules import rule_of
 from inspector.summaries import wording
 from inspector.summaries.summary import RunBrief
 from inspector.tui.findings import Findings, FoundRows
-from inspector.tui.found import Group, Member, grouped, shown
 from tests.conversations import Agent, together
 from tests.test_cli import save
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text

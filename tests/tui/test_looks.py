@@ -10,8 +10,9 @@ from rich.style import Style
 from textual.color import Color
 
 from inspector.model import Finding, Phase, Severity
+from inspector.pages import palette
 from inspector.summaries.summary import RunBrief
-from inspector.tui import hues, palette, panes
+from inspector.tui import hues, panes
 from inspector.tui.help import Help
 from inspector.tui.keys import Keys
 from inspector.tui.rows import Rows

@@ -10,10 +10,10 @@ import pytest
 from textual.app import App
 
 from inspector.errors import InspectorError
+from inspector.explain.player import SPEEDS, Player
+from inspector.explain.timeline import entries
 from inspector.model import Phase, Severity
 from inspector.summaries.summary import Brief, RunBrief, Sign
-from inspector.tui.player import SPEEDS, Player
-from inspector.tui.timeline import entries
 from inspector.tui.transport import Knowledge, Transport
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.pilot import Pilot
 
-    from inspector.tui.timeline import Entry
+    from inspector.explain.timeline import Entry
 
 START = datetime.datetime(2026, 3, 4, 12, 0, 0, 500_000).astimezone().timestamp()
 

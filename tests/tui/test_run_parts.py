@@ -13,12 +13,12 @@ from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.explain import file_transfers
 from inspector.runs.examples import asked, catalog, content, metadata, report, talk
+from inspector.summaries.source import Source
 from inspector.tui.app import Inspector
 from inspector.tui.catalog import Catalog
 from inspector.tui.connections import Connections
 from inspector.tui.files import Files
 from inspector.tui.part import PartView, middle
-from inspector.tui.source import Source
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from textual.widgets import Input, Static
 
 from inspector.capture.store import Capture
-from inspector.tui.filtering import Progress
+from inspector.summaries.filtering import Progress
 from inspector.tui.help import Help
 from inspector.tui.histogram import Histogram
 from inspector.tui.rows import Rows

@@ -11,11 +11,11 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
+from inspector.pages import hits as searched
+from inspector.pages.hits import Needle, hits, said
 from inspector.summaries import filters
-from inspector.tui import hits as searched
+from inspector.summaries.filtering import Filtering
 from inspector.tui.exchange import ExchangePane
-from inspector.tui.filtering import Filtering
-from inspector.tui.hits import Needle, hits, said
 from inspector.tui.rows import Rows
 from inspector.tui.search import SearchView
 from tests.recorded import SAMPLES, records_of
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from inspector.model import Record
+    from inspector.pages.hits import Hit
     from inspector.proof import Place
     from inspector.tui.app import Inspector
-    from inspector.tui.hits import Hit
 
 HOSTILE = "[bold]x[/] \x1b[2J \u202e"
 

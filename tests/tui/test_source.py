@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.summaries import index
-from inspector.tui.source import Source
+from inspector.summaries.source import Source
 from tests.conversations import START, Agent, together
 from tests.test_cli import save
 from tests.tui.screens import indexed, sample

@@ -11,13 +11,13 @@ import pytest
 from textual.app import App
 from textual.events import MouseScrollDown, MouseScrollUp
 
+from inspector.explain.timeline import SILENCES, Axis, Entry, entries, opening, pieces
 from inspector.model import Phase
+from inspector.summaries.source import Source
 from inspector.summaries.summary import Brief, RunBrief, Times
 from inspector.text import clean
 from inspector.tui.ascii import TABLE
 from inspector.tui.sequence import Sequence
-from inspector.tui.source import Source
-from inspector.tui.timeline import SILENCES, Axis, Entry, entries, opening, pieces
 from inspector.tui.waterfall import GLYPHS, LEGEND, Waterfall
 from tests.tui.screens import SIZES, sample
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.pilot import Pilot
 
+    from inspector.explain.timeline import Work
     from inspector.tui.rows import Rows
-    from inspector.tui.timeline import Work
     from inspector.tui.waterfall import Timed
 
     type Kind = type[Waterfall | Sequence]

@@ -1,4 +1,4 @@
-"""Where a text stands in a record: in its target, its headers, its bodies, with what stands around it. No widgets."""
+"""Where a text stands in a record: in its target, its headers, its bodies, with what stands around it."""
 
 from __future__ import annotations
 

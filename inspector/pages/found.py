@@ -1,4 +1,4 @@
-"""All findings of a capture in groups: the lines of the findings' list, and what they say. No widgets."""
+"""All findings of a capture in groups: the lines of the findings' list, and what they say."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from rich.text import Text
 
 from inspector.analysis import verdicts
+from inspector.pages import palette
 from inspector.rules import rule_of
 from inspector.summaries import wording
 from inspector.text import clean, clock, day
-from inspector.tui import palette
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from inspector.capture.notes import Notes
 
 if TYPE_CHECKING:
-    from inspector.tui.source import Source
+    from inspector.summaries.source import Source
 
 
 class Marks:

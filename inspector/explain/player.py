@@ -1,4 +1,4 @@
-"""A run played as it happened: where it stands, how fast it goes, and what to jump to. No widgets, no clock of its own.
+"""A run played as it happened: where it stands, how fast it goes, and what to jump to. No clock of its own.
 
 Silences play in real time like everything else, unless ``skip`` is set (as it is at first): then one of more than
 ``LONG`` seconds goes by in one second of playing.
@@ -18,8 +18,8 @@ from inspector.text import clock, seconds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from inspector.explain.timeline import Entry
     from inspector.model import Phase
-    from inspector.tui.timeline import Entry
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 LONG = 5.0

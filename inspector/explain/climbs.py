@@ -1,7 +1,7 @@
 """The ladders of a capture, by way of its index: only the records are read that a ladder is made of.
 
 A hundred thousand exchanges are mostly downloads on connections that showed their certificate before; of those it
-takes the first and the last. No widgets.
+takes the first and the last.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from inspector.analysis.analyzer import Analyzer, Step
 from inspector.explain.bootstrap import Ladders
 from inspector.model import Phase
-from inspector.summaries import index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from inspector.model import Record
     from inspector.runs.run import Run
+    from inspector.summaries import index
+    from inspector.summaries.source import Source
     from inspector.summaries.summary import Brief, RunBrief
-    from inspector.tui.source import Source
 
 PAGE = 200
 """Records that are read at one look into the capture."""
@@ -40,14 +40,11 @@ def read(source: Source, progress: Callable[[int, int], bool], only: str | None 
     CaptureError. Safe in a thread of its own.
     """
     ladders = Ladders()
-    found = index.Index.open(index.place(source.path))
-    if found is None:
-        return ladders
-    try:
+    with source.opened_index() as found:
+        if found is None:
+            return ladders
         runs = {place: run for place, run in found.runs().items() if run is not None}
         wanted, latest = _wanted(found, runs, only)
-    finally:
-        found.close()
     feed = _Feed(ladders, {place: run.brief for place, run in runs.items()})
     left: dict[int, int] = {}
     for place in wanted.values():

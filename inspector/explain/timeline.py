@@ -1,5 +1,5 @@
 """A run in time: its records, the agent's silent times and where phases begin; what one record's time was spent on; and
-the axis that all of it is drawn on. No widgets."""
+the axis that all of it is drawn on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the views read: a capture by way of its index, and single records from the capture itself.
 
 The index is made and kept up by a process of its own; here it is only read, so nothing that a view asks for takes
-longer than a look into a file. No widgets.
+longer than a look into a file.
 """
 
 from __future__ import annotations
@@ -169,6 +169,16 @@ class Source:
         elif status == 0 and self._indexer:
             self._failure = ""
         return status is not None
+
+    @contextlib.contextmanager
+    def opened_index(self) -> Iterator[index.Index | None]:
+        """Open the index for one thread's use; None if there is none yet."""
+        found = index.Index.open(self._place)
+        try:
+            yield found
+        finally:
+            if found is not None:
+                found.close()
 
     @property
     def indexing(self) -> bool:

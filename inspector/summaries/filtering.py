@@ -1,4 +1,4 @@
-"""What a filter lets through of a capture: runs and records in brief. No widgets.
+"""What a filter lets through of a capture: runs and records in brief.
 
 What the index tells is asked at once, for a hundred thousand records in a fraction of a second. What has to be read
 (``text:``) or put into words comes step by step, so that it can be shown how far it is, and given up.
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from inspector.summaries.filters import Filter, Term
+    from inspector.summaries.source import Source
     from inspector.summaries.summary import Brief, RunBrief
-    from inspector.tui.source import Source
 
 STRIDE = 200
 """Records between two reports of how far it is."""
