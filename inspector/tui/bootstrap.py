@@ -13,7 +13,7 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
-from inspector.explain import climbs
+from inspector.explain import bootstrap_reading
 from inspector.explain.bootstrap import stamp
 from inspector.text import clean
 from inspector.tui import ladders
@@ -132,9 +132,9 @@ class Bootstrap(View):
         trouble = ""
         try:
             if self._wanted and self._ladders is None:
-                self._judge(climbs.read(self.source, progress, self._wanted))
-            self._judge(climbs.read(self.source, progress))
-        except climbs.Cancelled:
+                self._judge(bootstrap_reading.read(self.source, progress, self._wanted))
+            self._judge(bootstrap_reading.read(self.source, progress))
+        except bootstrap_reading.Cancelled:
             return
         except InspectorError as error:
             trouble = error.message

@@ -10,7 +10,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
 from inspector.model import Severity
-from inspector.pages.found import ORDERS, Group, Line, Member, grouped, shown
+from inspector.pages.finding_groups import ORDERS, Group, Line, Member, grouped, shown
 from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui import advice

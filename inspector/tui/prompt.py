@@ -15,7 +15,7 @@ from textual.suggester import Suggester
 from textual.widgets import Input, Label, Static
 
 from inspector.text import clean
-from inspector.tui.history import History
+from inspector.tui.prompt_history import History
 
 if TYPE_CHECKING:
     from collections.abc import Callable

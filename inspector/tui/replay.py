@@ -11,7 +11,7 @@ from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
 from inspector.explain.agent_state import known
-from inspector.explain.player import Player
+from inspector.explain.playback import Player
 from inspector.protocol import documents as d
 from inspector.runs.run import Run
 from inspector.tui.transport import Knowledge, Transport

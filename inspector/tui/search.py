@@ -16,7 +16,7 @@ from textual.widgets import ProgressBar, Static
 from textual.worker import get_current_worker
 
 from inspector.errors import CaptureError
-from inspector.pages.hits import Needle, hits
+from inspector.pages.body_search import Needle, hits
 from inspector.text import clean, clock
 from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Column, Rows
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.widget import Widget
 
-    from inspector.pages.hits import Hit
+    from inspector.pages.body_search import Hit
     from inspector.summaries.summary import RunBrief
 
 MOST = 10_000

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
 
-    from inspector.explain.player import Player
+    from inspector.explain.playback import Player
     from inspector.model import Phase
 
 SHORT = 10.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.explain import climbs
+from inspector.explain import bootstrap_reading
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 from inspector.summaries.source import Source
 from inspector.tui.bootstrap import Bootstrap
@@ -177,14 +177,14 @@ def test_an_index_that_grew_while_ladders_were_read_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        original = climbs.read
+        original = bootstrap_reading.read
 
         def read(source: Source, progress: Any, only: str | None = None) -> Ladders:
-            monkeypatch.setattr(climbs, "read", original)
+            monkeypatch.setattr(bootstrap_reading, "read", original)
             source.revision += 1  # it came to know more in the meantime
             return original(source, progress, "nobody.example")
 
-        monkeypatch.setattr(climbs, "read", read)
+        monkeypatch.setattr(bootstrap_reading, "read", read)
         monkeypatch.setattr(Bootstrap, "set_timer", lambda *_: None)
         view = await opened(pilot, app)
         assert "reading ..." in screen_text(app)
@@ -255,10 +255,10 @@ def test_reading_shows_how_far_it_is_and_ends_with_the_view(tmp_path: Path, monk
         progress(12_000, 100_000)
         goes_on.wait(10)
         outcome.append(progress(13_000, 100_000))
-        raise climbs.Cancelled
+        raise bootstrap_reading.Cancelled
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        monkeypatch.setattr(climbs, "read", read)
+        monkeypatch.setattr(bootstrap_reading, "read", read)
         await app.push_screen(Bootstrap())
         limit = time.monotonic() + 10
         while "reading 12,000 of 100,000" not in screen_text(app) and time.monotonic() < limit:

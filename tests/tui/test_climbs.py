@@ -9,7 +9,7 @@ import pytest
 
 from inspector.cli import arguments
 from inspector.cli import main as cli
-from inspector.explain import bootstrap_text, climbs
+from inspector.explain import bootstrap_reading, bootstrap_text
 from inspector.rules import all_rules
 from inspector.summaries.source import Source
 from tests.conversations import WAITS, Agent, together
@@ -40,7 +40,7 @@ def told(path: Path, at: float, read: list[int] | None = None) -> list[dict[str,
         return True
 
     with Source(path) as source:
-        ladders = climbs.read(source, progress)
+        ladders = bootstrap_reading.read(source, progress)
     return [bootstrap_text.plain(ladders.of(name, at)) for name in ladders.names()]
 
 
@@ -101,6 +101,6 @@ def test_one_agent_is_read_without_the_others_and_reading_can_be_given_up(tmp_pa
     records = together(Agent("a.example").bootstrap().run(), Agent("b.example", "192.0.2.2").bootstrap().run("u-2"))
     path = written(records, tmp_path / "two.sqlite")
     with Source(path) as source:
-        assert climbs.read(source, lambda *_: True, "b.example").names() == ["b.example"]
-        with pytest.raises(climbs.Cancelled):
-            climbs.read(source, lambda *_: False)
+        assert bootstrap_reading.read(source, lambda *_: True, "b.example").names() == ["b.example"]
+        with pytest.raises(bootstrap_reading.Cancelled):
+            bootstrap_reading.read(source, lambda *_: False)

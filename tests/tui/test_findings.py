@@ -10,7 +10,7 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Finding, Severity
-from inspector.pages.found import Group, Member, grouped, shown
+from inspector.pages.finding_groups import Group, Member, grouped, shown
 from inspector.rules import rule_of
 from inspector.summaries import wording
 from inspector.summaries.summary import RunBrief

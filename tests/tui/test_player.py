@@ -10,7 +10,7 @@ import pytest
 from textual.app import App
 
 from inspector.errors import InspectorError
-from inspector.explain.player import SPEEDS, Player
+from inspector.explain.playback import SPEEDS, Player
 from inspector.explain.timeline import entries
 from inspector.model import Phase, Severity
 from inspector.summaries.summary import Brief, RunBrief, Sign

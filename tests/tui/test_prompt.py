@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.summaries import filters
-from inspector.tui.history import KEPT, History
 from inspector.tui.prompt import Prompt
+from inspector.tui.prompt_history import KEPT, History
 from inspector.tui.rows import Rows
 from tests.tui.screens import SIZES, play, sample, screen_text
 

@@ -11,8 +11,8 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
-from inspector.pages import hits as searched
-from inspector.pages.hits import Needle, hits, said
+from inspector.pages import body_search as searched
+from inspector.pages.body_search import Needle, hits, said
 from inspector.summaries import filters
 from inspector.summaries.filtering import Filtering
 from inspector.tui.exchange import ExchangePane
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from inspector.model import Record
-    from inspector.pages.hits import Hit
+    from inspector.pages.body_search import Hit
     from inspector.proof import Place
     from inspector.tui.app import Inspector
 
