@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from inspector.proof import Place
     from inspector.summaries.filtering import Filtering
     from inspector.summaries.marks import Marks
+    from inspector.tui.view import Application
 
 LOOK = 0.25
 """Seconds between two looks for something new."""
@@ -206,7 +207,15 @@ class Inspector(App[None]):
         """Write records to a file: jsonl, or mitmproxy's flows if its name ends so."""
         from inspector.tui.exporting import export
 
-        export(self, seqs)
+        if view := self.front:
+            export(view, seqs)
+
+
+if TYPE_CHECKING:
+
+    def _as_views_know_it(app: Inspector) -> Application:
+        """Views take the application for this (``View.inspector``): here the type checker agrees."""
+        return app
 
 
 def _warm_up() -> None:

@@ -14,15 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from textual.app import App
+
     from inspector.formats.exporting import Format
-    from inspector.tui.app import Inspector
+    from inspector.tui.view import Application, View
 
 
-def export(app: Inspector, seqs: Sequence[int]) -> None:
+def export(view: View, seqs: Sequence[int]) -> None:
     """Ask for a file's name, whose ending says in which format, and write these records."""
-    view = app.front
-    if view is None:
-        return
     if not seqs:
         view.say("there is nothing to export")
         return
@@ -32,23 +31,25 @@ def export(app: Inspector, seqs: Sequence[int]) -> None:
         kind = exporting.format_of(path)
         view.say(f"writing {len(seqs)} records ...")
         # The application's, not the view's: it goes on when the view is left.
-        app.run_worker(lambda: _write(app, path, kind, seqs), thread=True, group="export")
+        view.app.run_worker(lambda: _write(view.app, view.inspector, path, kind, seqs), thread=True, group="export")
 
     def attempt(name: str) -> None:
         view.attempt(lambda: write(name))
 
-    suggestion = f"{app.source.path.stem}-{seqs[0]}-{seqs[-1]}.jsonl"
+    suggestion = f"{view.source.path.stem}-{seqs[0]}-{seqs[-1]}.jsonl"
     label = f"{len(seqs)} records to (.jsonl, .har, or .mitm for mitmproxy): "
     view.ask(label, attempt, suggestion)
 
 
-def _write(app: Inspector, path: Path, kind: Format, seqs: Sequence[int]) -> None:
+def _write(app: App[object], inspector: Application, path: Path, kind: Format, seqs: Sequence[int]) -> None:
     """In a thread: a selection may be large."""
     try:
-        chosen = exporting.Chosen(app.source.path, whole=False, owners={seq: app.source.owner(seq) for seq in seqs})
+        chosen = exporting.Chosen(
+            inspector.source.path, whole=False, owners={seq: inspector.source.owner(seq) for seq in seqs}
+        )
         number = chosen.write(kind, path)
         told = f"{number} records are in {path}, secrets masked; with them: puppet-inspector export --with-secrets"
     except InspectorError as error:
         told = str(error)
     if not get_current_worker().is_cancelled:
-        app.call_from_thread(app.tell, told)
+        app.call_from_thread(inspector.tell, told)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual.binding import Binding
 
 from inspector.formats import curl, export
 from inspector.model import Exchange
+from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.view import View
-
-if TYPE_CHECKING:
-    from inspector.tui.exchange import ExchangePane
 
 
 class OnRecord(View):
@@ -31,8 +27,6 @@ class OnRecord(View):
 
     def pane(self) -> ExchangePane:
         """Where it is shown."""
-        from inspector.tui.exchange import ExchangePane
-
         return self.query_one(ExchangePane)
 
     def action_mark(self) -> None:

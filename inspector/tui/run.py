@@ -15,7 +15,7 @@ from inspector.model import Finding
 from inspector.pages import palette
 from inspector.text import clean, seconds
 from inspector.tui import advice
-from inspector.tui.exchange import ExchangePane
+from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.onrecord import OnRecord
 from inspector.tui.paned import Paned
 from inspector.tui.panes import Divider, PaneTabs, told

@@ -5,7 +5,7 @@ A new view is a subclass of ``View`` with a ``body`` and an ``update``; whoever 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from textual.binding import Binding
 from textual.screen import Screen
@@ -19,15 +19,17 @@ from inspector.tui.prompt import Prompt
 from inspector.tui.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from textual.app import ComposeResult
     from textual.widget import Widget
     from textual.worker import Worker
 
-    from inspector.summaries.filtering import Progress
+    from inspector.model import Finding
+    from inspector.proof import Place
+    from inspector.summaries.filtering import Filtering, Progress
+    from inspector.summaries.marks import Marks
     from inspector.summaries.source import Source
-    from inspector.tui.app import Inspector
 
 
 def later(widget: Widget, act: Callable[..., object], *arguments: object) -> None:
@@ -47,6 +49,29 @@ class Searchable(Protocol):
 
     def search(self, text: str, /, *, forward: bool = True, again: bool = False) -> bool:
         """Go to the next line that contains a text; False if there is none."""
+
+
+class Application(Protocol):
+    """What a view asks of the application that it lives in, which opens other views: no view imports another."""
+
+    source: Source
+
+    @property
+    def filtering(self) -> Filtering: ...
+
+    @property
+    def marks(self) -> Marks: ...
+
+    def open_run(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None: ...
+    def open_exchange(self, number: int | None, seq: int, place: Place | None = None) -> None: ...
+    def open_findings(self) -> None: ...
+    def open_bootstrap(self, certname: str | None = None) -> None: ...
+    def open_search(self) -> None: ...
+    def open_part(self, part: str, number: int) -> None: ...
+    def ask_filter(self, view: View, then: Callable[[str], None], value: str) -> None: ...
+    def export(self, seqs: Sequence[int]) -> None: ...
+    def tell(self, text: str) -> None: ...
+    def put_aside(self, text: str | None, what: str) -> None: ...
 
 
 class View(Screen[None]):
@@ -74,13 +99,9 @@ class View(Screen[None]):
         """Whether its widgets are there."""
 
     @property
-    def inspector(self) -> Inspector:
+    def inspector(self) -> Application:
         """The application."""
-        from inspector.tui.app import Inspector
-
-        app = self.app
-        assert isinstance(app, Inspector)  # noqa: S101 - a view lives in no other
-        return app
+        return cast("Application", self.app)
 
     @property
     def source(self) -> Source:

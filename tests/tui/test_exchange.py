@@ -22,7 +22,8 @@ from inspector.tui import doc_pane
 from inspector.tui.bytes import Bytes
 from inspector.tui.doc_bar import Bar
 from inspector.tui.doc_widgets import Leaves, Sheet
-from inspector.tui.exchange import ExchangePane, ExchangeView
+from inspector.tui.exchange import ExchangeView
+from inspector.tui.exchange_pane import ExchangePane
 from tests.bench.analysis import catalog as big_catalog
 from tests.conversations import Agent, together
 from tests.test_pages import WORD, hiding, same_words

@@ -18,7 +18,8 @@ from inspector.tui.bytes import Bytes
 from inspector.tui.catalog import Catalog
 from inspector.tui.connections import Connections
 from inspector.tui.doc_widgets import Leaves, Sheet
-from inspector.tui.exchange import ExchangePane, ExchangeView
+from inspector.tui.exchange import ExchangeView
+from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.files import Files
 from inspector.tui.help import keys
 from inspector.tui.panes import Divider, PaneTabs

@@ -15,7 +15,7 @@ from inspector.pages import body_search as searched
 from inspector.pages.body_search import Needle, hits, said
 from inspector.summaries import filters
 from inspector.summaries.filtering import Filtering
-from inspector.tui.exchange import ExchangePane
+from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.rows import Rows
 from inspector.tui.search import SearchView
 from tests.recorded import SAMPLES, records_of
