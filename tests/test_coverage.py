@@ -8,8 +8,8 @@ import pytest
 
 from inspector.protocol.documents import Undecodable
 from inspector.protocol.endpoints import ENDPOINTS
-from tests.coverage_table import KNOWN, PAGE, REAL, Real, Row, all_captures, dump, load, made, page, recorded
-from tests.recorded import ABSENT, RECORDINGS
+from tests.support.coverage_table import KNOWN, PAGE, REAL, Real, Row, all_captures, dump, load, made, page, recorded
+from tests.support.recorded import ABSENT, RECORDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

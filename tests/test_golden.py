@@ -15,8 +15,9 @@ from inspector.model import Exchange
 from inspector.protocol.documents import Nothing, Undecodable
 from inspector.rules import rule_of
 from inspector.summaries import summary, wording
-from tests.conversations import steps
-from tests.recorded import ABSENT, HERE, RECORDINGS, SAMPLES, name_of, records_of
+from tests.support import places
+from tests.support.conversations import steps
+from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.protocol.documents import Document
 
-GOLDEN = HERE / "golden"
+GOLDEN = places.GOLDEN
 
 
 def told(records: Iterable[Record]) -> Iterator[str]:

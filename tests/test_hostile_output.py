@@ -15,9 +15,9 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Handshake, Record
 from inspector.pages.message import file_name
-from tests.conversations import Agent, together
-from tests.recorded import SAMPLES
-from tests.test_cli import save
+from tests.cli.test_main import save
+from tests.support.conversations import Agent, together
+from tests.support.recorded import SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

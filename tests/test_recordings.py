@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
-from tests.conversations import steps
-from tests.recorded import ABSENT, RECORDINGS, name_of, records_of
+from tests.support.conversations import steps
+from tests.support.recorded import ABSENT, RECORDINGS, name_of, records_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,17 +9,19 @@ import platform
 import re
 import socket
 import sqlite3
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
 
 import pytest
 import zstandard
 
+from tests.support import places
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = places.ROOT
 SAMPLES = ROOT / "captures/samples"
 NAMES = ("first-run", "bootstrap-waiting", "out-of-sync", "compile-error", "mismatched-key", "revoked")
 LIMIT = 150_000

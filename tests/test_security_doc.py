@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tests.support import places
+
+ROOT = places.ROOT
 TEXT = (ROOT / "docs" / "security.md").read_text()
 PROVED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)
 

@@ -15,11 +15,12 @@ import shutil
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 
 from cryptography.hazmat.backends.openssl import backend
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
+from tests.support import places
+
+PAGE = places.DOCS / "performance.md"
 BENCHES: dict[str, tuple[str, ...]] = {
     "proxy": (),
     "large": (),

@@ -30,7 +30,7 @@ from inspector.model import Connection, Exchange, Leg, Message, Phase, Request, 
 from inspector.protocol import decode
 from inspector.protocol.documents import Undecodable
 from tests.bench import aims
-from tests.recorded import SAMPLES, records_of
+from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from inspector.formats.mitm_flows import export_flows
 from inspector.host import pki
 from inspector.model import Connection, Exchange, Leg, Request, Response
 from tests.bench import aims, analysis
-from tests.recorded import SAMPLES, records_of
+from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -38,9 +38,10 @@ from inspector.lab import Lab
 from inspector.rules import all_rules
 from tests.bench import aims
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
-from tests.broken_rules import costs_only_itself
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
-from tests.recorded import SAMPLES, records_of
+from tests.support import places
+from tests.support.broken_rules import costs_only_itself
+from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
     from inspector.lab.agent import LabAgent
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = places.DOCS
 RELIABILITY, SECURITY = DOCS / "reliability.md", DOCS / "security.md"
 ADDON, OWN = "`mitmdump -s addons/puppet.py`", "`puppet-inspector proxy`"
 PROXIES = {ADDON: False, OWN: True}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspector.proxy import addon as addon_module
+from tests.support import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,7 @@ CLOSED = {
     "requestheaders": "_claim",
 }
 """The hooks whose failure must let nothing through that was not checked, and what fails in them."""
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = places.ROOT
 
 
 def stand_in(folder: Path, *, speed: float = 1.0) -> Path:

@@ -26,12 +26,13 @@ from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
 from tests.e2e.conftest import records
 from tests.e2e.wire import Peer
+from tests.support import places
 
 if TYPE_CHECKING:
     from inspector.lab import Lab
     from tests.e2e.conftest import Proxied
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = places.ROOT
 NAME = "web1.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from inspector.model import Message, Request, Response
-from tests.protocol.touching import DECODERS, touch
+from tests.support.touching import DECODERS, touch
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.case"))
 

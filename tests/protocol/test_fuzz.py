@@ -24,9 +24,10 @@ from inspector.capture.store import Capture
 from inspector.model import Exchange, Message, Request, Response
 from inspector.protocol import bodies, decode, endpoints
 from inspector.protocol import documents as d
-from tests.protocol.touching import DECODERS, touch
+from tests.support import places
+from tests.support.touching import DECODERS, touch
 
-SAMPLES = Path(__file__).parents[2] / "captures" / "samples"
+SAMPLES = places.SAMPLES
 NOTATIONS = ["application/json", "text/pson", "text/yaml", "application/x-msgpack", "text/plain", "text/html", "",
              "application/vnd.puppet.rich+json", "application/vnd.puppet.rich+msgpack",
              "application/x-www-form-urlencoded", "application/octet-stream", "text/dot"]  # fmt: skip
@@ -78,7 +79,7 @@ ODD: st.SearchStrategy[Any] = st.one_of(
 )  # fmt: skip
 
 
-def places(tree: Any) -> list[tuple[Any, Any]]:
+def positions(tree: Any) -> list[tuple[Any, Any]]:
     """Every (container, key) of a tree."""
     found: list[tuple[Any, Any]] = []
     waiting = [tree]
@@ -93,7 +94,7 @@ def places(tree: Any) -> list[tuple[Any, Any]]:
 def change(draw: st.DrawFn, tree: Any) -> Any:
     """A tree with a few of its values replaced, taken away, moved, or buried deep."""
     for _ in range(draw(st.integers(1, 4))):
-        all_places = places(tree)
+        all_places = positions(tree)
         if not all_places:
             return draw(ODD)
         holder, key = all_places[draw(st.integers(0, len(all_places) - 1))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,12 +14,14 @@ from inspector.protocol import decode, endpoints
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import content_type
 from inspector.protocol.files import Verdict, check
-from tests.protocol.touching import touch
+from tests.support import places
+from tests.support.touching import touch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-RECORDINGS = Path(__file__).parents[3] / "shared" / "recordings"
+RECORDINGS = places.RECORDINGS
 
 pytestmark = pytest.mark.skipif(not RECORDINGS.is_dir(), reason=f"there are no recordings at {RECORDINGS}")
 

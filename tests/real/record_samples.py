@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 from tests.real.machine import host_names, missing
 from tests.real.puppet import RealMaster
 from tests.real.through import PROXY_HOST, PROXY_NAME, Stage
+from tests.support import places
 
 if TYPE_CHECKING:
     from tests.real.agent import RealAgent
 
-SAMPLES = Path(__file__).resolve().parents[2] / "captures/samples"
+SAMPLES = places.SAMPLES
 MASTER, AGENTS = Path("/srv/puppet"), Path("/srv/agent")
 """Where master and agents live while this runs: catalogs and reports hold these paths."""
 

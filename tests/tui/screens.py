@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.summaries import index, indexer
 from inspector.tui.app import Inspector
-from tests.recorded import HERE
+from tests.support import places
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ def indexed(capture: Path) -> Path:
 def sample(name: str, folder: Path) -> Path:
     """A copy of a sample capture, indexed."""
     copy = folder / f"{name}.sqlite"
-    shutil.copy(HERE.parent / "captures" / "samples" / f"{name}.sqlite", copy)
+    shutil.copy(places.SAMPLES / f"{name}.sqlite", copy)
     return indexed(copy)
 
 

@@ -16,9 +16,9 @@ import pytest
 
 from inspector.model import Exchange
 from inspector.tui.run import RunView
-from tests.conversations import Agent, together
-from tests.recorded import SAMPLES
-from tests.test_cli import save
+from tests.cli.test_main import save
+from tests.support.conversations import Agent, together
+from tests.support.recorded import SAMPLES
 from tests.tui.screens import indexed, play, screen_text
 from tests.tui.terminal import Terminal
 
@@ -145,8 +145,8 @@ def test_a_capture_whose_writer_was_killed_opens(tmp_path: Path) -> None:
     code = f"""
         import os, signal
         from inspector.capture.store import Capture
-        from tests.conversations import Agent, together
-        from tests.test_cli import keep
+        from tests.support.conversations import Agent, together
+        from tests.cli.test_main import keep
         capture = Capture.create({str(path)!r})
         keep(capture, *together(Agent("killed.example", "192.0.2.1").run()))
         os.kill(os.getpid(), signal.SIGKILL)

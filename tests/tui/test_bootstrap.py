@@ -13,8 +13,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 from inspector.summaries.source import Source
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.rows import Rows
-from tests.conversations import Agent, together
-from tests.test_cli import save
+from tests.cli.test_main import save
+from tests.support.conversations import Agent, together
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from inspector.rules import rule_of
 from inspector.summaries import wording
 from inspector.summaries.summary import RunBrief
 from inspector.tui.findings import Findings, FoundRows
-from tests.conversations import Agent, together
-from tests.test_cli import save
+from tests.cli.test_main import save
+from tests.support.conversations import Agent, together
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.recorded import HERE
+from tests.support import places
 from tests.tui.screens import play, sample
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from inspector.tui.app import Inspector
 
-DOCS = HERE.parent / "docs"
+DOCS = places.DOCS
 
 
 class Picture(NamedTuple):

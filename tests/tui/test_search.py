@@ -18,7 +18,7 @@ from inspector.summaries.filtering import Filtering
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.rows import Rows
 from inspector.tui.search import SearchView
-from tests.recorded import SAMPLES, records_of
+from tests.support.recorded import SAMPLES, records_of
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 
 if TYPE_CHECKING:

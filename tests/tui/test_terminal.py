@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
 from inspector.tui.ascii import TABLE
-from tests.conversations import START, Agent, together
-from tests.recorded import SAMPLES
-from tests.test_cli import keep, save
-from tests.test_present import HOSTILE, hostile_records
+from tests.cli.test_main import keep, save
+from tests.summaries.test_wording import HOSTILE, hostile_records
+from tests.support.conversations import START, Agent, together
+from tests.support.recorded import SAMPLES
 from tests.tui.screens import indexed, sample
 from tests.tui.terminal import Terminal
 

@@ -1,0 +1,142 @@
+"""Our own mistakes are told, and nothing stops because of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request
+from inspector.protocol import documents as d
+from inspector.rules import Case, On, all_rules, rule_of
+from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
+from tests.support.broken_rules import costs_only_itself
+from tests.support.conversations import START, Agent, steps, together
+from tests.support.recorded import SAMPLES, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspector.model import Message, Record
+    from inspector.rules import Rule, Said
+
+HEALTHY = talk(ca(), crl(), csr(), issued(), catalog(), report())
+
+
+def broken(on: On) -> Analyzer:
+    """All rules and one that raises after it said something."""
+
+    def look(case: Case) -> Iterator[str | Said]:
+        yield "said before"
+        raise ZeroDivisionError("ours")
+
+    bad = dataclasses.replace(rule_of("B01"), id="X00", on=on, look=look, at=())
+    return Analyzer([bad, *all_rules()])
+
+
+@pytest.mark.parametrize(("on", "at"), [(On.EXCHANGE, [1, 2, 3, 4, 5, 6]), (On.RUN_END, [6])])
+def test_a_rule_that_raises_is_told_and_the_others_are_asked(on: On, at: list[int]) -> None:
+    analyzer = broken(on)
+    taken = [analyzer.feed(record) for record in HEALTHY]
+    assert [step.record.seq for step in taken if step.trouble] == at
+    assert all(step.trouble == ["rule X00 failed: ZeroDivisionError('ours')"] for step in taken if step.trouble)
+    (run,) = analyzer.finish()
+    assert run.outcome == "complete"
+    assert {"B01", "X00"} <= {each.rule for each in run.findings}
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_whichever_rule_raises_nothing_but_its_own_findings_is_lost(rule: Rule) -> None:
+    for path in SAMPLES:
+        assert costs_only_itself(rule, records_of(path)), path.stem
+
+
+def test_a_rule_on_handshakes_may_raise_too() -> None:
+    analyzer = broken(On.HANDSHAKE)
+    (step,) = [analyzer.feed(record) for record in together(Agent().refused())]
+    assert step.trouble
+    assert [run.outcome for run in analyzer.finish()] == ["refused"]
+
+
+def test_a_decoder_that_raises_is_told_and_the_record_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from inspector.protocol import endpoints
+
+    def raises(message: Message) -> d.Document:
+        raise ZeroDivisionError("ours")
+
+    real = endpoints.match
+
+    def match(method: str, target: str) -> endpoints.Match | None:
+        found = real(method, target)
+        if found is None or found.endpoint.name != "ca":
+            return found
+        return dataclasses.replace(found, endpoint=found.endpoint._replace(response=raises))
+
+    monkeypatch.setattr(endpoints, "match", match)
+    analyzer = Analyzer()
+    taken = [analyzer.feed(record) for record in HEALTHY]
+    assert taken[0].trouble == ["decoding failed: ZeroDivisionError('ours')"]
+    assert isinstance(taken[0].response, d.Undecodable)
+    assert [step.trouble for step in taken[1:]] == [[]] * 5
+    assert [(run.outcome, list(run.seqs)) for run in analyzer.finish()] == [("complete", [1, 2, 3, 4, 5, 6])]
+
+
+def test_a_step_says_what_a_record_is() -> None:
+    analyzer = Analyzer()
+    taken = list(steps(analyzer, HEALTHY))
+    assert [step.phase for step in taken] == [Phase.CERTIFICATES] * 4 + [Phase.CATALOG, Phase.REPORT]
+    assert [step.match.endpoint.name for step in taken if step.match] == [
+        *["ca", "crl", "certificate_request", "certificate", "catalog", "report"]
+    ]
+    assert [type(step.response).__name__ for step in taken[:5]] == [
+        *["Certificates", "RevocationLists", "Nothing", "Certificates", "Catalog"]
+    ]
+    assert isinstance(taken[5].request, d.Report)
+    assert all(step.run is analyzer.runs[0] for step in taken)
+    assert taken[0].exchange is HEALTHY[0]
+
+
+def test_the_agent_is_who_its_certificate_says_and_else_who_the_url_says() -> None:
+    analyzer = Analyzer()
+    own = Agent("a.example").ask("GET", "/puppet/v3/node/b.example?environment=x", own=True, status=403)
+    without = Agent("c.example").ask("GET", "/puppet-ca/v1/certificate/d.example", status=404)
+    assert [step.certname for step in steps(analyzer, together(own, without))] == ["a.example", "d.example"]
+
+
+def test_a_certificate_that_cannot_be_read_names_nobody() -> None:
+    leg = Leg("1", "agent", "192.0.2.1", peer_chain=(b"no DER",))
+    records: list[Record] = [
+        Exchange(leg, Request(target="/puppet/v3/file_content/modules/m/f", started=START), seq=1),
+        Handshake(leg, START + 1, "bad certificate", seq=2),
+        Gap(START + 2, "lost", 1, seq=3),
+    ]
+    taken = list(steps(Analyzer(), records))
+    assert [step.certname for step in taken] == [None] * 3
+    assert [step.run is None for step in taken] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("version", "agent", "expected"),
+    [("7.23.0", "", "7.23.0"), ("3.8.7", "", "3.8.7"), ("3.8.7", "Puppet/3.8.1 Ruby", "3.8.1")],
+)
+def test_the_agents_version_is_found_wherever_it_stands(version: str, agent: str, expected: str) -> None:
+    talking = Agent(version=version, leg="1")
+    talking.ask("GET", talking.url("node/a.example"), headers=(("User-Agent", agent),), own=True).catalog()
+    analyzer = Analyzer()
+    for _ in steps(analyzer, together(talking)):
+        pass
+    (run,) = analyzer.finish()
+    assert run.agent_version == expected
+
+
+def test_a_handshake_on_the_masters_leg_belongs_to_the_agent_that_was_lent() -> None:
+    talking = Agent().run()
+    chain = getattr(talking.records[0], "agent").peer_chain  # noqa: B009
+    leg = Leg("m", "master", "192.0.2.9", own_chain=chain)
+    talking.records.append(Handshake(leg, talking.time - 0.35, "the master refused it", "certificate_revoked"))
+    analyzer = Analyzer()
+    taken = list(steps(analyzer, together(talking)))
+    assert {step.certname for step in taken} == {"a.example"}
+    assert len(analyzer.finish()) == 1

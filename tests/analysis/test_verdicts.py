@@ -1,0 +1,226 @@
+"""One cause, not ten symptoms: the folding table, and the verdict of every recording that fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.analysis import verdicts
+from inspector.analysis.analyzer import Analyzer
+from inspector.analysis.verdicts import FOLLOWS, effects
+from inspector.formats import json_output
+from inspector.model import Finding, Severity
+from inspector.rules import all_rules, rule_of
+from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
+from inspector.summaries import wording
+from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from inspector.model import Record
+    from inspector.runs.run import Run
+
+IDS = {rule.id for rule in all_rules()}
+
+
+def runs_of(records: Iterable[Record]) -> list[Run]:
+    analyzer = Analyzer()
+    for record in records:
+        assert analyzer.feed(record).trouble == []
+    return analyzer.finish()
+
+
+# -- the table -------------------------------------------------------------------------------------------
+
+
+def test_the_table_names_rules_and_each_cause_once() -> None:
+    causes = [cause for cause, _ in FOLLOWS]
+    assert len(causes) == len(set(causes))
+    assert {each for cause, follows in FOLLOWS for each in (cause, *follows)} <= IDS
+
+
+@pytest.mark.parametrize("cause", [cause for cause, _ in FOLLOWS])
+def test_nothing_follows_from_what_follows_from_it(cause: str) -> None:
+    assert all(cause not in effects(each) for each in effects(cause))
+
+
+@pytest.mark.parametrize(
+    ("cause", "symptom"), [("S01", "R20"), ("F09", "P01"), ("B27", "B43"), ("T03", "S02"), ("B10", "R03")]
+)
+def test_the_more_specific_is_the_cause(cause: str, symptom: str) -> None:
+    assert symptom in effects(cause)
+    assert cause not in effects(symptom)
+
+
+# -- a run's verdict -------------------------------------------------------------------------------------
+
+
+def a_run(outcome: str, *findings: str) -> Run:
+    """A run that ended so, with findings of these rules, each on its own record."""
+    parts = {
+        "complete": (catalog(), report()),
+        "failed": (catalog(status=500), report(told="failed")),
+        "waiting": (ca(), crl(), csr(), not_issued()),
+        "unfinished": (catalog(),),
+    }[outcome]
+    (run,) = runs_of(talk(*parts))
+    assert run.outcome == outcome
+    run.findings[:] = [
+        Finding(ident, rule_of(ident).severity, f"said by {ident}", (seq,), 1000.0 + seq)
+        for seq, ident in enumerate(findings, 1)
+    ]
+    return run
+
+
+@pytest.mark.parametrize(
+    ("outcome", "findings", "cause", "symptoms", "certainty"),
+    [
+        ("complete", (), "nothing to say", (), ""),
+        ("complete", ("B17", "R21"), "nothing to say", (), ""),
+        ("complete", ("B01", "B03"), "B03", (), "likely"),  # an ERROR: it went on over a wrong certificate
+        ("complete", ("B01",), "nothing to say", (), ""),
+        ("complete", ("B07",), "B07", (), "likely"),
+        ("failed", ("R20", "S01"), "S01", ("R20",), "certain"),
+        ("failed", ("P01", "F09"), "F09", ("P01",), "certain"),
+        ("failed", ("R20", "S05"), "S05", ("R20",), "certain"),
+        ("failed", ("B01", "S16", "P01"), "P01", (), "certain"),
+        ("failed", (), None, (), "not visible"),
+        ("failed", ("B01", "R21"), None, (), "not visible"),
+        ("waiting", ("B01", "B17", "B39", "B41"), "B17", ("B39", "B41"), "certain"),
+        ("waiting", ("B01",), None, (), "certain"),
+        ("waiting", ("B43", "B27"), "B27", ("B43",), "certain"),
+        ("unfinished", ("T09", "B10"), "B10", ("T09",), "certain"),
+        ("unfinished", ("T08",), "T08", (), "likely"),
+    ],
+)
+def test_a_verdict(
+    outcome: str, findings: Sequence[str], cause: str | None, symptoms: Sequence[str], certainty: str
+) -> None:
+    run = a_run(outcome, *findings)
+    found, told = verdicts.verdict(run), wording.verdict(run)
+    if cause == "nothing to say":
+        assert (found, told, json_output.verdict(run)) == (None, None, None)
+        return
+    assert found is not None
+    assert told is not None
+    assert (found.cause.rule if found.cause else None, found.symptoms, found.certainty) == (cause, symptoms, certainty)
+    if cause:
+        assert f"{cause} said by {cause}" in told[0]
+        assert told[1] == wording.clean(rule_of(cause).remedy_for(run))
+        assert found.since == 1000.0 + found.cause.seqs[0] if found.cause else False
+    assert ("(likely)" in told[0]) is (certainty == "likely")
+    assert ("the wire does not show why" in told[0]) is (certainty == "not visible")
+
+
+def test_what_to_do_where_nobody_signed_names_the_commands() -> None:
+    told = wording.verdict(a_run("waiting"))
+    assert told is not None
+    assert "its certificate request waits to be signed" in told[0]
+    assert "`puppetserver ca sign --certname node1.example`" in told[1]
+
+
+def test_since_when_is_when_the_cause_showed_first() -> None:
+    waits = "already has a requested certificate"
+    (run,) = runs_of(talk(ca(), crl(), csr(), not_issued(), *[csr(status=400, text=waits), not_issued()] * 3))
+    found = verdicts.verdict(run)
+    assert found is not None
+    assert found.since == run.csrs[1].time
+
+
+# -- recordings ------------------------------------------------------------------------------------------
+
+SIGN, CLEAN, OLD_CLEAN = "puppetserver ca sign --certname", "puppetserver ca clean --certname", "puppet cert clean"
+BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
+    "compile-error": [(1, "S01", "certain", "Correct the code")],
+    "mismatched-key": [(1, "B18", "certain", f"{CLEAN} node1.example")],
+    "revoked": [(1, "T05", "certain", f"{CLEAN} node2.example")],
+    "puppet-3.8.7-master/agent-2.7.26": [(run, "P01", "certain", "Mend the resource") for run in (2, 3)],
+    "puppet-3.8.7-master/binary-content": [(run, "F02", "certain", "Put the file into") for run in (1, 2)],
+    "puppet-3.8.7-master/catalog-failure": [
+        (1, "S01", "certain", "Correct the code"),
+        (2, "S01", "certain", "Correct the code"),
+        (3, "F02", "certain", "Put the file into"),
+    ],
+    "puppet-3.8.7-master/mismatched-key": [(run, "B23", "certain", f"{OLD_CLEAN} mism1.test") for run in (2, 3)],
+    "puppet-3.8.7-master/no-version-header": [(1, "S11", "certain", "X-Puppet-Version")],
+    "puppet-3.8.7-master/slow-fact-plain": [(1, None, "not visible", "the master's log")],
+    "puppet-3.8.7-master/static-compiler": [(1, "P01", "certain", "Mend the resource")],
+    "puppetserver-7.9.5/4.10.9/16-static-catalog": [(2, "F07", "certain", "digest_algorithm sha256")],
+    "puppetserver-7.9.5/5.5.22/06-mismatched-key": [(1, "B23", "certain", f"{CLEAN} auto6.v5522.test")],
+    "puppetserver-7.9.5/5.5.22/21-format-pson": [(1, "F07", "certain", "digest_algorithm sha256")],
+    "puppetserver-7.9.5/6.29.0/05-lost-csr": [
+        (1, None, "certain", f"{SIGN} man5.v6290.test"),
+        (2, "B20", "certain", f"{CLEAN} man5.v6290.test"),
+    ],
+    "puppetserver-7.9.5/7.23.0/05-lost-csr": [
+        (1, None, "certain", f"{SIGN} man5.v7230.test"),
+        (2, "B20", "certain", f"{CLEAN} man5.v7230.test"),
+    ],
+    "puppetserver-7.9.5/7.23.0/06-mismatched-key": [(1, "B18", "certain", f"{CLEAN} auto6.v7230.test")],
+    # A flow file holds neither the handshake nor the alert.
+    "puppetserver-7.9.5/7.23.0/07-revoked-agent": [(1, None, "not visible", "whether its certificate is revoked")],
+    "puppetserver-7.9.5/7.23.0/08-expired-crl": [(1, "B10", "certain", 'rm -f "$(puppet config print hostcrl)"')],
+    "puppetserver-7.9.5/7.23.0/09-crl-missing-issuer": [(1, "B13", "certain", "certificate_revocation leaf")],
+    "puppetserver-7.9.5/7.23.0/10-no-revocation": [(1, "B07", "likely", "certificate_revocation chain")],
+    "puppetserver-7.9.5/7.23.0/12-hostname-mismatch": [(1, None, "not visible", "puppet ssl verify")],
+    "puppetserver-7.9.5/7.23.0/13-compile-error": [(1, "S01", "certain", "Correct the code")],
+    "puppetserver-7.9.5/7.23.0/14-missing-source": [(1, "F02", "certain", "Put the file into")],
+    "puppetserver-7.9.5/7.23.0/17-503-retry-after": [(1, "S05", "certain", "max-active-instances")],
+    "puppetserver-7.9.5/7.23.0/21-format-msgpack": [(1, "S04", "certain", "preferred_serialization_format")],
+    "puppetserver-7.9.5/7.23.0/23-cloned-vm-two-keys": [
+        (run, "B46", "certain", f"{CLEAN} man23.v7230.test") for run in (1, 2)
+    ],
+    "puppetserver-7.9.5/7.23.0/24-agent-killed": [(1, None, "not visible", "it was killed")],
+    "puppetserver-7.9.5/7.23.0/26-clock-plus-1h": [(1, "T10", "certain", "chronyc tracking")],
+    "puppetserver-7.9.5/7.23.0/27b-failed-resource": [(1, "P01", "certain", "Mend the resource")],
+    "puppetserver-7.9.5/8.10.0/01-bootstrap-waitforcert": [(1, "S16", "certain", "Upgrade the master")],
+    "puppetserver-7.9.5/8.10.0/03b-crl-ca-refresh": [(1, "S16", "certain", "Upgrade the master")],
+    "puppetserver-7.9.5/8.10.0/34-cert-renewal": [(1, "S16", "certain", "Upgrade the master")],
+}
+"""The runs with a verdict: run, cause, certainty, and a piece of the remedy. All others have nothing to say."""
+
+CAPTURES = [*SAMPLES, *RECORDINGS]
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=name_of)
+def test_the_verdicts_of_a_recording(capture: Path) -> None:
+    runs = runs_of(records_of(capture))
+    told = [(run.number, verdict) for run in runs if (verdict := json_output.verdict(run))]
+    expected = BAD.get(name_of(capture), [])
+    found = [(number, verdict["cause"], verdict["certainty"]) for number, verdict in told]
+    assert found == [(number, cause, certainty) for number, cause, certainty, _ in expected]
+    for (_, _, _, remedy), (_, verdict) in zip(expected, told, strict=True):
+        assert remedy in verdict["remedy"]
+
+
+@pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
+def test_each_expected_recording_is_there() -> None:
+    assert set(BAD) <= {name_of(capture) for capture in CAPTURES}
+
+
+CURL = "puppetserver-7.9.5/7.23.0/19-curl-no-cert-and-foreign-node"
+WRONG = {name for name, told in BAD.items() if {cause for _, cause, _, _ in told} != {"S16"}} | {CURL}
+"""Recordings in which something is wrong on purpose; the others are healthy runs."""
+
+
+@pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
+def test_a_tools_calls_are_no_runs_of_an_agent() -> None:
+    """They have no verdict, and what they are refused breaks nothing."""
+    (curl,) = [capture for capture in CAPTURES if name_of(capture) == CURL]
+    runs = runs_of(records_of(curl))
+    assert {wording.verdict(run) for run in runs} == {None}
+    found = {(each.rule, each.severity) for run in runs for each in run.findings}
+    assert {("T03", Severity.WARNING), ("T04", Severity.WARNING), ("R22", Severity.NOTICE)} <= found
+    assert Severity.ERROR not in {severity for _, severity in found}
+
+
+@pytest.mark.parametrize("capture", [each for each in CAPTURES if name_of(each) not in WRONG], ids=name_of)
+def test_no_false_alarm(capture: Path) -> None:
+    """A healthy run raises nothing above a notice, but what is unverified by nature, and agents newer than masters."""
+    for run in runs_of(records_of(capture)):
+        grave = {(each.rule, str(each.severity)) for each in run.findings if each.severity is not Severity.NOTICE}
+        newer = {("S16", "warning")} if run.agent_version and run.agent_version.startswith("8.") else set()
+        assert grave <= {("B01", "warning")} | newer | ({("B03", "warning")} if run.old_engine else set())

@@ -1,0 +1,264 @@
+"""``check`` for machines and ``doctor`` for people: formats, baselines, rules files, exit status."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import time
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.host import pki
+from inspector.lab.ca import LabCA
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, private_key, report, talk
+from tests.cli.test_main import save, strict, valid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Run
+
+WAITS = "already has a requested certificate"
+SIGNED = "already has a signed certificate"
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A host whose key is not the one that its certificate was made for, and a healthy one."""
+    lost = talk(ca(), crl(), csr(key="new", status=400, text=SIGNED), issued(), certname="lost.example", after=60)
+    healthy = talk(catalog(), report())
+    return save(tmp_path / "broken.sqlite", *healthy, *lost)
+
+
+def test_check_as_sarif(run: Run, broken: Path) -> None:
+    status, out, _ = run("check", broken, "--format", "sarif")
+    log = strict(out)
+    assert (status, log["version"]) == (1, "2.1.0")
+    (scan,) = log["runs"]
+    described = {rule["id"]: rule for rule in scan["tool"]["driver"]["rules"]}
+    assert described["B18"]["defaultConfiguration"] == {"level": "error"}
+    results = {result["ruleId"]: result for result in scan["results"]}
+    assert set(results) == set(described)
+    wrong = results["B18"]
+    assert (wrong["level"], scan["tool"]["driver"]["rules"][wrong["ruleIndex"]]["id"]) == ("error", "B18")
+    assert wrong["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == broken.as_posix()
+    assert wrong["locations"][0]["logicalLocations"] == [{"name": "lost.example", "kind": "agent"}]
+    assert "puppetserver ca clean --certname lost.example" in wrong["message"]["text"]
+
+
+def test_check_as_junit(run: Run, broken: Path) -> None:
+    status, out, _ = run("check", broken, "--format", "junit")
+    suite = ET.fromstring(out)  # noqa: S314 - our own
+    assert (status, suite.get("tests"), suite.get("failures")) == (1, "2", "1")
+    failed = {case.get("classname"): case.find("failure") for case in suite}
+    assert failed["node1.example"] is None
+    failure = failed["lost.example"]
+    assert failure is not None
+    assert failure.get("type") in {"B18", "B23"}
+    assert "B18" in (failure.text or "")
+    assert "B01" in (suite[1].findtext("system-out") or "")
+
+
+@pytest.mark.parametrize(("limit", "failures"), [("warning", "1"), ("never", "0")])
+def test_what_fails_a_junit_case_is_what_fails_the_check(run: Run, broken: Path, limit: str, failures: str) -> None:
+    status, out, _ = run("check", broken, "--format", "junit", "--fail-on", limit)
+    assert (ET.fromstring(out).get("failures"), status) == (failures, int(failures))  # noqa: S314 - our own
+
+
+def test_hostile_text_makes_no_broken_xml(run: Run, tmp_path: Path) -> None:
+    name = "a\x1b]0;x\x07<&>\ud800"
+    records = talk(csr(status=500, body=name.encode("utf-8", "surrogatepass"), path="x%1by"), not_issued())
+    status, out, _ = run("check", save(tmp_path / "x.sqlite", *records), "--format", "junit", "--fail-on", "notice")
+    assert status == 1
+    assert "\x1b" not in out
+    assert ET.fromstring(out).tag == "testsuite"  # noqa: S314 - our own
+
+
+def test_a_baseline_leaves_only_what_is_new(run: Run, broken: Path, tmp_path: Path) -> None:
+    _, out, _ = run("check", broken, "--json")
+    known = tmp_path / "baseline.json"
+    known.write_text(out)
+    status, out, _ = run("check", broken, "--json", "--baseline", known)
+    assert (status, valid("check", out)["findings"]) == (0, [])
+    other = talk(ca(), crl(), csr(key="o", status=400, text=SIGNED), issued(), certname="other.example", after=600)
+    status, out, _ = run("check", broken, save(tmp_path / "other.sqlite", *other), "--json", "--baseline", known)
+    assert status == 1
+    assert {each["certname"] for each in valid("check", out)["findings"]} == {"other.example"}
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"findings": [1]}', "[" * 100_000])
+def test_a_baseline_that_is_none(run: Run, broken: Path, tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "baseline.json"
+    if text is not None:
+        path.write_text(text)
+    status, out, err = run("check", broken, "--baseline", path)
+    assert (status, out) == (2, "")
+    assert "baseline.json" in err
+    assert "check CAPTURE --json > baseline.json" in err
+
+
+def test_check_asks_the_sites_rules(run: Run, broken: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("ignore:\n  - certname: lost.*\n")
+    assert run("check", broken, "--rules", rules)[0] == 0
+    rules.write_text("rules: {B100: off}\n")
+    status, _, err = run("check", broken, "--rules", rules)
+    assert status == 2
+    assert "there is no rule 'B100'" in err
+
+
+def test_what_only_several_captures_show(run: Run, tmp_path: Path) -> None:
+    first = save(tmp_path / "a.sqlite", *talk(ca(), crl(), csr(key="cloned"), not_issued()))
+    clone = talk(ca(), crl(), csr(key="cloned"), not_issued(), certname="clone.example", after=3600)
+    second = save(tmp_path / "b.sqlite", *clone)
+    alone = json.loads(run("check", second, "--json")[1])
+    both = json.loads(run("check", second, first, "--json")[1])
+    assert "B21" not in {each["rule"] for each in alone["findings"]}
+    (found,) = [each for each in both["findings"] if each["rule"] == "B21"]
+    assert (found["certname"], found["capture"]) == ("clone.example", str(second))
+
+
+# -- doctor ---------------------------------------------------------------------------------------------
+
+
+def test_doctor_tells_the_worst_first_and_what_to_do(run: Run, broken: Path) -> None:
+    status, out, _ = run("doctor", broken)
+    assert status == 1
+    first, remedy = out.splitlines()[:2]
+    assert "lost.example" in first
+    assert "puppetserver ca clean --certname lost.example" in remedy
+    assert "node1.example" not in out
+    told = valid("doctor", run("doctor", broken, "--json")[1])
+    (verdict,) = told["verdicts"]
+    assert (verdict["certname"], verdict["runs"], told["diagnoses"]) == ("lost.example", 1, [])
+
+
+def test_doctor_of_a_healthy_capture(run: Run, tmp_path: Path) -> None:
+    capture = save(tmp_path / "fine.sqlite", *talk(catalog(), report()))
+    assert run("doctor", capture)[:2] == (0, "nothing ails 1 run\n")
+
+
+def test_doctor_fits_on_a_screen(run: Run, tmp_path: Path) -> None:
+    agents = [talk(ca(), crl(expired=True), certname=f"n{n}.example", address=f"192.0.2.{n}") for n in range(1, 31)]
+    capture = save(tmp_path / "many.sqlite", *(record for each in agents for record in each))
+    _, out, _ = run("doctor", capture)
+    assert len(out.splitlines()) <= 25
+    assert "more: `puppet-inspector runs`" in out
+
+
+def test_doctor_joins_a_directory_with_what_was_seen(run: Run, broken: Path, tmp_path: Path) -> None:
+    ssl = tmp_path / "ssl"
+    (ssl / "private_keys").mkdir(parents=True, mode=0o750)
+    pki.write_private(ssl / "private_keys" / "lost.example.pem", pki.key_pem(private_key("new")))
+    status, out, _ = run("doctor", broken, "--ssldir", ssl)
+    assert status == 1
+    assert "the agent's key is the one in the CSR of" in out
+    assert "another key" in out
+    told = valid("doctor", run("doctor", broken, "--ssldir", ssl, "--json")[1])
+    assert any("CSR of" in each["detail"] for each in told["diagnoses"])
+
+
+def test_doctor_tells_the_cas_trouble_before_the_agents(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = LabCA("ca.example")
+    lab.enrol(tmp_path / "ssl", "node1.example")
+    lab.write_cadir(tmp_path / "ca")
+    now = time.time() + (5 * 365 + 1) * 86400
+    monkeypatch.setattr("inspector.doctor.report.time.time", lambda: now)
+    status, out, _ = run("doctor", "--ssldir", tmp_path / "ssl", "--cadir", tmp_path / "ca", "--json")
+    whats = [each["what"] for each in valid("doctor", out)["diagnoses"]]
+    assert status == 1
+    assert 0 <= whats.index("the CA's CRL expired") < whats.index("the agent's CRL expired")
+    assert "it follows from 'the CA's CRL expired'" in out
+
+
+def test_doctor_of_a_name_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    LabCA("ca.example").enrol(tmp_path / "ssl", "node1.example")
+    status, out, err = run("doctor", "--ssldir", tmp_path / "ssl", "--certname", "nope")
+    assert (status, out) == (2, "")
+    assert "It holds node1.example." in err
+
+
+def test_doctors_help_says_its_exit_status(run: Run) -> None:
+    told = " ".join(run("doctor", "--help")[1].split())
+    assert "The exit status is 1 when a run's outcome or anything found is an error" in told
+
+
+def test_doctor_without_anything_to_look_at(run: Run) -> None:
+    status, _, err = run("doctor")
+    assert status == 2
+    assert "--live HOST" in err
+
+
+def test_doctor_of_a_master_that_is_not_there(run: Run) -> None:
+    status, out, _ = run("doctor", "--live", "127.0.0.1:1")
+    assert status == 1
+    assert "ERROR" in out
+
+
+def test_a_pasted_message_is_explained(run: Run) -> None:
+    status, out, _ = run("explain", "Error: The certificate for 'web1' does not match its private key")
+    assert status == 0
+    assert "B23" in out
+    assert "puppetserver ca clean" in out
+    assert run("explain", "The", "CRL", "issued", "by", "'CN=x'", "has", "expired")[0] == 0
+
+
+# -- bootstrap ------------------------------------------------------------------------------------------
+
+
+def test_bootstrap_tells_each_agents_ladder(run: Run, broken: Path) -> None:
+    status, out, _ = run("bootstrap", broken)
+    assert status == 0
+    assert "CA 200 (unverified, sha256 " in out
+    assert "key mismatch: the agent asked with " in out
+    assert "hangs at certificate since " in out
+    (ladder,) = [each for each in valid("bootstrap", run("bootstrap", broken, "--json")[1])
+                 if each["certname"] == "lost.example"]  # fmt: skip
+    assert [rung["state"] for rung in ladder["rungs"]][:2] == ["CA", "CRL"]
+    assert [rung["verified"] for rung in ladder["rungs"]][:2] == [False, True]
+    assert {key["kind"] for key in ladder["keys"]} == {"csr", "certificate"}
+    assert run("bootstrap", broken, "lost.example")[1].startswith("lost.example ")
+
+
+def test_bootstrap_judges_a_day_to_come(run: Run, broken: Path) -> None:
+    tomorrow = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)).isoformat()
+    (today,) = valid("bootstrap", run("bootstrap", broken, "lost.example", "--json", "--at", tomorrow)[1])
+    (later,) = valid("bootstrap", run("bootstrap", broken, "lost.example", "--json", "--at", "2060-01-01")[1])
+    assert (today["now"]["works"], later["now"]["works"]) == (True, False)
+    assert today["breaks"]
+    assert later["now"]["at"] == "2060-01-01T00:00:00.000Z"
+    assert any("has expired" in each for each in later["now"]["problems"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("lst.example",), "shows no bootstrap of 'lst.example'. It shows lost.example"),
+        (("lost.example", "--at", "soon"), "'soon' is no date"),
+    ],
+)
+def test_a_mistake_with_bootstrap(run: Run, broken: Path, argv: tuple[str, ...], message: str) -> None:
+    status, out, err = run("bootstrap", broken, *argv)
+    assert (status, out) == (2, "")
+    assert message in " ".join(err.split())
+
+
+def test_an_exemption_that_has_ended_is_told(run: Run, broken: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("ignore: [{rules: B18, until: 2020-01-01}]\n")
+    status, out, err = run("check", broken, "--rules", rules)
+    assert status == 1
+    assert "ERROR B18" in out
+    assert "the exemption of B18 ended on 2020-01-01" in err
+
+
+def test_what_a_rules_file_takes_away_is_counted(run: Run, broken: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("ignore: [{certname: '*', until: 2200-01-01}]\n")
+    _, out, _ = run("check", broken, "--rules", rules)
+    assert out.splitlines()[-1].startswith("no findings; ")
+    assert f"ignored by {rules}" in out.splitlines()[-1]

@@ -1,0 +1,268 @@
+"""The command line as a user and a script meet it: exit status, words, JSON that fits its schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+from jsonschema.exceptions import best_match
+
+from inspector import __version__
+from inspector.capture.store import Capture
+from inspector.model import Connection, Exchange, Gap, Handshake, Identity, Leg, Record, Request, Response
+from tests.support import places
+from tests.support.conversations import SIGNED, START, WAITS, Agent, certificate, together
+
+if TYPE_CHECKING:
+    from tests.conftest import Run
+
+SCHEMAS = places.SCHEMAS
+
+
+def save(path: Path, *records: Record) -> Path:
+    with Capture.create(path) as capture:
+        keep(capture, *records)
+    return path
+
+
+def keep(capture: Capture, *records: Record) -> None:
+    """As the proxy does: each with its connections."""
+    for record in records:
+        if isinstance(record, Exchange):
+            capture.note(Connection(record.agent))
+            if record.master:
+                capture.note(Connection(record.master))
+        elif isinstance(record, Handshake):
+            capture.note(Connection(record.leg))
+        capture.append(record)
+    capture.flush()
+
+
+@pytest.fixture
+def healthy(tmp_path: Path) -> Path:
+    return save(tmp_path / "healthy.sqlite", *together(Agent().run(), Agent("b.example", "192.0.2.2").run("u-b")))
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Everything a record can be: 1-8 a bootstrap with a wrong key, then handshakes, oddities and a gap."""
+    first = Agent().ca().crl().csr().poll().csr(status=400, text=WAITS).issued().run()
+    second = Agent(owner="other", time=first.time + 9).ca().crl().csr(status=400, text=SIGNED).issued("a.example")
+    third = Agent("c.example", "192.0.2.3", time=second.time + 9).refused("revoked", own=True)
+    third.ask("GET", "/favicon.ico\xe4", status=404, body=b"\xff\x00").catalog(status=None)
+    leg = Leg("m", "master", "192.0.2.9", 8140, 1.0, 2.0, START, "TLSv1.3", "X", "puppet", "h2", True,
+              (certificate("m", "m"), b"no DER"), (certificate("c.example", "c.example"),))  # fmt: skip
+    last = Exchange(Leg("x", "agent"), Request(), Response(status=204), leg, Identity("keys", "c.example"),
+                    stripped=("X-Client-DN",))  # fmt: skip
+    refused = Handshake(leg, third.time + 1, "handshake failure")
+    return save(tmp_path / "mixed.sqlite", *together(first, second, third), refused, last,
+                Gap(third.time + 2, "the disk is full", 2))  # fmt: skip
+
+
+def strict(text: str) -> Any:
+    """JSON as RFC 8259 has it: NaN and Infinity are none."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def valid(name: str, text: str) -> Any:
+    document = strict(text)
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    if name == "show":  # say what is wrong with this kind of record, not that none of the kinds fits
+        assert {"$ref": f"#/$defs/{document['kind']}"} in schema.pop("oneOf")
+        schema["$ref"] = f"#/$defs/{document['kind']}"
+    wrong = best_match(jsonschema.Draft202012Validator(schema).iter_errors(document))
+    assert wrong is None, f"{wrong.json_path}: {wrong.message[:200]}"
+    return document
+
+
+# -- runs ----------------------------------------------------------------------------------------------
+
+
+def test_runs_is_a_plain_table_in_a_pipe(run: Run, healthy: Path) -> None:
+    status, out, err = run("runs", healthy)
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert (status, err) == (0, "")
+    assert rows[0] == ["run", "began", "agent", "version", "environment", "outcome", "took", "phases", "findings"]
+    assert rows[3:] == [[f"no findings: {healthy}"]]
+    assert [(row[0], row[2], row[3], row[4], row[5], row[8]) for row in rows[1:3]] == [
+        ("1", "a.example", "7.23.0", "production", "complete", ""),
+        ("2", "b.example", "7.23.0", "production", "complete", ""),
+    ]
+    assert "\x1b" not in out
+
+
+def test_runs_says_why_and_points_to_check(run: Run, mixed: Path) -> None:
+    _, out, _ = run("runs", mixed)
+    assert (
+        "run 2: a.example has no certificate yet: B18 the CA has a certificate for this name, made for another" in out
+    )
+    assert "  do: If the node was reinstalled or lost its ssldir: `puppetserver ca clean --certname a.example`" in out
+    assert out.splitlines()[-1].endswith(f": puppet-inspector check {mixed}")
+
+
+def test_runs_as_json_fits_the_schema(run: Run, mixed: Path) -> None:
+    status, out, _ = run("runs", mixed, "--json")
+    first, second, third = valid("runs", out)
+    assert status == 0
+    assert first["certname"] == "a.example"
+    assert (first["outcome"], first["transaction_uuid"], first["dialect"]) == ("complete", "u-1", "v3")
+    assert [phase["phase"] for phase in first["phases"]] == ["certificates", "plugins", "catalog", "files", "report"]
+    assert first["seqs"] == list(range(1, 13))
+    assert {"rule": "B17", "severity": "notice", "seq": 5} in first["findings"]
+    assert (second["outcome"], third["outcome"], third["certname"]) == ("waiting", "refused", "c.example")
+
+
+def test_a_capture_without_runs_says_so(run: Run, tmp_path: Path) -> None:
+    path = save(tmp_path / "c.sqlite", Gap(START, "x"))
+    assert run("runs", path) == (0, f"There are no runs in {path}.\n", "")
+    assert run("runs", path, "--json") == (0, "[]\n", "")
+
+
+# -- show ----------------------------------------------------------------------------------------------
+
+
+def test_every_record_can_be_shown_and_fits_the_schema(run: Run, mixed: Path) -> None:
+    with Capture.open(mixed) as capture:
+        last = capture.last
+    shown = []
+    for seq in range(1, last + 1):
+        status, out, _ = run("show", mixed, seq, "--json")
+        assert status == 0
+        shown.append(valid("show", out))
+        status, out, _ = run("show", mixed, seq)
+        assert (status, out.split()[0]) == (0, str(seq))
+    assert [each["seq"] for each in shown] == list(range(1, last + 1))
+    assert {each["kind"] for each in shown} == {"exchange", "handshake", "gap"}
+    assert [each["run"] for each in shown[:16]] == [1] * 12 + [2] * 4
+
+
+def test_show_gives_headers_lengths_documents_and_findings(run: Run, mixed: Path) -> None:
+    _, out, _ = run("show", mixed, 5, "--json")
+    shown = strict(out)
+    assert (shown["endpoint"], shown["phase"]) == ("certificate_request", "certificates")
+    assert shown["certname"] == "a.example"
+    assert ["X-Puppet-Version", "7.23.0"] in shown["request"]["headers"]
+    assert shown["request"]["document"]["common_name"] == "a.example"
+    assert shown["response"]["document"] == {
+        "kind": "ErrorDocument",
+        "message": f"a.example {WAITS}; ignoring certificate request",
+        "issue_kind": None,
+        "stacktrace": False,
+    }
+    assert [each["rule"] for each in shown["findings"]] == ["B17"]
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "kind"),
+    [
+        ("application/x-msgpack", b"\x81\xa7message\xcb\x7f\xf8\0\0\0\0\0\0", "Data"),
+        ("text/yaml", b"--- {a: .nan, b: .inf, 1: !binary AAEC, der: kept}", "Data"),
+        ("application/json", b'{"path":"/x","type":"file"}', "FileMetadata"),
+    ],
+)
+def test_any_document_is_shown_as_json(run: Run, tmp_path: Path, media: str, body: bytes, kind: str) -> None:
+    target = "file_metadata/modules/m/f" if kind == "FileMetadata" else "tasks"
+    agent = Agent().ask("GET", f"/puppet/v3/{target}", body=body, media=media, own=True)
+    status, out, _ = run("show", save(tmp_path / "c.sqlite", *together(agent)), 1, "--json")
+    assert status == 0
+    document = valid("show", out)["response"]["document"]
+    assert document["kind"] == kind
+    assert kind != "FileMetadata" or document["type"] == "file"
+    assert kind != "Data" or media != "text/yaml" or document["value"]["der"] == "kept"
+
+
+def test_hostile_text_breaks_no_output(run: Run, tmp_path: Path) -> None:
+    form = b"transaction_uuid=%FF%1B[2J&environment=%FE&facts=%7B%22name%22%3A%22%FF%22%7D&facts_format=pson"
+    agent = Agent("\x1b[2J")
+    agent.ask("POST", "/puppet/v3/catalog/%FF%1B", sent=form, sends="application/x-www-form-urlencoded", status=500)
+    path = save(tmp_path / "c.sqlite", *together(agent))
+    for argv in (["runs", path], ["check", path], ["show", path, 1]):
+        status, out, _ = run(*argv)
+        assert (status, "\x1b" in out) == (int(argv[0] == "check"), False)
+        assert valid(str(argv[0]), run(*argv, "--json")[1]) is not None
+
+
+# -- check ---------------------------------------------------------------------------------------------
+
+
+def test_check_says_what_where_why_and_what_to_do(run: Run, mixed: Path) -> None:
+    status, out, _ = run("check", mixed)
+    assert status == 1
+    verdict, remedy = out.splitlines()[:2]
+    assert verdict.startswith("run 2: a.example has no certificate yet: B18 ")
+    assert remedy.startswith("  do: If the node was reinstalled")
+    severities = [line.split()[0] for line in out.splitlines() if line.split()[:1] and line[0].isupper()]
+    assert severities == sorted(severities, key=["ERROR", "WARNING", "NOTICE"].index)
+    assert "  do:     " in out
+    # A command stands on one line, however long: it is there to be copied.
+    assert out.count("`puppetserver ca clean --certname a.example`") >= 2
+    assert out.splitlines()[-1].startswith("5 errors, ")
+
+
+@pytest.mark.parametrize(
+    ("limit", "status"), [("error", 0), ("warning", 1), ("notice", 1), ("never", 0)], ids=lambda value: str(value)
+)
+def test_check_fails_on_what_it_was_told_to(run: Run, tmp_path: Path, limit: str, status: int) -> None:
+    path = save(tmp_path / "c.sqlite", *together(Agent().bootstrap(1).run()))
+    assert run("check", path, "--fail-on", limit)[0] == status
+
+
+def test_check_of_healthy_captures_is_quiet(run: Run, healthy: Path) -> None:
+    status, out, err = run("check", healthy, healthy, "--fail-on", "notice")
+    assert (status, out.splitlines()[-1][:16], err) == (0, "nothing deviates", "")
+
+
+def test_check_as_json_fits_the_schema_and_counts(run: Run, mixed: Path, healthy: Path) -> None:
+    status, out, _ = run("check", mixed, healthy, "--json")
+    document = valid("check", out)
+    assert status == 1
+    for severity, number in document["counts"].items():
+        assert number == sum(each["severity"] == severity for each in document["findings"])
+    assert {"B01", "B02", "B17", "B18", "B20", "B22", "B23", "T05"} == {each["rule"] for each in document["findings"]}
+    twice = strict(run("check", mixed, mixed, "--json")[1])
+    assert twice["counts"]["error"] == 2 * document["counts"]["error"]
+
+
+# -- the rest ------------------------------------------------------------------------------------------
+
+
+def test_import_makes_a_capture_and_says_how_much(run: Run, tmp_path: Path) -> None:
+    from mitmproxy.io import FlowWriter
+    from mitmproxy.test import tflow
+
+    flows, target = tmp_path / "x.mitm", tmp_path / "x.sqlite"
+    with flows.open("wb") as file:
+        for _ in range(3):
+            FlowWriter(file).add(tflow.tflow(resp=True))  # type: ignore[no-untyped-call]
+    assert run("import", flows, "-o", target) == (0, f"3 exchanges are in {target}\n", "")
+    status, out, _ = run("import", flows, "-o", tmp_path / "y.sqlite", "--json")
+    assert (status, strict(out)) == (
+        0, {"capture": str(tmp_path / "y.sqlite"), "exchanges": 3, "handshakes": 0, "gaps": 0}
+    )  # fmt: skip
+    with flows.open("rb+") as file:
+        file.truncate(flows.stat().st_size - 10)
+    status, out, err = run("import", flows, "-o", tmp_path / "z.sqlite")
+    assert (status, out) == (2, f"2 exchanges are in {tmp_path / 'z.sqlite'}\n")
+    assert "is cut off or damaged after 2 records" in err
+    with Capture.open(tmp_path / "z.sqlite") as capture:
+        assert capture.last == 2
+
+
+def test_version_addon_and_help(run: Run) -> None:
+    assert run("--version") == (0, f"puppet-inspector {__version__}\n", "")
+    status, out, _ = run("addon")
+    assert (status, Path(out.strip()).name, Path(out.strip()).is_file()) == (0, "puppet.py", True)
+    assert strict(run("addon", "--json")[1]) == {"addon": out.strip()}
+    status, out, _ = run("--help")
+    for command in ("demo", "run", "runs", "show", "check", "export", "import", "provision", "addon"):
+        assert re.search(rf"^    {command}\b", out, re.MULTILINE)
+        assert run(command, "--help")[0] == 0

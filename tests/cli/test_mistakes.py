@@ -1,0 +1,64 @@
+"""What the command line says to a user's mistake: one sentence, a hint, exit status 2, no traceback."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.test_main import save
+from tests.support.conversations import START, Agent, together
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Run
+
+MISTAKES: list[tuple[list[str], str]] = [
+    (["runs", "{tmp}/none.sqlite"], "There is no capture at"),
+    (["check", "{tmp}/none.sqlite"], "There is no capture at"),
+    (["show", "{tmp}/text.sqlite", "1"], "is not a capture"),
+    (["show", "{tmp}/good.sqlite", "99"], "has no record 99."),
+    (["check", "{tmp}/good.sqlite", "{tmp}/none.sqlite"], "There is no capture at"),
+    ([], "This is no terminal"),
+    (["open", "{tmp}/good.sqlite"], "This is no terminal"),
+    (["import", "{tmp}/none.mitm", "-o", "{tmp}/x.sqlite"], "can't be read"),
+    (["import", "{tmp}/text.sqlite", "-o", "{tmp}/x.sqlite"], "is no flow file"),
+    (["import", "{tmp}/text.sqlite", "-o", "{tmp}/text.sqlite/x.sqlite"], "is no flow file"),
+]
+
+
+@pytest.mark.parametrize(("argv", "message"), MISTAKES, ids=[" ".join(row[0]) for row in MISTAKES])
+def test_a_mistake_is_one_sentence_and_a_hint(run: Run, tmp_path: Path, argv: list[str], message: str) -> None:
+    (tmp_path / "text.sqlite").write_text("no capture " * 100)
+    save(tmp_path / "good.sqlite", *together(Agent().run()))
+    status, out, err = run(*(each.replace("{tmp}", str(tmp_path)) for each in argv))
+    told = err.splitlines()
+    assert (status, out, len(told)) == (2, "", 2)
+    assert told[0].startswith("puppet-inspector: ")
+    assert message in told[0]
+    assert told[1].startswith("  ")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("argv", [["nonsense"], ["show", "x", "y"], ["check", "x", "--fail-on", "sometimes"]])
+def test_a_wrong_command_line_exits_with_2(run: Run, argv: list[str]) -> None:
+    status, out, err = run(*argv)
+    assert (status, out) == (2, "")
+    assert err.startswith("usage: puppet-inspector")
+
+
+def test_a_reader_that_has_seen_enough_gets_no_traceback(tmp_path: Path) -> None:
+    agents = [dataclasses.replace(Agent(f"n{n}.example", f"192.0.2.{n}", time=START + n)).run() for n in range(60)]
+    path = save(tmp_path / "c.sqlite", *together(*agents))
+    command = [sys.executable, "-m", "inspector.cli", "runs", str(path), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout
+        assert child.stderr
+        assert child.stdout.readline() == "[\n"
+        child.stdout.close()
+        assert child.stderr.read() == ""
+    assert child.returncode == 0

@@ -1,0 +1,120 @@
+"""The generated pages are current, and ``explain`` answers whatever it is asked."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.errors import InspectorError
+from inspector.explain import reference
+from inspector.protocol.endpoints import ENDPOINTS
+from inspector.rules import all_rules
+from tests.support import places
+
+if TYPE_CHECKING:
+    from inspector.rules import Rule
+
+DOCS = places.DOCS
+
+
+@pytest.mark.parametrize("name", reference.PAGES)
+def test_the_page_is_current(name: str) -> None:
+    written = (DOCS / name).read_text(encoding="utf-8")
+    assert written == reference.PAGES[name](), "run `make docs`"
+
+
+def test_the_readmes_table_is_current() -> None:
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert text == reference.readme(text), "run `make docs`"
+    assert all(f"| [{rule.id}](" in text for rule in all_rules())
+
+
+@pytest.mark.parametrize("name", sorted({endpoint.name for endpoint in ENDPOINTS}))
+def test_every_endpoint_is_explained(name: str) -> None:
+    told = reference.explain(name)
+    assert told["endpoint"] == name
+    assert all(told.values())
+    # What a person reads has no regular expression left in it.
+    assert not any(mark in told["requests"] for mark in ("(?", "[^", ".*", ".+", "\\"))
+
+
+@pytest.mark.parametrize("rule", [rule.id for rule in all_rules()])
+def test_every_rule_is_explained(rule: str) -> None:
+    assert reference.explain(rule.lower())["rule"].startswith(rule)
+
+
+def test_a_path_is_explained() -> None:
+    assert reference.explain("/puppet/v3/file_metadata/modules/m/f?environment=x")["endpoint"] == "file_metadata"
+    assert reference.explain("production/certificate/ca")["endpoint"] == "ca"
+
+
+@pytest.mark.parametrize(
+    ("what", "near"),
+    [("file_metdata", "file_metadata"), ("B99", "B"), ("nonsense", "`explain catalog` for an endpoint")],
+)
+def test_what_is_unknown_is_said_with_the_nearest(what: str, near: str) -> None:
+    with pytest.raises(InspectorError) as error:
+        reference.explain(what)
+    assert near in error.value.hint
+    assert len(error.value.hint) < 120
+
+
+def test_a_message_that_nobody_knows() -> None:
+    with pytest.raises(InspectorError) as error:
+        reference.explain("the flux capacitor overheated")
+    assert error.value.message == "No known message is like it."
+    assert "`explain S01` for a rule" in error.value.hint
+
+
+def test_a_request_is_explained_by_its_method() -> None:
+    told = [
+        reference.explain(f"{method} /puppet-ca/v1/certificate_request/web1") for method in ("PUT", "GET", "DELETE")
+    ]
+    names = [each["endpoint"] for each in told]
+    assert names == ["certificate_request", "certificate_request_lookup", "certificate_request_delete"]
+    assert reference.explain("POST catalog")["endpoint"] == "catalog"
+    with pytest.raises(InspectorError, match="There is no PUT of crl") as error:
+        reference.explain("PUT /puppet-ca/v1/certificate_revocation_list/ca")
+    assert error.value.hint == "It takes GET."
+
+
+# -- severities -------------------------------------------------------------------------------------------
+
+
+def said(rule: Rule) -> list[ast.Call]:
+    """The calls of ``Said`` in a rule's module that name a severity."""
+    tree = ast.parse(inspect.getsource(sys.modules[rule.look.__module__]))
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "Said"]
+    return [each for each in calls if len(each.args) > 2 or any(key.arg == "severity" for key in each.keywords)]
+
+
+def severities(rule: Rule) -> set[str]:
+    """Those that the functions of a rule's module name."""
+    tree = ast.parse(inspect.getsource(sys.modules[rule.look.__module__]))
+    nodes = (node for each in tree.body if isinstance(each, ast.FunctionDef) for line in each.body
+             for node in ast.walk(line))  # fmt: skip
+    return {
+        node.attr.lower()
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Severity"
+    }
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_a_rule_with_other_severities_says_when(rule: Rule) -> None:
+    assert bool(rule.otherwise) is bool(said(rule))
+    if rule.otherwise:
+        named = [each.partition(" ")[0] for each in rule.otherwise.split("; ")]
+        assert len(set(named)) == len(named)
+        assert set(named) == severities(rule) - {str(rule.severity)}
+        assert reference.explain(rule.id)["severity"].startswith(f"{rule.severity}; {rule.otherwise}")
+        assert f"*{rule.severity} ({rule.otherwise}), " in reference.rules_page()
+
+
+def test_sources_lead_to_the_notes() -> None:
+    assert reference.explain("B05")["source"].startswith("protocol notes 2.3: puppet lib/puppet/ssl/state_machine.rb")
+    assert "\nSources: " in reference.rules_page()

@@ -1,0 +1,217 @@
+"""Exports: jsonl says what ``show --json`` says and has the bodies; mitmproxy opens the flow files, and we again."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.capture.store import Capture
+from inspector.errors import InspectorError
+from inspector.formats import export
+from inspector.formats.importing import load
+from inspector.formats.mitm_flows import export_flows
+from inspector.model import Exchange, Gap, Leg, Request, Response
+from tests.cli.test_main import strict
+from tests.support import places
+from tests.support.recorded import SAMPLES, records_of
+
+if TYPE_CHECKING:
+    from inspector.model import Record
+    from inspector.runs.run import Run
+    from tests.conftest import Run as Command
+
+SCHEMAS = places.SCHEMAS
+HOSTILE = Exchange(
+    Leg("a", "agent"),
+    Request((("X", "\x1b[2J"),), b"\x1b[2J \xe2\x80\xae [bold]", target="/\x1b"),
+    Response((), b"\xff\x00", status=200, lost=7),
+    seq=1,
+)
+
+
+def owners(records: tuple[Record, ...]) -> dict[int, Run]:
+    analyzer = Analyzer()
+    for record in records:
+        analyzer.feed(record)
+    return {seq: run for run in analyzer.finish() for seq in run.seqs}
+
+
+def schema() -> Any:
+    return json.loads((SCHEMAS / "export.schema.json").read_text())
+
+
+# -- jsonl ------------------------------------------------------------------------------------------------
+
+
+def test_the_schema_is_that_of_show_with_bodies() -> None:
+    shown, told = json.loads((SCHEMAS / "show.schema.json").read_text()), schema()
+    jsonschema.Draft202012Validator.check_schema(told)
+    body = told["$defs"].pop("body")
+    assert set(body["properties"]) == {"text", "base64", "lost"}
+    assert {"exact", "connection"} <= set(told["$defs"])
+    del told["$defs"]["exact"], told["$defs"]["connection"]  # what show does not have
+    for kind in ("exchange", "handshake", "gap"):
+        assert told["$defs"][kind]["properties"].pop("exact")["$ref"] == "#/$defs/exact"
+        told["$defs"][kind]["required"].remove("exact")
+    for message in (told["$defs"]["exchange"]["properties"]["request"],
+                    told["$defs"]["exchange"]["properties"]["response"]["anyOf"][-1]):  # fmt: skip
+        assert message["properties"].pop("body")["$ref"] == "#/$defs/body"
+        message["required"].remove("body")
+    assert told["$defs"] == shown["$defs"]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_a_line_says_what_show_says(sample: Path, run: Command) -> None:
+    records = records_of(sample)
+    told = [strict(line) for line in export.jsonl(records, owners(records).get)]
+    validator = jsonschema.Draft202012Validator(schema())
+    assert [each["seq"] for each in told] == [record.seq for record in records]
+    for each, record in zip(told, records, strict=True):
+        validator.validate(each)
+        bare = copy.deepcopy(each)
+        assert bare.pop("exact")["seq"] == record.seq
+        if isinstance(record, Exchange):
+            sent = bare["request"].pop("body")
+            assert unpacked(sent) == record.request.body
+            if record.response:
+                assert unpacked(bare["response"].pop("body")) == record.response.body
+        if record.seq in (records[0].seq, records[-1].seq, records[len(records) // 2].seq):
+            _, out, _ = run("show", sample, record.seq, "--json")
+            assert bare == strict(out)
+
+
+def unpacked(body: dict[str, Any]) -> bytes:
+    assert ("text" in body) is not ("base64" in body)
+    text: str = body.get("text", "")
+    return base64.b64decode(body["base64"]) if "base64" in body else text.encode()
+
+
+def test_hostile_bytes_are_kept_and_never_raw() -> None:
+    (line,) = export.jsonl([HOSTILE])
+    assert line.isascii()
+    assert line.isprintable()
+    told = json.loads(line)
+    jsonschema.Draft202012Validator(schema()).validate(told)
+    assert told["request"]["body"] == {"text": "\x1b[2J \u202e [bold]", "lost": 0}
+    assert told["response"]["body"] == {"base64": "/wA=", "lost": 7}
+    assert told["run"] is None
+
+
+# -- files ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "flows"])
+def test_only_new_files_are_written(kind: str, tmp_path: Path) -> None:
+    def write(path: Path) -> int:
+        return export.write(export.jsonl([HOSTILE]), path) if kind == "jsonl" else export_flows([HOSTILE], path)
+
+    path, link = tmp_path / "out", tmp_path / "link"
+    assert write(path) == 1
+    assert path.stat().st_mode & 0o777 == 0o600
+    before = path.read_bytes()
+    with pytest.raises(InspectorError, match="already"):
+        write(path)
+    assert path.read_bytes() == before
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InspectorError):
+        write(link)
+    assert not (tmp_path / "elsewhere").exists()
+    with pytest.raises(InspectorError, match="No such file or directory"):
+        write(tmp_path / "no" / "out")
+
+
+def test_half_a_file_is_none(tmp_path: Path) -> None:
+    def lines() -> Any:
+        yield "{}"
+        raise InspectorError("the capture is gone")
+
+    with pytest.raises(InspectorError, match="gone"):
+        export.write(lines(), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- flows ------------------------------------------------------------------------------------------------
+
+
+def passed_on(record: Record) -> Exchange:
+    """What of an exchange a flow file holds."""
+    assert isinstance(record, Exchange)
+
+    def known(leg: Leg | None) -> Leg | None:
+        kept = dataclasses.replace(leg, resumed=None) if leg else None
+        # A flow has the certificate that was shown to the agent, and not what the proxy showed the master.
+        return dataclasses.replace(kept, own_chain=kept.own_chain[:1] if kept.side == "agent" else ()) if kept else None
+
+    agent = known(record.agent)
+    assert agent
+    return dataclasses.replace(record, agent=agent, master=known(record.master), identity=None, stripped=(), seq=0)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_a_flow_file_comes_back(sample: Path, tmp_path: Path) -> None:
+    records = [each for each in records_of(sample) if isinstance(each, Exchange)]
+    assert export_flows([*records, Gap(1.0, "not an exchange")], tmp_path / "flows.mitm") == len(records)
+    capture = tmp_path / "again.sqlite"
+    if not load([tmp_path / "flows.mitm"], capture).kinds:
+        assert not records
+        return
+    with Capture.open(capture) as kept:
+        again = [passed_on(each) for each in kept.records()]
+    assert again == [passed_on(each) for each in sorted(records, key=lambda each: each.ended)]
+
+
+def test_stock_mitmproxy_opens_it(tmp_path: Path) -> None:
+    records = records_of(places.SAMPLES / "compile-error.sqlite")
+    number = export_flows([*records, HOSTILE], tmp_path / "flows.mitm")
+    mitmdump = Path(sys.executable).with_name("mitmdump")
+    command = [str(mitmdump), "--set", f"confdir={tmp_path}", "-nr", str(tmp_path / "flows.mitm")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    asked = [line for line in done.stdout.splitlines() if "HTTP/" not in line and " https://" in line]
+    assert len(asked) >= number - 1 > 3, done.stdout + done.stderr
+    assert "rror" not in done.stderr
+
+
+# -- secrets ----------------------------------------------------------------------------------------------
+
+SECRET = Exchange(
+    Leg("a", "agent"),
+    Request((("Authorization", "Basic hunter2-horse"),), target="/puppet/v3/catalog/a?environment=production"),
+    Response(
+        (("Content-Type", "application/json"),),
+        b'{"name":"a","resources":[{"type":"X","title":"x","parameters":{"p":{"__ptype":"Sensitive","__pvalue":'
+        b'"hunter2-horse"}}}]}',
+        status=200,
+    ),
+    seq=1,
+)
+
+
+def test_secrets_are_masked_unless_they_are_wanted(tmp_path: Path) -> None:
+    (masked,), (raw,) = export.jsonl([SECRET]), export.jsonl([SECRET], secrets=True)
+    assert "hunter2" not in masked
+    assert json.loads(masked)["response"]["document"]["resources"][0]["parameters"]["p"]["__pvalue"] == "MASKED"
+    assert raw.count("hunter2-horse") == 3
+    jsonschema.Draft202012Validator(schema()).validate(json.loads(masked))
+    export_flows([SECRET], tmp_path / "masked.mitm")
+    export_flows([SECRET], tmp_path / "raw.mitm", secrets=True)
+    assert b"hunter2" not in (tmp_path / "masked.mitm").read_bytes()
+    assert (tmp_path / "raw.mitm").read_bytes().count(b"hunter2-horse") == 2
+
+
+def test_show_masks_too(tmp_path: Path, run: Command) -> None:
+    with Capture.create(tmp_path / "c.sqlite") as capture:
+        capture.append(SECRET)
+    for options in ((), ("--json",)):
+        assert "hunter2" not in run("show", tmp_path / "c.sqlite", 1, *options)[1]
+    raw = strict(run("show", tmp_path / "c.sqlite", 1, "--json", "--with-secrets")[1])
+    assert raw["request"]["headers"] == [["Authorization", "Basic hunter2-horse"]]

@@ -1,0 +1,336 @@
+"""What is exported comes back: each record, connection and finding of jsonl and HAR, every exchange of flows. And files
+that are cut off, damaged or hostile."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.capture.store import Capture
+from inspector.errors import InspectorError
+from inspector.formats import exporting, jsonl
+from inspector.formats.importing import load
+from inspector.model import (
+    Closed,
+    Connection,
+    Exchange,
+    Gap,
+    Handshake,
+    Identity,
+    Leg,
+    Record,
+    Request,
+    Response,
+)
+from tests.cli.test_main import keep, strict
+from tests.support.conversations import START, Agent, certificate, together
+from tests.support.recorded import SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Run
+
+AGENT = Leg("a", "agent", "192.0.2.1", 40000, None, START + 0.1, START + 0.123456789, "TLSv1.3", "X", "puppet", "h2",
+            False, (certificate("c.example", "c.example"), b"no DER"), (certificate("m", "m"),))  # fmt: skip
+MASTER = Leg("m", "master", "192.0.2.9", 8140, START + 1.1, START + 1.2, START + 1.3, "TLSv1.3", "X", "puppet", None,
+             True, (certificate("m", "m"),), (certificate("c.example", "c.example"),))  # fmt: skip
+ODD: tuple[Record, ...] = (
+    Handshake(dataclasses.replace(AGENT, id="refused"), START, "CA \x1b[2J\u202e", "unknown_ca", "agent", ("x",)),
+    Exchange(AGENT, Request((("Host", "puppet:8140"), ("X", "\x1b\xe4\x00"), ("X", "")), b"\xff\x00", "HTTP/1.0",
+                            START + 1, START + 1.05, lost=7, method="PUT", target="/a b\xff?x=%zz&y&x=\x1b#?"),
+             Response((("Content-Type", "text/plain"), ("Content-Encoding", "gzip")),
+                      gzip.compress(b"text" * 99, mtime=0), "HTTP/1.1", START + 1.4, START + 1.5, lost=3, status=200,
+                      reason="OK\x9b"),
+             MASTER, Identity("keys", "", "why"), "cut off", ("X-Client-DN", "x"), failed=START + 2),
+    Gap(START + 3, "", 12),
+    Exchange(AGENT, Request((("Content-Encoding", "gzip"),), b"no gzip", method="POST", target="*"), failed=START + 4,
+             error=""),
+    Exchange(AGENT, Request((("Content-Encoding", "gzip"),), gzip.compress(b"a=1", mtime=0)),
+             Response((("Content-Encoding", "gzip"),), b"\xffno gzip", status=999)),
+    Exchange(Leg("", "agent"), Request(target="http://other/x", method=""), Response(status=204), None),
+)  # fmt: skip
+"""What no healthy pair does, and what one format or the other has no place for."""
+EMPTY = (
+    Connection(Leg("empty", "agent", "192.0.2.7", 5), Closed(START + 9.25, "peer")),
+    Connection(dataclasses.replace(MASTER, id="unused", port=None), Closed(START + 9)),
+)
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Path:
+    path = tmp_path / "odd.sqlite"
+    with Capture.create(path) as capture:
+        keep(capture, *ODD)
+        capture.note(Connection(AGENT, Closed(START + 5, "proxy")))
+        for each in EMPTY:
+            capture.note(each)
+    return path
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Path:
+    """A run, and failed handshakes with a gap between."""
+    path = tmp_path / "refused.sqlite"
+    with Capture.create(path) as capture:
+        keep(capture, *together(Agent().ca().crl().csr().poll().issued().run(), Agent("c.example", "192.0.2.3")
+                                .refused("revoked", own=True)), Gap(START + 99, "the disk is full", 2))  # fmt: skip
+    return path
+
+
+def held(path: Path) -> tuple[list[Record], list[Connection]]:
+    with Capture.open(path) as capture:
+        return list(capture.records()), capture.connections()
+
+
+def again(capture: Path, kind: exporting.Format, text: str = "", *, secrets: bool = True) -> Path:
+    """A capture by way of a format."""
+    file, target = capture.with_suffix(f".{kind}"), capture.with_suffix(f".{kind}.sqlite")
+    exporting.Chosen.by(capture, text).write(kind, file, secrets=secrets)
+    assert load([file], target).troubles == []
+    return target
+
+
+def placed(sample: Path, tmp_path: Path) -> Path:
+    path = tmp_path / sample.name
+    path.write_bytes(sample.read_bytes())
+    return path
+
+
+# -- what comes back --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "har"])
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_a_sample_comes_back(sample: Path, kind: exporting.Format, tmp_path: Path) -> None:
+    capture = placed(sample, tmp_path)
+    assert held(again(capture, kind)) == held(capture)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "har"])
+def test_what_is_odd_comes_back(odd: Path, kind: exporting.Format) -> None:
+    records, connections = held(odd)
+    assert len(records) == len(ODD)
+    assert {each.leg.id for each in connections} == {"a", "m", "refused", "empty", "unused", ""}
+    assert held(again(odd, kind)) == (records, connections)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "har"])
+def test_every_finding_comes_back(refused: Path, kind: exporting.Format, run: Run) -> None:
+    """Also those that failed handshakes prove."""
+    before, after = (strict(run("check", each, "--json")[1]) for each in (refused, again(refused, kind)))
+    for each in (*before["findings"], *after["findings"]):
+        del each["capture"]
+    assert {"T05", "B01"} <= {each["rule"] for each in before["findings"]}
+    assert after == before
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_flows_bring_back_the_findings_of_exchanges(sample: Path, tmp_path: Path, run: Run) -> None:
+    capture = placed(sample, tmp_path)
+    if not any(isinstance(each, Exchange) for each in held(capture)[0]):
+        (note,) = exporting.Chosen.by(capture).notes("flows")
+        assert note == "A flow file has no place for failed handshakes (3): they are left out."
+        return
+    before, after = (strict(run("check", each, "--json")[1]) for each in (capture, again(capture, "flows")))
+    assert [(each["rule"], each["seqs"]) for each in after["findings"]] == [
+        (each["rule"], each["seqs"]) for each in before["findings"]
+    ]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "har"])
+def test_a_part_comes_back_without_what_is_not_its(refused: Path, kind: exporting.Format) -> None:
+    records, connections = held(refused)
+    chosen = [each for each in records if isinstance(each, Exchange) and each.request.path.endswith("certificate/ca")]
+    back, legs = held(again(refused, kind, "endpoint:ca"))
+    assert [dataclasses.replace(each, seq=0) for each in back] == [dataclasses.replace(each, seq=0) for each in chosen]
+    used = {leg.id for each in chosen for leg in (each.agent, each.master) if leg}
+    assert legs == [each for each in connections if each.leg.id in used]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "har"])
+def test_what_was_masked_stays_masked(tmp_path: Path, kind: exporting.Format) -> None:
+    path = tmp_path / "c.sqlite"
+    secret = "aGVsbG8gd29ybGQhIQ"
+    with Capture.create(path) as capture:
+        keep(capture, Exchange(AGENT, Request((("Authorization", f"Basic {secret}"),)), Response(status=200)))
+    target = again(path, kind, secrets=False)
+    assert secret not in path.with_suffix(f".{kind}").read_text()
+    (record,) = held(target)[0]
+    assert isinstance(record, Exchange)
+    assert record.request.header("authorization") not in (None, f"Basic {secret}")
+    assert held(again(path, "jsonl" if kind == "har" else "har"))[0] == held(path)[0]
+
+
+# -- several files ----------------------------------------------------------------------------------------
+
+
+def test_files_are_mixed_by_time(refused: Path, odd: Path, tmp_path: Path) -> None:
+    files = [path.with_suffix(f".{kind}") for path, kind in ((refused, "har"), (odd, "jsonl"))]
+    for path, file in zip((refused, odd), files, strict=True):
+        exporting.Chosen.by(path).write(exporting.format_of(file), file, secrets=True)
+    target = tmp_path / "both.sqlite"
+    loaded = load(files, target)
+    assert loaded.troubles == []
+    assert loaded.formats == {"HAR", "jsonl"}
+    records, _ = held(target)
+    one, other = held(refused)[0], held(odd)[0]
+    assert (
+        loaded.counts
+        == {"exchanges": 15, "handshakes": 2, "gaps": 2}
+        == {
+            name: sum(isinstance(each, kind) for each in (*one, *other))
+            for name, kind in (("exchanges", Exchange), ("handshakes", Handshake), ("gaps", Gap))
+        }
+    )
+    assert [each for each in _bare(records) if each in _bare(one)] == _bare(one)  # each in its own order
+    assert [each for each in _bare(records) if each in _bare(other)] == _bare(other)
+    places = [record.ended for record in records if record.ended > START + 4]
+    assert places == sorted(places)
+
+
+def _bare(records: list[Record]) -> list[Record]:
+    return [dataclasses.replace(each, seq=0) for each in records]
+
+
+def test_each_file_has_its_own_trouble(refused: Path, tmp_path: Path, run: Run) -> None:
+    whole, cut = refused.with_suffix(".jsonl"), tmp_path / "cut.jsonl"
+    exporting.Chosen.by(refused).write("jsonl", whole)
+    cut.write_bytes(whole.read_bytes()[:-20])
+    (tmp_path / "text").write_text("hello\x1b[2J")
+    (tmp_path / "none").touch()
+    target = tmp_path / "t.sqlite"
+    names = ("cut.jsonl", "text", "none", "missing", "refused.sqlite")
+    status, out, err = run("import", whole, *(tmp_path / name for name in names), "-o", target)
+    records, _ = held(refused)
+    assert (status, len(held(target)[0])) == (2, 2 * len(records) - 1)
+    assert out.startswith(f"{2 * sum(isinstance(each, Exchange) for each in records)} exchanges, ")
+    assert "\x1b" not in err
+    for name, why in zip(names, (f"is cut off or damaged after {len(records) - 1} records (line ",
+                                 "can't be imported: it is no flow file of mitmproxy, no HAR and no jsonl.",
+                                 "can't be imported: it is empty.", "can't be read: No such file or directory.",
+                                 "can't be imported: it is a capture already; "), strict=True):  # fmt: skip
+        assert err.count(f"puppet-inspector: {tmp_path / name} {why}") == 1
+
+
+def test_nothing_comes_of_nothing(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "x.har").write_text('{"log": 1}')
+    status, out, err = run("import", tmp_path / "x.har", "-o", tmp_path / "c.sqlite")
+    assert (status, out) == (2, "")
+    assert "x.har can't be imported: Expected `object`, got `int`" in err
+    assert not (tmp_path / "c.sqlite").exists()
+
+
+# -- hostile files ----------------------------------------------------------------------------------------
+
+
+def _changed(change: Callable[[dict[str, Any]], object]) -> str:
+    """A line of jsonl with something else in it."""
+    (line,) = list(jsonl.lines([ODD[1]], secrets=True))
+    told = json.loads(line)
+    change(told)
+    return json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[1]", "{}", '{"kind": "connection"}', '{"kind": "connection", "leg": {"id": "a", "side": "sideways"}}',
+        "{" * 20, '{"a":' * 100_000, '{"exact": {"kind": "gap", "time": 1e999, "reason": ""}}',
+        '{"exact": {"kind": "gap", "time": NaN, "reason": ""}}',
+        '{"exact": {"kind": "gap", "time": 1, "reason": "\\ud800"}}',
+        '{"exact": {"kind": "gap", "time": 1, "reason": "", "lost": 99999999999999999999}}',
+        '{"exact": {"kind": "gap", "time": "x", "reason": ""}}', '{"exact": {"kind": "spy"}}',
+        '{"exact": {"kind": ["gap"]}}', '{"kind": "connection", "leg": {"id": "\\udfff", "side": "agent"}}',
+        _changed(lambda told: told["request"]["body"].update(base64="\x00")),
+        _changed(lambda told: told["request"]["body"].update(base64=None, text="\ud800")),
+        _changed(lambda told: told["response"].update(headers=[["a"]])),
+        _changed(lambda told: told["exact"].update(agent=7)), _changed(lambda told: told.update(exact=[])),
+    ],
+    ids=range(19),
+)  # fmt: skip
+def test_a_bad_line_ends_a_file_and_nothing_else(line: str, tmp_path: Path) -> None:
+    good = '{"exact": {"kind": "gap", "time": 1, "reason": "x"}}\n'
+    (tmp_path / "x.jsonl").write_text(f"{good}\n{line}\n{good}", errors="surrogatepass")
+    loaded = load([tmp_path / "x.jsonl"], tmp_path / "c.sqlite")
+    assert held(tmp_path / "c.sqlite")[0] == [Gap(1.0, "x", seq=1)]
+    (trouble,) = loaded.troubles
+    assert "x.jsonl is cut off or damaged after 1 records (line 3 holds no record" in trouble.message
+    assert trouble.message.isprintable()
+
+
+@given(st.binary(max_size=200))
+def test_no_file_raises(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    folder = tmp_path_factory.mktemp("x")
+    for number, head in enumerate((b"", b"{", b'{"log":', b'{"log":{"entries":[{', b"9:")):
+        (folder / "x").write_bytes(head + data)
+        loaded = load([folder / "x"], folder / f"{number}.sqlite")
+        assert loaded.troubles or loaded.kinds
+
+
+def test_a_format_is_named_by_the_ending(tmp_path: Path) -> None:
+    assert [exporting.format_of(tmp_path / name) for name in ("a.mitm", "a.flow", "a.FLOWS", "b.har", "c.jsonl")] == [
+        "flows", "flows", "flows", "har", "jsonl"
+    ]  # fmt: skip
+    with pytest.raises(InspectorError, match="names no format"):
+        exporting.format_of(tmp_path / "x.txt")
+
+
+# -- the command ------------------------------------------------------------------------------------------
+
+
+def test_export_prints_what_is_text(refused: Path, run: Run) -> None:
+    records, connections = held(refused)
+    status, out, err = run("export", refused)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert (status, err) == (0, "")
+    assert sum(line["kind"] == "connection" for line in lines) == len(connections)
+    assert [line["seq"] for line in lines if line["kind"] != "connection"] == [each.seq for each in records]
+    status, out, err = run("export", refused, "--format", "har", "--filter", "phase:catalog")
+    assert [each["_puppet"]["phase"] for each in json.loads(out)["log"]["entries"]] == ["catalog"]
+    assert (status, err) == (0, "")
+
+
+def test_export_writes_a_new_file_and_says_what_it_does_not_hold(refused: Path, tmp_path: Path, run: Run) -> None:
+    records, _ = held(refused)
+    exchanges = sum(isinstance(each, Exchange) for each in records)
+    note = "has no place for failed handshakes (1) and gaps (1): they are"
+    for ending, number, told in ((".mitm", exchanges, f"A flow file {note} left out."), (".jsonl", len(records), None),
+                                 (".har", len(records), f"HAR {note} in _puppet.records.")):  # fmt: skip
+        path = tmp_path / f"x{ending}"
+        status, out, err = run("export", refused, "-o", path)
+        masked = "with secrets masked (--with-secrets keeps them)"
+        assert (status, out) == (0, f"{number} records are in {path}, {masked}\n")
+        assert err == (f"puppet-inspector: {told}\n" if told else "")
+        assert path.stat().st_mode & 0o777 == 0o600
+        before = path.read_bytes()
+        status, _, err = run("export", refused, "-o", path)
+        assert (status, path.read_bytes()) == (2, before)
+        assert "There is a file at" in err
+    assert run("export", refused, "-o", tmp_path / "y.har", "--with-secrets")[1].endswith("y.har\n")
+    assert run("export", refused, "-o", tmp_path / "y.txt", "--format", "jsonl")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mistake"),
+    [
+        (("--format", "flows"), "Flows are no text."),
+        (("-o", "x.txt"), "x.txt names no format."),
+        (("--filter", "phase:nonsense"), "phase"),
+        (("-o", "no/such/folder.har"), "can't be written"),
+    ],
+)
+def test_a_mistake_is_explained(
+    refused: Path, run: Run, arguments: tuple[str, ...], mistake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("export", refused, *arguments)
+    assert (status, out) == (2, "")
+    assert mistake in err

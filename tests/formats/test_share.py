@@ -1,0 +1,375 @@
+"""Captures to give away: the same findings, and nothing that tells whose they are."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import re
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography import x509 as lib
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.capture.store import Capture
+from inspector.errors import InspectorError
+from inspector.formats import share
+from inspector.formats.pseudonyms import Pseudonyms
+from inspector.formats.reissue import Reissuer
+from inspector.host import pki
+from inspector.model import Connection, Exchange, Gap, Handshake, Leg, Request, Response
+from inspector.privacy import rewrite
+from inspector.protocol import bodies, x509
+from inspector.rules import all_rules
+from inspector.runs.examples import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
+from tests.privacy.test_redact import KEY, WORD
+from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from inspector.model import Message, Record
+    from inspector.rules import Rule
+    from tests.conftest import Run
+
+OWN = "web1.ams.corp-name.com"
+ADDRESS = "10.47.3.9"
+
+
+def findings(records: Iterable[Record]) -> list[tuple[Any, ...]]:
+    analyzer = Analyzer()
+    for record in records:
+        analyzer.feed(record)
+    return [
+        (run.number, run.outcome, each.rule, each.severity, each.seqs)
+        for run in analyzer.finish()
+        for each in run.findings
+    ]
+
+
+def saved(path: Path, records: Iterable[Record]) -> Path:
+    with Capture.create(path) as capture:
+        for record in records:
+            for leg in legs(record):
+                capture.note(Connection(leg))
+            capture.append(record)
+    return path
+
+
+def shared(path: Path) -> tuple[Record, ...]:
+    target = path.with_name("shared.sqlite")
+    share.share(path, target)
+    with Capture.open(target) as capture:
+        assert capture.meta()["shared"]
+        return tuple(capture.records())
+
+
+def legs(record: Record) -> list[Leg]:
+    match record:
+        case Exchange():
+            return [record.agent, record.master] if record.master else [record.agent]
+        case Handshake():
+            return [record.leg]
+    return []
+
+
+def told(records: Iterable[Record]) -> str:
+    """All that records say, without any encoding."""
+    return "\0".join(text for record in records for text in _told(record))
+
+
+def _told(record: Record) -> Iterator[str]:
+    yield str(dataclasses.replace(record, seq=0))
+    for leg in legs(record):
+        for der in (*leg.peer_chain, *leg.own_chain):
+            yield der.decode("latin-1")
+            yield x509.fingerprint(der)
+    if isinstance(record, Exchange):
+        for message in (record.request, record.response):
+            yield from _spoken(message) if message else ()
+
+
+def _spoken(message: Message) -> Iterator[str]:
+    plain = bodies.plain(message)
+    yield plain.decode("latin-1")
+    for leaf in rewrite.leaves(rewrite.anything(plain, bodies.content_type(message)).top):
+        yield str(leaf.value)
+
+
+@pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS[::6]], ids=name_of)
+def test_recordings_come_to_the_same_findings(path: Path, tmp_path: Path) -> None:
+    records = records_of(path)
+    other = shared(saved(tmp_path / "own.sqlite", records))
+    assert findings(other) == findings(records)
+    assert len(other) == len(records)
+    before, after = told(records), told(other)
+    names = set(re.findall(r"[\w-]+(?:\.[\w-]+)*\.(?:example|test)(?![\w.])", before)) | {
+        leg.address for record in records for leg in legs(record) if leg.address and not leg.address.startswith("127.")
+    }
+    known = re.compile(r"(?:agent|master|host)\d+\.example|192\.0\.2\.\d+")
+    assert {each for each in names if each in after and not known.fullmatch(each)} == set()
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_what_a_rule_finds_it_finds_again(rule: Rule) -> None:
+    for examples in (rule.good, rule.bad):
+        for talked in examples() if callable(examples) else examples:
+            records = numbered(talked)
+            assert findings(by_other_names(records)) == findings(records)
+
+
+def numbered(records: Iterable[Record]) -> list[Record]:
+    return [dataclasses.replace(record, seq=number) for number, record in enumerate(records, 1)]
+
+
+def by_other_names(records: Sequence[Record]) -> list[Record]:
+    other = share.Other()
+    for record in records:
+        other.learn(record)
+    for record in records:
+        other.learn_digests(record)
+    return [other.record(record) for record in records]
+
+
+FACTS = {
+    "fqdn": OWN, "hostname": "web1", "domain": "ams.corp-name.com", "serialnumber": "VMware-56 4d aa",
+    "db_password": WORD,
+    "networking": {"ip": ADDRESS, "ip6": "2a01:4f8:10::7", "mac": "52:54:00:ab:cd:ef", "netmask": "255.255.255.0",
+                   "interfaces": {"lo": {"ip": "127.0.0.1", "ip6": "::1"}}},
+    "dmi": {"product": {"uuid": "4C4C4544-0042-3510-8052-B4C04F4A4E32", "serial_number": "HW9917XY"}},
+    "sshrsakey": "AAAAB3NzaC1yc2EAAAADAQABAAABgQ" + "Cq9" * 30, "sshfp_rsa": f"SSHFP 1 1 {'ab' * 20}",
+    "note": f"ask ntp3.ams.corp-name.com or root@{OWN}",
+}  # fmt: skip
+
+
+def conversation() -> list[Record]:
+    file = f"server = {OWN}\naddress = {ADDRESS}\n".encode()
+    made = talk(
+        csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.4": WORD}, OWN)),
+        plugins(),
+        catalog(facts=FACTS, resources=[
+            {"type": "File", "title": f"/etc/{OWN}.conf", "sensitive_parameters": ["x"], "parameters": {"x": WORD}},
+        ]),
+        metadata("modules/a/b", file), content("modules/a/b", file), bucket(file + KEY.encode()),
+        report(host=OWN, logs=[{"level": "notice", "message": f"from {ADDRESS}, https://{OWN}:8140", "source": "x"}]),
+        certname=OWN, address=ADDRESS,
+    )  # fmt: skip
+    failed = Handshake(Leg("h", "agent", address=ADDRESS, sni="puppet.ams.corp-name.com"), 9e9, f"no trust in {OWN}",
+                       culprits=(f"CN={OWN}",))  # fmt: skip
+    return numbered([*made, failed, Gap(9e9, f"connection of {OWN} lost")])
+
+
+def test_nothing_tells_whose_it_is(tmp_path: Path) -> None:
+    records = conversation()
+    everything = told(shared(saved(tmp_path / "own.sqlite", records)))
+    secret = ["corp-name", "web1", ADDRESS, "2a01:4f8", "52:54:00", "VMware", "HW9917XY", "4c4c4544", "Cq9Cq9",
+              "abababab", WORD, "MIIEvQ", "puppet.example", "node1.example"]  # fmt: skip
+    assert [each for each in secret if each.lower() in everything.lower()] == []
+    assert "agent1.example" in everything
+    assert "255.255.255.0" in everything
+    assert "127.0.0.1" in everything
+    for fingerprint in {x509.fingerprint(der) for each in records for leg in legs(each) for der in leg.peer_chain}:
+        assert fingerprint not in everything
+
+
+def test_the_same_is_called_the_same_and_digests_follow() -> None:
+    records = conversation()
+    before, after = findings(records), findings(other := by_other_names(records))
+    assert after == before
+    exchanges = [each for each in other if isinstance(each, Exchange)]
+    analyzer = Analyzer()
+    steps = [analyzer.feed(each) for each in exchanges]
+    assert {step.certname for step in steps if step.certname} == {"agent1.example"}
+    facts = steps[2].request.facts.values  # type: ignore[union-attr]
+    assert facts["hostname"] == "agent1"
+    assert facts["domain"] == "example"
+    assert facts["note"] == "ask host1.example or root@agent1.example"
+    assert facts["networking"]["ip"] == exchanges[0].agent.address
+    assert steps[5].request.verdict == "right"  # type: ignore[union-attr]
+    told = json.loads(exchanges[3].response.body) if exchanges[3].response else {}
+    assert exchanges[4].response
+    assert told["checksum"]["value"] == "{sha256}" + steps[4].response.sha256  # type: ignore[union-attr]
+
+
+def test_a_certificate_that_carries_a_secret_still_verifies() -> None:
+    ca = pki.make_ca("Puppet CA: puppet.corp-name.com")
+    value = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x0d" + WORD.encode())
+    leaf = pki.sign(ca, pki.new_key().public_key(), OWN, extensions=[lib.Extension(value.oid, False, value)])
+    served = Response((("Content-Type", "text/plain"),), pki.pem(leaf, ca.certificate), status=200)
+    record = Exchange(
+        Leg("a", "agent", peer_chain=(leaf.public_bytes(Encoding.DER),)),
+        Request(target=f"/puppet-ca/v1/certificate/{OWN}"), served, seq=1,
+    )  # fmt: skip
+    (other,) = by_other_names([record])
+    assert isinstance(other, Exchange)
+    assert other.response
+    made, issuer = lib.load_pem_x509_certificates(other.response.body)
+    made.verify_directly_issued_by(issuer)
+    assert made.public_bytes(Encoding.DER) == other.agent.peer_chain[0]
+    assert pki.certname_of(made) == "agent1.example"
+    assert pki.certname_of(issuer) == "Puppet CA: master1.example"
+    assert WORD.encode() not in other.agent.peer_chain[0]
+    assert made.public_key() != leaf.public_key()
+    assert [each.oid for each in made.extensions] == [each.oid for each in leaf.extensions]
+    assert (made.serial_number, made.not_valid_after_utc) == (leaf.serial_number, leaf.not_valid_after_utc)
+
+
+# -- certificates made anew -----------------------------------------------------------------------------------
+
+
+def anew(*things: Any) -> list[Any]:
+    reissuer = Reissuer(lambda text: text.replace("corp", "else"), bytes, b"salt")
+    ders = [each.public_bytes(Encoding.DER) for each in things]
+    for der in ders:
+        reissuer.learn(der)
+    loads = {lib.Certificate: lib.load_der_x509_certificate, lib.CertificateSigningRequest: lib.load_der_x509_csr}
+    made = []
+    for der, each in zip(ders, things, strict=True):
+        load = next((load for kind, load in loads.items() if isinstance(each, kind)), lib.load_der_x509_crl)
+        made.append(load(reissuer.made(der)))
+    return made
+
+
+def test_chains_and_lists_verify_as_before() -> None:
+    root = pki.make_ca("Root corp")
+    middle = pki.make_ca("CA corp", root)
+    key = pki.new_key(2048)
+    asked, leaf = pki.make_csr("a.corp", key, ["b.corp"]), pki.sign(middle, key.public_key(), "a.corp")
+    renewed, other = pki.sign(middle, key.public_key(), "a.corp"), pki.sign(middle, pki.new_key(2048).public_key(), "c")
+    revoked = pki.make_crl(middle, [leaf.serial_number], 3)
+    forged = pki.make_crl(pki.Authority(middle.certificate, pki.new_key()))
+    made = anew(root.certificate, middle.certificate, leaf, asked, renewed, other, revoked, forged)
+    new_root, new_middle, new_leaf, new_asked, new_renewed, new_other, new_revoked, new_forged = made
+    new_root.verify_directly_issued_by(new_root)
+    new_middle.verify_directly_issued_by(new_root)
+    new_leaf.verify_directly_issued_by(new_middle)
+    assert new_asked.is_signature_valid
+    assert new_asked.public_key() == new_leaf.public_key() == new_renewed.public_key()
+    assert new_leaf.public_key() != leaf.public_key()
+    assert new_leaf.public_key() != new_other.public_key()
+    assert isinstance(new_leaf.public_key(), rsa.RSAPublicKey)
+    assert new_leaf.public_key().key_size == new_other.public_key().key_size == 2048
+    assert new_revoked.is_signature_valid(new_middle.public_key())
+    assert not new_forged.is_signature_valid(new_middle.public_key())
+    assert new_revoked.get_revoked_certificate_by_serial_number(new_leaf.serial_number) is not None
+    assert pki.certname_of(new_leaf) == "a.else"
+    ders = [each.public_bytes(Encoding.DER) for each in (new_leaf, new_middle, new_root)]
+    assert x509.verify(ders[:1], ders[1:], [], new_leaf.not_valid_before_utc.timestamp() + 1, "none") == []
+    for each in (new_leaf, new_revoked):  # who signed it is told by the new key's identifier
+        told = each.extensions.get_extension_for_class(lib.AuthorityKeyIdentifier).value
+        assert told.key_identifier == lib.SubjectKeyIdentifier.from_public_key(new_middle.public_key()).digest
+
+
+def test_without_its_issuer_it_is_signed_by_somebody() -> None:
+    ca, key = pki.make_ca("CA"), pki.new_key()
+    one, two = (pki.sign(ca, key.public_key(), name) for name in ("a", "b"))
+    first, second = anew(one, two)
+    ids = [each.extensions.get_extension_for_class(lib.AuthorityKeyIdentifier).value for each in (first, second, one)]
+    assert ids[0] == ids[1] != ids[2]
+    assert isinstance(first.signature_hash_algorithm, hashes.SHA256)
+
+
+def test_a_request_that_is_not_signed_with_its_key_stays_so() -> None:
+    asked = pki.make_csr("a", pki.new_key())
+    der = asked.public_bytes(Encoding.DER)
+    (made,) = anew(lib.load_der_x509_csr(der[:-1] + bytes([der[-1] ^ 1])))
+    assert not made.is_signature_valid
+
+
+def test_what_is_no_certificate_is_a_text() -> None:
+    assert Reissuer(str.upper, bytes, b"").made(b"0\x03\x0c\x01a") == b"0\x03\x0c\x01A"
+
+
+# -- names ------------------------------------------------------------------------------------------------------
+
+
+def test_names() -> None:
+    names = Pseudonyms(b"salt")
+    names.host("puppet.corp.com", "master")
+    names.host("Zeus.corp.com", "agent")
+    names.host("lone", "agent")
+    names.host("puppet", "master")
+    names.authority("Corp Root")
+    for before, after in {
+        "zeus.corp.com": "agent1.example", "ZEUS": "AGENT1", "Zeus.corp.com": "Agent1.example", "zeus": "agent1",
+        "zeus.corp.com.pem": "agent1.example.pem", "/etc/puppetlabs/puppet": "/etc/puppetlabs/puppet",
+        "puppet://puppet.corp.com/modules": "puppet://master1.example/modules", "x@corp.com": "x@example",
+        "*.corp.com": "*.example", "db.corp.com": "host1.example", "corp.com": "example", "lonely": "lonely",
+        "lone:": "agent2:", "CN=Corp Root": "CN=Authority 1", "10.1.2.3/24, 10.1.2.3": "192.0.2.1/24, 192.0.2.1",
+        "version 1.2.3": "version 1.2.3", "255.255.0.0 127.0.0.1 0.0.0.0": "255.255.0.0 127.0.0.1 0.0.0.0",
+        "fe80::1 2a01:4f8::2": "2001:db8::1 2001:db8::2", "Foo::Bar a::b 12:30:45": "Foo::Bar a::b 12:30:45",
+        "00:00:00:00:00:00": "00:00:00:00:00:00",
+    }.items():  # fmt: skip
+        assert names.text(before) == after
+    mac = names.text("aa:bb:cc:00:11:22 AA:BB:CC:00:11:22")
+    assert mac.split()[0].upper() == mac.split()[1]
+    assert mac.startswith("02:")
+    assert "aa:bb" not in mac
+
+
+def test_hosts_elsewhere_at_the_same_site() -> None:
+    names = Pseudonyms(b"salt")
+    names.host("web7.ams.corp-name.com", "agent")
+    for before, after in {
+        "ldap.corp-name.com": "host1.example", "db1.fra.corp-name.com": "host2.example",
+        "admin@corp-name.com": "admin@example", "web7.ams.corp-name.com": "agent1.example",
+        "forge.puppet.com": "forge.puppet.com", "com": "com",
+    }.items():  # fmt: skip
+        assert names.text(before) == after
+    names.host("a." * 40_000 + "b", "agent")
+
+
+# -- the command ------------------------------------------------------------------------------------------------
+
+
+def test_the_command(run: Run, tmp_path: Path) -> None:
+    own = saved(tmp_path / "own.sqlite", conversation())
+    status, out, _ = run("share", own)
+    made = tmp_path / "own-shared.sqlite"
+    assert (status, out.split()[0]) == (0, str(len(conversation())))
+    assert made.stat().st_mode & 0o777 == 0o600
+
+    def checked(path: Path) -> list[Any]:
+        found = json.loads(run("check", path, "--json")[1])["findings"]
+        return [(each["rule"], each["severity"], each["seqs"]) for each in found]
+
+    assert checked(made) == checked(own) != []
+    status, _, error = run("share", own)
+    assert status == 2
+    assert "already" in error
+    assert run("share", own, "-o", tmp_path / "x.sqlite", "--json")[0] == 0
+
+
+def test_half_a_capture_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = saved(tmp_path / "own.sqlite", conversation())
+
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("stopped")
+
+    monkeypatch.setattr(share.Other, "record", fail)
+    with pytest.raises(RuntimeError):
+        share.share(own, tmp_path / "out.sqlite")
+    assert [each.name for each in tmp_path.iterdir()] == ["own.sqlite"]
+
+
+def test_a_capture_that_goes_on_from_another_is_shared_with_its_numbers(tmp_path: Path) -> None:
+    own = tmp_path / "own.sqlite"
+    with Capture.create(own, after=41) as capture:
+        for record in talk(catalog(), report()):
+            capture.append(record)
+    assert [record.seq for record in shared(own)] == [42, 43]
+
+
+def test_numbers_never_change(tmp_path: Path) -> None:
+    own = saved(tmp_path / "own.sqlite", conversation())
+    with contextlib.closing(sqlite3.connect(own)) as db, db:
+        db.execute("DELETE FROM record WHERE seq = 2")
+    with pytest.raises(InspectorError, match="Before record 3"):
+        share.share(own, tmp_path / "out.sqlite")
+    assert not (tmp_path / "out.sqlite").exists()

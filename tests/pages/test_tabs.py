@@ -1,0 +1,574 @@
+"""What stands in the tabs of a record, before it is drawn: of samples, of all rules' examples, of hostile ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from inspector.analysis.analyzer import Analyzer, retrace
+from inspector.cli import main as cli
+from inspector.host import pki
+from inspector.model import Exchange, Finding, Gap, Handshake, Leg, Request, Response, Severity
+from inspector.pages import catalog, plain, tabs
+from inspector.pages.content import Content, breaks, dump, read
+from inspector.pages.message import COVERED, MODES, Body
+from inspector.pages.model import ASK, BATCH, Item, Table, find, of
+from inspector.privacy import secrets
+from inspector.privacy.secrets import MASK, Secret
+from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
+from inspector.rules import all_rules
+from inspector.summaries import summary, wording
+from tests.bench.analysis import catalog as big_catalog
+from tests.summaries.test_wording import harmless, hostile_records
+from tests.support.conversations import CA, START, Agent, certificate, steps, together
+from tests.support.recorded import SAMPLES, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from inspector.analysis.analyzer import Step
+    from inspector.model import Record
+    from inspector.pages.tabs import Model, Tab
+
+
+def models(records: Sequence[Record]) -> Iterator[tuple[Step, str, str, Model]]:
+    """Every part of every tab of some records."""
+    taken = list(steps(Analyzer(), records))
+    for place, step in enumerate(taken):
+        for tab in tabs.tabs(step, tabs.known(step, taken[:place])):
+            for part in tab.parts:
+                yield step, tab.name, part.title, part.make()
+
+
+def texts(model: Model) -> Iterator[str]:
+    """All that a part would write to the terminal."""
+    match model:
+        case Item():
+            waiting = [model]
+            while waiting:
+                item = waiting.pop()
+                yield item.label.plain
+                waiting += item.items if item.branch else []
+        case Table():
+            for row in range(len(model.rows)):
+                yield from (model.cell(row, column).plain for column in range(len(model.fields)))
+        case Content():
+            assert isinstance(model.data, bytes)
+        case Body():
+            for mode in MODES:
+                assert isinstance(model.content(mode).data, bytes)
+
+
+def text_of(records: Sequence[Record], tab: str, part: str) -> str:
+    """What a part of the last record says."""
+    found = [model for step, name, title, model in models(records) if (name, title) == (tab, part)]
+    last = found[-1]
+    return last.data.decode() if isinstance(last, Content) else "\n".join(texts(last))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=[path.stem for path in SAMPLES])
+def test_every_part_of_every_sample_can_be_shown(path: Any) -> None:
+    names = set()
+    for _, tab, part, model in models(records_of(path)):
+        names.add((tab, part))
+        assert all(harmless(text) for text in texts(model))
+    assert {("Meaning", "Handshake"), ("TLS", "TLS")} <= names or {
+        "Meaning",
+        "Request",
+        "TLS",
+        "Timing",
+        "Explain",
+    } <= {tab for tab, _ in names}
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_every_rules_examples_can_be_shown(rule: Any) -> None:
+    for talk in rule.bad():
+        for _, _, _, model in models(talk):
+            assert all(harmless(text) for text in texts(model))
+
+
+def test_hostile_records_are_shown_harmlessly() -> None:
+    found = list(models(hostile_records()))
+    assert {tab for _, tab, _, _ in found} == {"Meaning", "Request", "Response", "TLS", "Timing", "Explain"}
+    assert [text for _, _, _, model in found for text in texts(model) if not harmless(text)] == []
+
+
+def test_failed_handshakes_and_gaps_have_fewer_tabs() -> None:
+    failed = Handshake(Leg("a", "agent"), START, "it is revoked", "certificate_revoked", "agent", ("CN=x",))
+    records: list[Record] = [failed, Gap(START, "the disk is full", 3)]
+    first, second = (tabs.tabs(step, tabs.known(step)) for step in steps(Analyzer(), records))
+    assert [tab.name for tab in first] == ["Meaning", "TLS"]
+    assert [tab.name for tab in second] == ["Meaning"]
+    assert "wrong: CN=x" in text_of(records[:1], "Meaning", "Handshake")
+    assert "3 records are lost" in text_of(records[1:], "Meaning", "Gap")
+
+
+# -- certificates ----------------------------------------------------------------------------------------
+
+
+def test_a_certificate_is_verified_by_what_the_run_got() -> None:
+    said = text_of(together(Agent().bootstrap(1)), "Meaning", "Certificates")
+    assert "signed by: CN=Test CA" in said
+    assert "its key: that of the signing request in this run" in said
+    assert "revoked: no, by the CRL of" in said
+
+
+def test_an_expired_a_revoked_and_a_foreign_certificate_are_told() -> None:
+    mine = pki.sign(CA, pki.new_key().public_key(), "a.example")
+    other = pki.sign(pki.make_ca("Test CA"), pki.new_key().public_key(), "a.example")
+    agent = Agent().ca().crl()
+    crl = pki.pem(pki.make_crl(CA, [mine.serial_number]))
+    agent.ask("GET", agent.url("certificate_revocation_list/ca", ca=True), body=crl)
+    for cert in (mine, other):
+        agent.ask("GET", agent.url("certificate/a.example", ca=True), body=pki.pem(cert))
+    records = together(agent)
+    said = text_of(records[:4], "Meaning", "Certificates")
+    assert "revoked: yes, on" in said
+    assert "signed by: none of the certificates seen that are named CN=Test CA" in text_of(
+        records, "Meaning", "Certificates"
+    )
+    late = [_later(each, mine.not_valid_after_utc.timestamp() + 60) for each in records[:4]]
+    assert "validity: expired on" in text_of(late, "Meaning", "Certificates")
+
+
+def _later(record: Record, when: float) -> Record:
+    assert isinstance(record, Exchange)
+    assert record.response
+    return dataclasses.replace(record, response=dataclasses.replace(record.response, ended=when))
+
+
+def test_a_crl_says_whom_it_revokes() -> None:
+    der = certificate("a.example", "a.example")
+    from cryptography import x509
+
+    serial = x509.load_der_x509_certificate(der).serial_number
+    agent = Agent().ca()
+    agent.ask(
+        "GET", agent.url("certificate_revocation_list/ca", ca=True), body=pki.pem(pki.make_crl(CA, [serial])), own=True
+    )
+    said = text_of(together(agent), "Meaning", "CRLs")
+    assert "signed by: CN=Test CA" in said
+    assert "revokes: CN=a.example" in said
+
+
+def test_tls_shows_both_chains_and_what_was_withheld() -> None:
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    der = CA.certificate.public_bytes(Encoding.DER)
+    leg = Leg("m", "master", "192.0.2.9", 8140, secured=START, tls_version="TLSv1.3", cipher="X", sni="master.example",
+              peer_chain=(certificate("master.example", "m"), der, b"no certificate"))  # fmt: skip
+    said = text_of([dataclasses.replace(record, master=leg, stripped=("X-Client-DN",))], "TLS", "TLS")
+    assert "1: CN=master.example" in said
+    assert "signed by: CN=Test CA (serial 0x0002)" in said
+    assert "3: can't be read" in said
+    assert "withheld from the master: X-Client-DN" in said
+    assert "SNI: master.example" in said
+
+
+# -- secrets ---------------------------------------------------------------------------------------------
+
+WORD = "hunter2-horse"
+HIDING = {
+    "name": "a.example",
+    "resources": [
+        {
+            "type": "User",
+            "title": "root",
+            "parameters": {"password": WORD, "uid": 0},
+            "sensitive_parameters": ["password"],
+        },
+        {
+            "type": "File",
+            "title": "/a",
+            "parameters": {"content": {"__ptype": "Sensitive", "__pvalue": "other-secret"}},
+        },
+    ],
+    "edges": [{"source": "Class[Main]", "target": "User[root]"}],
+    "classes": ["main"],
+}
+
+
+def hiding() -> list[Record]:
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    assert record.response
+    body = json.dumps(HIDING).encode()
+    headers = (("Content-Type", "application/json"), ("Set-Cookie", WORD))
+    return [dataclasses.replace(record, response=dataclasses.replace(record.response, headers=headers, body=body))]
+
+
+def test_no_secret_is_shown_anywhere_until_it_is_asked_for() -> None:
+    seen = []
+    for _, tab, part, model in models(hiding()):
+        seen += [(tab, part, text) for text in texts(model)]
+        if isinstance(model, Body):
+            seen += [
+                (tab, part, model.content("pretty").data.decode()),
+                (tab, part, model.content("raw").data.decode()),
+            ]
+            content = model.content("hex")
+            shown = secrets.covered(content.data, list(content.hidden)).decode()
+            seen.append((tab, "hex", shown))
+    assert [each for each in seen if WORD in each[2] or "other-secret" in each[2]] == []
+    assert sum(ASK in text for _, _, text in seen) == 5  # password and content in both trees, and the cookie
+    assert sum(MASK in text and tab == "Response" and part == "Body" for tab, part, text in seen) == 2
+
+
+def test_revealing_shows_one_value_or_one_body() -> None:
+    found = {(tab, part): model for _, tab, part, model in models(hiding())}
+    tree = found["Meaning", "By type"]
+    assert isinstance(tree, Item)
+    way = find(tree, "password")
+    assert way
+    item = tree
+    for place in way:
+        item = item.items[place]
+    assert item.copied == MASK
+    item.reveal()
+    assert item.text == f"password: {WORD}"
+    assert sum(ASK in text for text in texts(tree)) == 1
+    body = found["Response", "Body"]
+    assert isinstance(body, Body)
+    assert WORD not in body.content("raw").data.decode()
+    body.shown = True
+    assert body.content("raw").data == json.dumps(HIDING).encode()
+    assert body.content("hex").hidden == []
+
+
+def test_a_body_in_which_the_secret_can_not_be_found_is_covered_whole() -> None:
+    import gzip
+
+    (record,) = hiding()
+    assert isinstance(record, Exchange)
+    assert record.response
+    headers = (("Content-Type", "application/json"), ("Content-Encoding", "gzip"))
+    packed = gzip.compress(json.dumps(HIDING).encode())
+    (step,) = retrace(
+        [dataclasses.replace(record, response=dataclasses.replace(record.response, headers=headers, body=packed))]
+    )
+    assert isinstance(step.record, Exchange)
+    assert step.record.response
+    body = Body(step.record.response, step.response, "x")
+    assert body.content("raw").data == COVERED.encode()
+    assert body.content("hex").hidden == [(0, len(packed))]
+    assert b'"uid": 0' in body.content("pretty").data
+    assert WORD.encode() not in body.content("pretty").data
+    assert body.decoded == json.dumps(HIDING).encode()
+
+
+# -- trees, catalogs, bodies -----------------------------------------------------------------------------
+
+
+def tree() -> Item:
+    return of("", {"os": {"name": "Debian", "release": {"major": "12"}}, "list": [1, 2, {"deep": "Web"}], "none": None})
+
+
+def test_a_tree_is_searched_also_where_nobody_looked() -> None:
+    root = tree()
+    way = find(root, "web")
+    assert way == (1, 2, 0)
+    assert find(root, "debian", way) == (0, 0)
+    assert find(root, "debian", way, forward=False) == (0, 0)
+    assert find(root, "nothing") is None
+    first = find(root, "e")
+    assert first is not None
+    second = find(root, "e", first, again=True)
+    assert second is not None
+    assert second > first
+    assert find(root, "e", second, forward=False, again=True) == first
+    assert find(of("", {"a": Secret("web")}), "web") is None
+
+
+def test_values_are_in_puppets_terms() -> None:
+    lines = list(texts(of("", {"a": None, "b": True, "c": "x\ny", "d": b"12", "e": "z" * 1000})))
+    assert "a: undef" in lines
+    assert "b: true" in lines
+    assert "c  2 lines" in lines
+    assert "d: Binary(2 bytes)" in lines
+    assert any("(1,000 characters)" in line for line in lines)
+
+
+def test_a_catalog_is_a_tree_by_its_edges_whatever_they_are() -> None:
+    edges = [("Stage[main]", "Class[A]"), ("Class[A]", "File[/x]"), ("Class[A]", "Gone[y]"), ("Loop[1]", "Loop[2]"),
+             ("Loop[2]", "Loop[1]"), ("Self[s]", "Self[s]")]  # fmt: skip
+    refs = ["Stage[main]", "Class[A]", "File[/x]", "Loop[1]", "Loop[2]", "Self[s]", "Alone[z]"]
+    resources = [Resource(ref.partition("[")[0], ref.partition("[")[2][:-1], {"p": ref}, "/m/x.pp", 7) for ref in refs]
+    root = catalog.contained(Catalog(edges=[Edge(*each) for each in edges], resources=resources))
+    lines = list(texts(root))
+    assert [item.name for item in root.items] == ["Stage[main]", "Alone[z]", "in a cycle"]
+    assert "Gone[y]: not in this catalog" in lines
+    assert "Loop[1]: contains itself" in lines
+    assert "Self[s]: contains itself" in lines
+    assert any(line.startswith("File[/x]  /m/x.pp:7") for line in lines)
+
+
+def test_a_large_catalog_is_a_tree_at_once() -> None:
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    (step,) = retrace([dataclasses.replace(record, response=big_catalog(10_000_000))])
+    began = time.process_time()
+    made = [part.make() for tab in tabs.tabs(step, tabs.known(step))[:1] for part in tab.parts[:2]]
+    for each in made:
+        assert isinstance(each, Item)
+        assert all(len(item.items) <= BATCH for item in each.items)
+    assert time.process_time() - began < 1
+    assert isinstance(made[1], Item)
+    # Nothing is found and nothing freezes: what can't be in a resource is not gone through.
+    began = time.process_time()
+    assert find(made[1], "zzz nothing") is None
+    assert time.process_time() - began < 1
+
+
+def test_a_body_is_shown_pretty_as_it_came_and_in_hexadecimal() -> None:
+    sent = b"facts_format=application%2Fjson&facts=%257B%2522name%2522%253A%2522a%2522%257D&environment=x"
+    request = Request((("Content-Type", "application/x-www-form-urlencoded"),), sent)
+    body = Body(request, None, "17-catalog-request")
+    assert body.content("pretty").data.decode().splitlines() == [
+        "facts_format = application/json", "facts =", "{", '  "name": "a"', "}", "environment = x",
+    ]  # fmt: skip
+    assert body.content("raw").data == sent
+    assert body.content("hex").hexed
+    assert body.name == "17-catalog-request.form"
+    pson = Body(Response((("Content-Type", "text/pson"),), b'{"a":"\xff"}', status=200), None, "x")
+    assert pson.content("pretty").data.decode() == '{\n  "a": "\u00ff"\n}'
+    assert pson.mode == "pretty"
+    assert Body(Response((), b"\x89PNG\x00\x01", status=200), None, "x").mode == "hex"
+    broken = Body(Response((("Content-Type", "application/json"),), b'{"a":', status=200), None, "x")
+    assert broken.content("pretty").data == b'{"a":'
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"ab\ncd", b"ab\ncd\n", b"x" * 50, "ä€𝄞".encode() * 20, b"\x80" * 50, b"a b " * 30]
+)
+def test_lines_are_cut_and_nothing_is_lost(data: bytes) -> None:
+    starts = [*breaks(data, 10), len(data)]
+    pieces = [data[begin:end] for begin, end in itertools.pairwise(starts)]
+    assert b"".join(pieces) == data
+    assert all(len(piece.rstrip(b"\n")) <= 10 for piece in pieces)
+    if data.strip(b"\x80"):
+        assert "\ufffd" not in "".join(piece.decode("utf-8", "replace") for piece in pieces)
+
+
+def test_timing_and_explain_say_what_is_known() -> None:
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    said = text_of([record], "Timing", "Timing")
+    assert "receiving the request" in said
+    assert "waiting for the master" in said
+    assert "all of it" in said
+    told = text_of([record], "Explain", "Explain")
+    assert "send the facts, get the catalog" in told
+    assert "own certname (by default)" in told
+    assert "usecacheonfailure" in told
+
+
+def test_timing_is_in_the_order_of_time() -> None:
+    (record, *_) = together(Agent(leg="1").catalog())
+    assert isinstance(record, Exchange)
+    at = record.time
+    master = Leg("m", "master", "192.0.2.9", 8140, connecting=at - 2, connected=at - 1.5, secured=at - 1)
+    (model,) = [each for _, _, part, each in models([dataclasses.replace(record, master=master)]) if part == "Timing"]
+    assert isinstance(model, Table)
+    parts = [model.cell(row, 0).plain for row in range(len(model.rows))]
+    assert parts.index("connecting to the master") < parts.index("receiving the request")
+    assert parts.index("TLS with the master") < parts.index("waiting for the master")
+
+
+def test_an_administrator_reads_first_what_it_is_for_and_who_governs_it() -> None:
+    (record, *_) = together(Agent(leg="1").catalog())
+    told = [line.split()[0] for line in text_of([record], "Explain", "Explain").split("\n\n")]
+    assert told[:2] == ["purpose", "asked"]
+    assert told.index("settings") < told.index("allowed") < told.index("endpoint")
+    assert told[-2:] == ["indirector", "source"]
+
+
+def report_of(sent: dict[str, Any]) -> list[Record]:
+    (record, *_) = together(Agent(leg="1").report("failed"))
+    assert isinstance(record, Exchange)
+    headers = (("Content-Type", "application/json"),)
+    body = json.dumps({"host": "a.example", "status": "failed", "report_format": 12, **sent}).encode()
+    return [dataclasses.replace(record, request=dataclasses.replace(record.request, headers=headers, body=body))]
+
+
+def test_a_failed_resource_says_why() -> None:
+    one, other = ({"title": title, "resource_type": "Exec", "failed": True} for title in "ab")
+    event = {"status": "failure", "property": "returns", "message": "returned 1"}
+    log = {"level": "err", "source": "/Stage[main]/Main/Exec[b]/returns", "message": "no such command", "tags": []}
+    sent = {
+        "resource_statuses": {"Exec[a]": {**one, "events": [event]}, "Exec[b]": {**other, "events": []}},
+        "logs": [log, {**log, "level": "notice", "message": "harmless"}],
+    }
+    lines = text_of(report_of(sent), "Meaning", "Resources").split("\n")
+    assert lines[lines.index("Exec[a]") + 1] == "returned 1"
+    assert lines[lines.index("Exec[b]") + 1] == "no such command"
+
+
+def test_a_branch_that_can_not_be_made_says_so() -> None:
+    def broken() -> list[Item]:
+        raise RecursionError("too deep")
+
+    assert [each.text for each in Item("a", inner=broken).items] == ["can't be shown: too deep"]
+
+
+# -- in plain text, for `show` ---------------------------------------------------------------------------
+
+
+def words(model: Model) -> Iterator[tuple[str, ...]]:
+    """What the first lines of a part say, each as the pieces that stand on it in this order."""
+    match model:
+        case Item():
+            yield from itertools.islice(((each.text,) for each in opened(model.items)), plain.LINES)
+        case Table():
+            yield tuple(each.title for each in model.fields) if model.rows else (model.empty,)
+            for row in range(min(plain.LINES, len(model.rows))):
+                yield tuple(model.cell(row, column).plain.rstrip() for column in range(len(model.fields)))
+        case Content(hexed=False):
+            yield from ((read(line),) for line in model.data.split(b"\n")[: plain.LINES])
+        case Content():
+            places = range(0, min(len(model.data), plain.LINES * plain.PER), plain.PER)
+            yield from ((dump(model, begin, plain.PER).plain,) for begin in places)
+        case Body():
+            content = model.content(model.mode)
+            yield (content.title,)
+            yield from words(content)
+
+
+def opened(items: Sequence[Item]) -> Iterator[Item]:
+    for item in items:
+        if not item.group:
+            yield item
+        if item.branch:
+            yield from opened(item.items)
+
+
+def same_words(shown: Sequence[str], found: Sequence[Tab]) -> int:
+    """How many of the tabs' words were looked for; they stand in these lines, in the same order."""
+    waiting, number = iter(shown), 0
+    for tab in found:
+        for part in tab.parts if tab.name != "Explain" else ():
+            head = tab.name if part.title == tab.name else f"{tab.name}: {part.title}"
+            for pieces in [(head,), *words(part.make())]:
+                assert any(stands(pieces, line) for line in waiting), (tab.name, part.title, pieces)
+                number += len(pieces)
+    return number
+
+
+def stands(pieces: Sequence[str], line: str) -> bool:
+    at = 0
+    for piece in pieces:
+        told = piece.replace("press x to see", "x in `puppet-inspector open` shows").rstrip()[: plain.LONGEST]
+        found = line.find(told, at)
+        if found < 0:
+            return False
+        at = found + len(told)
+    return True
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=[path.stem for path in SAMPLES])
+def test_show_prints_the_words_of_the_tabs(path: Any) -> None:
+    taken = list(steps(Analyzer(), records_of(path)))
+    for place, step in enumerate(taken):
+        related = [each for each in taken[:place] if each.run is step.run]
+        shown = plain.lines(step, step.findings, related)
+        found = tabs.tabs(step, tabs.known(step, related))
+        assert same_words(shown, found) > (20 if isinstance(step.record, Exchange) else 2)
+        assert shown[0] == f"{step.record.seq}  {wording.line(summary.of(step), step.run)}"
+        number = step.run.number if step.run and step.run.number else "-"
+        assert shown[1] == f"run {number}, phase {step.phase}"
+        for finding in step.findings:
+            assert any(line.startswith(f"{finding.severity} {finding.rule}: ") for line in shown[2:6])
+        assert all(harmless(line) for line in shown)
+        assert "Explain" not in shown
+
+
+def test_show_on_the_command_line_judges_by_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = [path for path in SAMPLES if path.stem == "first-run"]
+    taken = list(steps(Analyzer(), records_of(path)))
+    place = max(place for place, step in enumerate(taken) if isinstance(step.response, Certificates))
+    step = taken[place]
+    assert cli.main(["show", str(path), str(step.record.seq)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    before = [each for each in taken[:place] if each.run is step.run]
+    assert same_words(shown, tabs.tabs(step, tabs.known(step, before))) > 20
+    assert any("its key: that of the signing request in this run" in line for line in shown)
+    assert any("revoked: no, by the CRL of" in line for line in shown)
+    assert step.match
+    assert f"{step.match.endpoint.name}: {step.match.endpoint.purpose}" in shown[:4]
+
+
+def test_show_is_harmless_whatever_was_captured() -> None:
+    finding = Finding("B01", Severity.ERROR, "\x1b[2J\u202e", (1,))
+    shown = [line for step in steps(Analyzer(), hostile_records()) for line in plain.lines(step, [finding])]
+    assert [line for line in shown if not harmless(line)] == []
+    assert sum("\\x1b[2J" in line for line in shown) > 20
+    for rule in all_rules():
+        for talk in rule.bad():
+            assert all(harmless(line) for step in steps(Analyzer(), talk) for line in plain.lines(step, []))
+
+
+def test_what_can_not_be_shown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RecursionError("too \x1b deep")
+
+    monkeypatch.setattr(tabs, "timing", broken)
+    (record, *_) = together(Agent(leg="1").catalog())
+    (step,) = retrace([record])
+    shown = plain.lines(step, [])
+    assert shown[shown.index("Timing") + 1] == "  It can't be shown: too \\x1b deep"
+
+
+def test_show_hides_secrets_and_says_how_to_see_them() -> None:
+    (step,) = retrace(hiding())
+    shown = plain.lines(step, [])
+    assert [line for line in shown if WORD in line or "other-secret" in line or "press x" in line] == []
+    assert f"password: {MASK} (x in `puppet-inspector open` shows this one)" in [line.strip() for line in shown]
+    (title,) = [line for line in shown if line.startswith("  pretty  application/json")]
+    assert title.endswith(f"; {MASK}: x in `puppet-inspector open` shows it")
+    assert any(f'"password": "{MASK}"' in line for line in shown)
+
+
+def test_show_ends_where_it_becomes_too_much() -> None:
+    statuses = {f"File[/x/{n}]": {"title": f"/x/{n}", "resource_type": "File", "changed": True} for n in range(100_000)}
+    (record, *_) = together(Agent(leg="1").report("changed"))
+    assert isinstance(record, Exchange)
+    sent = {"host": "a.example", "status": "changed", "report_format": 12, "resource_statuses": statuses}
+    headers = (("Content-Type", "application/json"),)
+    request = dataclasses.replace(record.request, headers=headers, body=json.dumps(sent).encode())
+    (step,) = retrace([dataclasses.replace(record, request=request)])
+    began = time.process_time()
+    shown = plain.lines(step, [])
+    assert time.process_time() - began < 3
+    assert len(shown) < 500
+    assert "  ... 99,800 lines more: --json has them all" in shown
+    assert sum("File[/x/" in line for line in shown) == plain.LINES
+    assert any("it is large: `puppet-inspector open` shows it" in line for line in shown)
+
+
+def test_show_goes_through_branches_that_only_keep_others_short() -> None:
+    body = json.dumps({f"fact{n:04}": n for n in range(2 * BATCH)}).encode()
+    agent = Agent(leg="1").ask("GET", "/puppet/v3/tasks", body=body, media="application/json", own=True)
+    (step,) = retrace(together(agent))
+    shown = plain.lines(step, [])
+    at = shown.index("Meaning: Response")
+    assert shown[at + 1 : at + plain.LINES + 2] == [
+        *(f"  fact{n:04}: {n}" for n in range(plain.LINES)),
+        "  ... more lines: --json has them all",
+    ]
+    assert "  ... 802 lines more: --json has them all" in shown[at + plain.LINES + 2 :]
+
+
+def test_show_prints_bytes_in_hexadecimal_and_cuts_long_lines() -> None:
+    agent = Agent(leg="1")
+    agent.ask("GET", "/puppet/v3/file_content/modules/m/f", body=b"\x89PNG\x00\x01", own=True)
+    agent.ask("GET", "/puppet/v3/file_content/modules/m/g", body=b"x" * 100_000 + b"\nend", own=True)
+    first, second = ([*plain.lines(step, [])] for step in retrace(together(agent)))
+    assert any(line.startswith("  00000000  89 50 4e 47 00 01 ") and line.endswith(" .PNG..") for line in first)
+    assert f"  {'x' * plain.LONGEST}… (100.0 kB)" in second
+    assert "  end" in second

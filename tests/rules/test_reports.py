@@ -1,0 +1,423 @@
+"""Rules P01 to P14, beyond their examples: thresholds, near misses, what old agents send, real recordings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.model import Finding, Severity
+from inspector.rules import all_rules
+from inspector.runs.examples import (
+    altered,
+    catalog,
+    csr,
+    issued,
+    not_issued,
+    plugins,
+    report,
+    talk,
+    unanswered,
+    wait,
+)  # fmt: skip
+from tests.support.conversations import findings
+from tests.support.recorded import ABSENT, RECORDINGS, SHARED, name_of, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from inspector.model import Record
+    from inspector.rules import Rule
+    from inspector.runs.examples import Part
+
+REPORTS = tuple(rule for rule in all_rules() if rule.id.startswith("P"))
+ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
+
+
+def told(ident: str, **fields: Any) -> list[tuple[str, Severity]]:
+    """What one rule says of an ordinary run's report with these fields."""
+    return [(each.message, each.severity) for each in findings(talk(plugins(), catalog(), report(**fields)), ident)]
+
+
+def metrics(group: str, **numbers: float) -> dict[str, Any]:
+    return {group: {"name": group, "label": "", "values": [[name, name, number] for name, number in numbers.items()]}}
+
+
+def line(message: str, source: str = "Puppet", level: str = "err") -> dict[str, str]:
+    return {"level": level, "source": source, "message": message}
+
+
+@pytest.mark.parametrize("rule", REPORTS, ids=lambda rule: rule.id)
+def test_good_examples_say_nothing_of_the_kind_a_bad_one_says(rule: Rule) -> None:
+    for example in rule.good():
+        assert findings(example, rule.id) == []
+
+
+# -- P01, P02, P06: resources ------------------------------------------------------------
+
+
+def test_p01_names_the_first_ones_their_place_and_the_reason() -> None:
+    failed = {f"File[/{n}]": {"failed": True, "file": "/etc/site.pp", "line": n} for n in range(1, 6)}
+    logs = [
+        line("Some fact is broken", "Facter"),
+        line("Could not evaluate: no such source\n/usr/lib/x.rb:1:in `fail'", "/Stage[main]/Main/File[/1]"),
+        line("change from 'a' to 'b' failed: disk is full", "/Stage[main]/Main/File[/2]/content"),
+        line("x" * 1000, "/Stage[main]/Main/File[/3]/content"),
+    ]
+    ((message, severity),) = told("P01", told="failed", resource_statuses=failed, logs=logs)
+    assert severity is ERROR
+    first, second, third, rest = message.removeprefix("5 resources failed: ").split("; ")
+    assert first == "File[/1] (/etc/site.pp:1): Could not evaluate: no such source"
+    assert second == "File[/2] (/etc/site.pp:2): disk is full"
+    assert third.startswith("File[/3] (/etc/site.pp:3): xxx")
+    assert third.endswith("…")
+    assert len(third) < 250
+    assert rest == "and 2 more"
+
+
+def test_p01_takes_the_reason_from_the_events_where_the_log_says_none() -> None:
+    status = {"failed": True, "events": [{"status": "success", "message": "x"}, {"status": "failure", "message": "no"}]}
+    assert told("P01", told="failed", resource_statuses={"Exec[a]": status}) == [
+        ("1 resource failed: Exec[a]: no", ERROR)
+    ]
+
+
+def test_p01_believes_the_metrics_of_old_agents_but_no_nonsense() -> None:
+    assert told("P01", told="failed", metrics=metrics("resources", failed=2)) == [("2 resources failed", ERROR)]
+    assert told("P01", told="failed", metrics=metrics("resources", failed=0)) == []
+    assert told("P01", told="failed") == []
+    infinite = report_yaml("metrics:\n  resources:\n    name: resources\n    values: [[failed, Failed, .inf]]\n")
+    assert findings(talk(catalog(), infinite, version="3.8.7"), "P01") == []
+
+
+def report_yaml(more: str = "", *, version: str = "3.8.7") -> Part:
+    body = (
+        "--- !ruby/object:Puppet::Transaction::Report\nhost: node1.example\nreport_format: 4\n"
+        f"puppet_version: '{version}'\nstatus: changed\n{more}"
+    )
+    return altered(report(), request={"body": body.encode()}, headers={"Content-Type": "text/yaml"})
+
+
+def test_numbers_that_nobody_means_break_no_rule() -> None:
+    huge = metrics("resources", failed=10**400, failed_to_restart=10**400, out_of_sync=10**400)
+    records = talk(catalog(), report(noop=True, metrics=huge | metrics("time", total=10**400, exec=10**400)))
+    analyzer = Analyzer()
+    assert not [step for record in records for step in analyzer.feed(record).trouble]
+    assert {each.rule for run in analyzer.finish() for each in run.findings} == {"R18"}
+
+
+def test_p02_names_what_was_put_back() -> None:
+    statuses = {f"File[/{n}]": {"corrective_change": n < 5, "changed": True} for n in range(6)}
+    assert told("P02", corrective_change=True, resource_statuses=statuses) == [
+        ("drift was repaired: File[/0], File[/1], File[/2] and 2 more", NOTICE)
+    ]
+    assert told("P02", corrective_change=True) == [("drift was repaired", NOTICE)]
+    assert told("P02", resource_statuses=statuses) == []
+
+
+def test_p06_by_statuses_or_by_metrics() -> None:
+    assert told("P06", metrics=metrics("resources", failed_to_restart=1)) == [("1 resource did not restart", ERROR)]
+    assert told("P06", metrics=metrics("resources", failed_to_restart=0)) == []
+    failed = {"Service[a]": {"failed_to_restart": True}, "Exec[b]": {"failed_to_restart": True}, "Exec[c]": {}}
+    assert told("P06", resource_statuses=failed) == [("2 resources did not restart: Service[a], Exec[b]", ERROR)]
+
+
+# -- P03, P04, P05 ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "expected"),
+    [
+        (200, {}, False),
+        (204, {}, False),
+        (400, {}, True),
+        (500, {}, True),
+        (415, {}, True),
+        (413, {}, True),
+        (503, {}, True),
+        (503, {"Retry-After": "10"}, False),
+        (302, {"Location": "https://other.example:8140/x"}, False),
+        (302, {}, True),
+        (403, {}, False),
+        (401, {}, False),
+    ],
+)
+def test_p03_by_the_answers_status(status: int, headers: dict[str, str], expected: bool) -> None:
+    found = findings(talk(catalog(), altered(report(status=status), answers=headers)), "P03")
+    assert [each.severity for each in found] == [ERROR] * expected
+
+
+def test_p03_repeats_the_masters_words_and_says_nothing_of_no_answer() -> None:
+    body = json.dumps({"message": "Server Error: disk is full", "issue_kind": "RUNTIME_ERROR"}).encode()
+    (found,) = findings(talk(altered(report(status=500), response={"body": body})), "P03")
+    assert found.message == "the master answered the report with 500: Server Error: disk is full"
+    assert findings(talk(unanswered(report())), "P03") == []
+
+
+def large(size: int, *, packed: bool = False) -> list[Record]:
+    part = report(logs=[line("x" * size)])
+
+    def squeezed(scene: Any) -> Any:
+        made: Any = part(scene)
+        body = gzip.compress(made.request.body)
+        return altered(part, request={"body": body}, headers={"Content-Encoding": "gzip"})(scene)
+
+    return talk(catalog(), squeezed if packed else part)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [(900_000, []), (1_100_000, [WARNING]), (4_900_000, [WARNING]), (5_100_000, [ERROR])]
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_p04_counts_what_the_report_has_unpacked(size: int, expected: list[Severity], packed: bool) -> None:
+    assert [each.severity for each in findings(large(size, packed=packed), "P04")] == expected
+
+
+def test_p04_has_thresholds_and_survives_a_lying_encoding() -> None:
+    assert len(findings(large(2000), "P04", warning_bytes=1000)) == 1
+    lying = altered(report(), headers={"Content-Encoding": "gzip"})
+    assert findings(talk(lying), "P04", warning_bytes=10) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ((catalog(), report(told="failed", transaction_completed=False)), 1),
+        ((catalog(status=500), report(told="failed", transaction_completed=False)), 0),
+        ((report(told="failed", transaction_completed=False),), 0),
+        ((report(told="failed", transaction_completed=False, resource_statuses={"Notify[x]": {}}),), 1),
+        ((catalog(environment="staging"), report(told="failed", transaction_completed=False)), 0),
+        ((catalog(), report(told="failed")), 0),
+        ((catalog(), report(told="failed", transaction_completed=True)), 0),
+    ],
+    ids=["began", "no catalog", "no request", "cached", "refused: R07", "not told", "done"],
+)
+def test_p05_needs_a_catalog_that_could_have_been_applied(parts: tuple[Part, ...], expected: int) -> None:
+    assert len(findings(talk(*parts), "P05")) == expected
+
+
+# -- P07 to P10, P12, P13 ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "expected"), [(1, 1), (2, 0), (12, 0), (13, 1), (None, 0)])
+def test_p07_knows_formats_2_to_12(number: int | None, expected: int) -> None:
+    assert len(told("P07", report_format=number)) == expected
+
+
+@pytest.mark.parametrize(("version", "expected"), [("2.7.26", NOTICE), ("3.8.7", NOTICE), ("4.10.9", WARNING)])
+def test_p08_yaml_is_what_old_agents_send(version: str, expected: Severity) -> None:
+    records = talk(catalog(), report_yaml(version=version), version=version)
+    assert [each.severity for each in findings(records, "P08")] == [expected]
+    json_report = altered(report(), headers={"Content-Type": "text/pson"})
+    assert findings(talk(catalog(), json_report, version=version), "P08") == []
+
+
+def test_p09_compares_names_as_names() -> None:
+    assert told("P09", host="NODE1.example") == []
+    assert told("P09", host="") == []
+    assert told("P09", host="x" * 500)[0][0] == f"sent as node1.example, but the report is of {'x' * 99}…"
+
+
+def test_p10_does_not_count_the_wait_for_a_certificate() -> None:
+    times = metrics("time", total=4000, startup_time=3900, exec=50)
+    waited = talk(csr(), not_issued(), wait(3800), issued(), catalog(), report(metrics=times))
+    assert findings(waited, "P10") == []
+    assert len(findings(talk(catalog(), report(metrics=times)), "P10")) == 1
+
+
+def test_p10_names_the_longest_part_and_has_a_threshold() -> None:
+    times = metrics("time", total=700, exec=400, package=200, catalog_application=650)
+    records = talk(catalog(), report(metrics=times))
+    assert findings(records, "P10") == []
+    (found,) = findings(records, "P10", runinterval_s=600)
+    assert found.message == "the run took 11 min, most of it exec (6 min)"
+    infinite = report_yaml("metrics:\n  time:\n    name: time\n    values: [[total, Total, .inf], [a, A, .nan]]\n")
+    assert findings(talk(catalog(), infinite, version="3.8.7"), "P10") == []
+
+
+def test_p12_needs_both_versions() -> None:
+    assert told("P12", puppet_version=None) == []
+    assert findings(talk(catalog(), report(puppet_version="3.8.6"), version="3.8.7"), "P12") == []
+    assert told("P12", puppet_version="7.24.0") == [("the request is by 7.23.0, the report by 7.24.0", NOTICE)]
+
+
+def test_p13_is_about_runs_that_count_as_good() -> None:
+    logs = [line("a" * 300, "Facter"), line("b", level="crit"), line("c", level="warning")]
+    ((message, severity),) = told("P13", told="changed", logs=logs)
+    assert severity is NOTICE
+    assert message.startswith("error in the log: Facter: aaa")
+    assert message.endswith("… and 1 more")
+    assert told("P13", told="failed", logs=logs) == []
+    assert told("P13", logs=[line("x", level=":err")]) == [("error in the log: Puppet: x", NOTICE)]
+
+
+# -- P11: several runs ------------------------------------------------------------
+
+
+def reports(*changes: Sequence[str], pause: float = 1800) -> list[Record]:
+    parts: list[Part] = []
+    for number, refs in enumerate(changes):
+        sent = report(uuid=f"a-{number}", told="changed", resource_statuses={ref: {"changed": True} for ref in refs})
+        parts += [plugins(), catalog(uuid=f"a-{number}"), sent, wait(pause)]
+    return talk(*parts)
+
+
+def test_p11_is_about_what_changed_in_each_of_the_last_runs() -> None:
+    (found,) = findings(reports(["File[a]", "File[b]"], ["File[c]", "File[a]"], ["File[a]", "Notify[n]"]), "P11")
+    assert (found.message, found.severity) == ("changed in each of the last 3 runs: File[a]", NOTICE)
+    assert found.seqs == (3, 6, 9)
+    assert findings(reports(["File[a]"], ["File[b]"], ["File[a]"]), "P11") == []
+    assert findings(reports(["File[a]"], ["File[a]"]), "P11") == []
+    assert len(findings(reports(["File[a]"], ["File[a]"]), "P11", runs=2)) == 1
+    assert findings(reports(["File[a]"], ["File[a]"], []), "P11") == []
+
+
+def test_p11_an_exec_that_always_runs_is_a_notice() -> None:
+    found = findings(reports(*[["Exec[a]", "File[b]"]] * 5), "P11")[-2:]
+    assert {(each.message.rpartition(": ")[2], each.severity) for each in found} == {
+        ("Exec[a]", NOTICE), ("File[b]", WARNING)
+    }  # fmt: skip
+    assert findings(reports(*[["Notify[n]"]] * 5), "P11") == []
+
+
+def test_p11_a_run_without_a_report_does_not_count() -> None:
+    whole = reports(["File[a]"], ["File[a]"], ["File[a]"])
+    killed = [record for record in whole if record.seq != 6]
+    assert findings(killed, "P11") == []
+
+
+# -- P14 ------------------------------------------------------------
+
+PEM = "-----BEGIN {}PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG" * 4
+TOKEN = "ghp_" + "aB3" * 12
+AWS = "AKIA" + "QW7E" * 4
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (PEM.format("RSA "), "a private key"),
+        (PEM.format("OPENSSH "), "a private key"),
+        (PEM.format(""), "a private key"),
+        (PEM.format("ENCRYPTED "), None),
+        (f"+key = {AWS}", "an AWS access key"),
+        (f"curl -H 'Authorization: {TOKEN}'", "a GitHub token"),
+        ("glpat-" + "x" * 20, "a GitLab token"),
+        ("-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBgkqhkiG", None),
+        ("looking for -----BEGIN PRIVATE KEY----- in the file", None),
+        (f"{AWS}QW7E", None),
+    ],
+)
+def test_p14_what_nothing_but_a_secret_looks_like(message: str, expected: str | None) -> None:
+    found = told("P14", logs=[line(message, "/Stage[main]/Main/Exec[a]/returns", "debug")])
+    text = "stands in the report, in the log of /Stage[main]/Main/Exec[a]/returns"
+    assert found == ([(f"{expected} {text}", ERROR)] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("--- a\n+++ b\n+db_password: horse-battery", True),
+        ("+  'password' => 'horse-battery',", True),
+        ('-API_KEY="horse-battery"', True),
+        ("executed with passphrase=horse-battery", True),
+        ("password: authentication failed for user app", False),
+        ("+password = $OLD", False),
+        ("+password = ${db::password}", False),
+        ("+password = <%= @password %>", False),
+        ("+password = %{lookup('x')}", False),
+        ("+password = [redacted]", False),
+        ("+password = ********", False),
+        ("+password = xxxxxxxxxx", False),
+        ("+password = /etc/app/secret", False),
+        ("+password = {md5}0123456789", False),
+        ("+password = undef # none", False),
+        ("+password = short", False),
+        ("+password_file = /etc/app/secret", False),
+        ("+password_encryption = scram-sha-256", False),
+        ("+nopassword_needed = perhaps", False),
+        ("changed password", False),
+        ("content changed '{sha256}abc' to '{sha256}def'", False),
+    ],
+)
+def test_p14_what_looks_like_a_password_is_a_warning(message: str, expected: bool) -> None:
+    found = told("P14", logs=[line(message, level="notice")])
+    assert [severity for _, severity in found] == [WARNING] * expected
+    assert told("P14", logs=[line(message, level="debug")]) == []
+
+
+def test_p14_never_repeats_the_secret() -> None:
+    exec_ref = f"Exec[curl -H {TOKEN}]"
+    event = {"status": "success", "previous_value": PEM.format(""), "desired_value": 7}
+    found = told(
+        "P14",
+        logs=[line(f"{TOKEN}\n+password = horse-battery", f"/Stage[main]/{exec_ref}/returns")],
+        resource_statuses={exec_ref: {"events": [event]}, "Exec[--password=horse-battery]": {"events": [event]}},
+    )
+    assert len(found) == 4 - 1  # two events of resources that cannot be named say the same
+    for message, _ in found:
+        assert TOKEN not in message
+        assert "horse" not in message
+        assert "MIIE" not in message
+
+
+def test_p14_in_a_catalog_what_is_marked_as_sensitive_is_right() -> None:
+    def key(**fields: Any) -> list[Finding]:
+        file = {"type": "File", "title": "/etc/app.key", "parameters": {"content": PEM.format("")}} | fields
+        return findings(talk(catalog(resources=[file]), report()), "P14")
+
+    (found,) = key()
+    assert found.severity is WARNING
+    assert key(sensitive_parameters=["content"]) == []
+    assert key(parameters={"content": {"__ptype": "Sensitive", "__pvalue": PEM.format("")}}) == []
+    assert key(parameters={"mode": "0600", "password": "horse-battery"}) == []
+
+
+# -- bodies that are nothing, tools, real agents ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"--- !ruby/object:Kernel {}\n", b"{}", b'{"logs": [{}]}'])
+@pytest.mark.parametrize("media", ["application/json", "text/pson", "text/yaml", "application/x-msgpack"])
+def test_hostile_reports_break_no_rule(body: bytes, media: str) -> None:
+    broken = altered(report(), request={"body": body}, headers={"Content-Type": media})
+    analyzer = Analyzer()
+    for record in talk(plugins(), catalog(), broken):
+        assert not analyzer.feed(record).trouble
+
+
+EXPECTED = {
+    "puppet-3.8.7-master/agent-2.7.26": {"P01": 2},
+    "puppet-3.8.7-master/binary-content": {"P01": 2},
+    "puppet-3.8.7-master/catalog-failure": {"P01": 1},
+    "puppet-3.8.7-master/static-compiler": {"P01": 1},
+    "puppetserver-7.9.5/4.10.9/16-static-catalog": {"P01": 1},
+    "puppetserver-7.9.5/5.5.22/21-format-pson": {"P01": 1},
+    # The same file was changed by hand before each of the three runs.
+    "puppetserver-7.9.5/7.23.0/14-missing-source": {"P01": 1},
+    "puppetserver-7.9.5/7.23.0/21-format-msgpack": {"P03": 1},
+    "puppetserver-7.9.5/7.23.0/27b-failed-resource": {"P01": 1},
+}
+"""What the rules above say of each recording beyond a notice; of all others nothing."""
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)
+@pytest.mark.parametrize("path", RECORDINGS, ids=name_of)
+def test_real_reports_raise_what_their_readme_tells_and_nothing_else(path: Path) -> None:
+    analyzer = Analyzer(REPORTS)
+    for record in records_of(path):
+        assert not analyzer.feed(record).trouble
+    found = [finding for each in analyzer.finish() for finding in each.findings]
+    assert Counter(each.rule for each in found if each.severity is not NOTICE) == EXPECTED.get(name_of(path), {})
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)
+def test_2_7_fails_by_its_log_for_its_statuses_are_empty() -> None:
+    (path,) = (each for each in RECORDINGS if "agent-2.7.26" in each.as_posix())
+    first, *_ = findings(records_of(path), "P01")
+    assert first.message.startswith("1 resource failed: /Stage[main]/Demo/File[")
+    assert "Could not back up" in first.message

@@ -1,0 +1,179 @@
+"""Every rule by its own examples, through the real analyzer."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import rules
+from inspector.analysis.analyzer import Analyzer
+from inspector.capture.store import Capture
+from inspector.model import Connection, Exchange, Finding, Record, Severity
+from inspector.rules import all_rules, rule_of
+from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.run import Run
+from tests.support.conversations import Agent, steps, together
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from inspector.rules import Rule
+
+RULES = {rule.id: rule for rule in all_rules()}
+GOOD = [pytest.param(talk, id=f"{rule.id}-{n}") for rule in RULES.values() for n, talk in enumerate(rule.good(), 1)]
+BAD = [pytest.param(rule, t, id=f"{rule.id}-{n}") for rule in RULES.values() for n, t in enumerate(rule.bad(), 1)]
+
+
+def findings(records: Sequence[Record]) -> list[Finding]:
+    analyzer = Analyzer()
+    for _ in steps(analyzer, records):
+        pass
+    return [finding for run in analyzer.finish() for finding in run.findings]
+
+
+def test_the_named_deviations_are_all_there() -> None:
+    named = {"B01", "B03", "T03", "B07", "B08", "B10", "B13", "B17", "B18", "B20", "B22"}
+    assert named <= set(RULES)
+    assert list(RULES) == sorted(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_rule_says_what_why_and_what_to_do(rule: Rule) -> None:
+    assert re.fullmatch(r"[BTRFSP]\d\d", rule.id)
+    for text in (rule.title, rule.explanation, rule.remedy, rule.source):
+        assert len(text) > 10
+    assert not rule.title.endswith(".")
+    assert rule.good()
+    assert rule.bad()
+    assert rule_of(rule.id) is rule
+
+
+@pytest.mark.parametrize("conversation", GOOD)
+def test_a_good_example_is_clean_of_every_rule(conversation: Sequence[Record]) -> None:
+    old = any("5.5" in (each.request.header("x-puppet-version") or "") for each in conversation
+              if isinstance(each, Exchange))  # fmt: skip
+    allowed = {"B01", "B03"} if old else {"B01"}
+    worse = [each for each in findings(conversation) if each.severity is not Severity.NOTICE]
+    assert {each.rule for each in worse} <= allowed
+    assert all(each.severity is Severity.WARNING for each in worse)
+
+
+@pytest.mark.parametrize(("rule", "conversation"), BAD)
+def test_a_bad_example_raises_its_rule_and_what_is_listed(rule: Rule, conversation: Sequence[Record]) -> None:
+    found = {each.rule for each in findings(conversation)}
+    assert rule.id in found
+    assert found <= {rule.id, *rule.also}
+
+
+@pytest.mark.parametrize(("rule", "conversation"), BAD)
+def test_a_findings_proof_is_in_the_conversation(rule: Rule, conversation: Sequence[Record]) -> None:
+    for each in findings(conversation):
+        assert each.message
+        assert each.seqs
+        assert set(each.seqs) <= {record.seq for record in conversation}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_remedy_names_the_command_of_the_generation(rule: Rule) -> None:
+    legacy = Run("192.0.2.1", "a.example", "legacy", agent_version="3.8.7")
+    five = Run("192.0.2.1", "a.example", "v3", agent_version="5.5.22", master_versions={"5.5.22": 1})
+    seven = Run("192.0.2.1", "a.example", "v3", agent_version="7.23.0", master_versions={"7.23.0": 1})
+    texts = [rule.remedy_for(run) for run in (legacy, five, seven, None)]
+    for text in texts:
+        assert not re.search(r"\{\w*\}", text)
+    if any(f"{{{name}}}" in rule.remedy for name in ("sign", "clean", "list", "enrol", "enrol_ca")):
+        assert "`puppet cert " in texts[0]
+        assert "`puppet cert " in texts[1]
+        assert "`puppetserver ca " in texts[2]
+        assert "puppet cert" not in texts[2]
+        assert "`puppet cert " in texts[3]
+        assert "`puppetserver ca " in texts[3]
+    if any(f"{{{name}}}" in rule.remedy for name in ("reset", "enrol", "enrol_ca")):
+        assert "puppet ssl clean" not in texts[0] + texts[1]
+        assert "puppet ssl clean" in texts[2]
+        assert "<certname>" in texts[3]
+        assert "-delete" in texts[3]
+        # Whoever drops a key without cleaning its certificate is refused; whoever cleans without signing, waits.
+        if "{enrol" in rule.remedy:
+            steps = [texts[2].rindex(each) for each in ("ca clean ", "puppet ssl clean", "ca sign ")]
+            assert steps == sorted(steps)
+
+
+@pytest.mark.parametrize(("rule", "conversation"), [*BAD, pytest.param(None, "crowd", id="crowd")])
+def test_live_and_offline_say_the_same(tmp_path: Path, rule: Rule | None, conversation: Sequence[Record] | str) -> None:
+    if isinstance(conversation, str):
+        first = Agent("a.example").bootstrap(2).run()
+        other = Agent("a.example", "192.0.2.2", owner="b").ca().crl().csr(status=400, text="already has x").refused()
+        conversation = together(first, other)
+    live, offline = Analyzer(), Analyzer()
+    with Capture.create(tmp_path / "c.sqlite") as capture:
+        appended = []
+        for record in conversation:
+            for leg in [record.agent] if isinstance(record, Exchange) else [getattr(record, "leg")]:  # noqa: B009
+                capture.note(Connection(leg))
+            appended.append(next(steps(live, [capture.append(record)])).findings)
+            capture.flush()
+    with Capture.open(tmp_path / "c.sqlite") as capture:
+        again = [step.findings for step in steps(offline, capture.records())]
+    assert appended == again
+    assert [run.findings for run in live.finish()] == [run.findings for run in offline.finish()]
+    assert [run.seqs for run in live.runs] == [run.seqs for run in offline.runs]
+
+
+# -- what the examples do not show ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["6.29.0", "7.23.0", "8.10.0"])
+def test_what_a_healthy_agent_does_is_a_warning_only_for_the_first_ca(version: str) -> None:
+    bad = [each for each in findings(together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
+           if each.severity is not Severity.NOTICE and each.rule != "S16"]  # fmt: skip
+    assert [(each.rule, each.severity) for each in bad] == [("B01", Severity.WARNING)]
+
+
+@pytest.mark.parametrize("version", ["3.8.7", "5.5.22"])
+def test_a_healthy_old_agent_is_a_warning_only_for_what_it_never_verifies(version: str) -> None:
+    bad = [each for each in findings(together(Agent(version=version).old_bootstrap(4).run().wait(1800).run("u-2")))
+           if each.severity is not Severity.NOTICE]  # fmt: skip
+    assert {(each.rule, each.severity) for each in bad} == {("B01", Severity.WARNING), ("B03", Severity.WARNING)}
+
+
+def test_the_same_said_again_adds_proof_not_findings() -> None:
+    waits = "already has a requested certificate"
+    polls = [part for _ in range(5) for part in (csr(status=400, text=waits), not_issued())]
+    (found,) = [each for each in findings(talk(ca(), crl(), csr(), not_issued(), *polls)) if each.rule == "B17"]
+    assert found.seqs == (5, 7, 9, 11, 13)
+
+
+def test_a_rule_about_a_whole_run_is_asked_when_a_later_run_shows_that_it_is_over() -> None:
+    killed = talk(ca(), csr(), issued(), catalog())
+    later = talk(catalog(uuid="a-2"), report(uuid="a-2"))
+    analyzer = Analyzer()
+    moved = [*killed, *(_later(record, 4) for record in later)]
+    for _ in steps(analyzer, moved):
+        pass
+    first, second = analyzer.runs
+    assert (first.closed, second.closed) == (True, True)
+    assert "B07" in {each.rule for each in first.findings}
+    analyzer.finish()
+    assert [each.rule for each in first.findings].count("B07") == 1
+    assert second.findings == []
+
+
+def _later(record: Record, by: int) -> Record:
+    import dataclasses
+
+    assert isinstance(record, Exchange)
+    request = dataclasses.replace(record.request, started=(record.request.started or 0) + 60 * by)
+    leg = dataclasses.replace(record.agent, id="later")
+    return dataclasses.replace(record, seq=record.seq + by, request=request, agent=leg)
+
+
+def test_two_rules_cannot_have_one_id() -> None:
+    with pytest.raises(ValueError, match="two rules with the id B01"):
+        rules.rule(
+            "B01", Severity.ERROR, rules.On.EXCHANGE, visible=RULES["B01"].visible, title="x", remedy="x", source="x",
+            good=list, bad=list,
+        )(lambda case: iter(()))  # fmt: skip

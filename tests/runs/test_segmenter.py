@@ -1,0 +1,339 @@
+"""Runs come apart as an administrator would tell them apart: issue 2, section 3."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.model import Exchange, Gap, Phase, Record
+from tests.support.conversations import SIGNED, START, WAITS, Agent, analyzed, numbered, steps, together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspector.runs.run import Outcome
+
+
+def shape(*agents: Agent) -> list[tuple[str | None, str, int]]:
+    """Each run's agent, outcome and number of records."""
+    return [(run.certname, run.outcome, len(run.seqs)) for run in analyzed(*agents).runs]
+
+
+# -- one run or two ------------------------------------------------------------------------------------
+
+
+def test_a_bootstrap_with_its_polls_and_the_run_after_it_are_one_run() -> None:
+    agent = Agent().bootstrap(polls=3).run()
+    (run,) = analyzed(agent).runs
+    assert (run.certname, run.outcome, run.dialect, run.agent_version) == ("a.example", "complete", "v3", "7.23.0")
+    assert list(run.seqs) == list(range(1, len(agent.records) + 1))
+    assert list(run.spans) == [Phase.CERTIFICATES, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT]
+    assert run.spans[Phase.CERTIFICATES].exchanges == 10
+    assert run.transaction_uuid == "u-1"
+    assert run.master_version == "7.9.0"
+
+
+def test_polls_hours_apart_belong_to_one_bootstrap() -> None:
+    agent = Agent().ca().crl().csr().poll()
+    for _ in range(3):
+        agent.wait(7200).csr(status=400, text=WAITS).poll()
+    agent.wait(7200).csr(status=400, text=SIGNED).issued().run()
+    assert shape(agent) == [("a.example", "complete", len(agent.records))]
+
+
+def test_an_agent_whose_files_went_but_whose_key_stayed_goes_on_with_its_bootstrap() -> None:
+    agent = Agent().ca().crl().csr().poll().wait(60).ca().crl().csr(status=400, text=WAITS).poll()
+    analyzer = Analyzer()
+    taken = list(steps(analyzer, together(agent)))
+    (run,) = analyzer.finish()
+    assert list(run.seqs) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [step.run.number for step in taken if step.run] == [1] * 8
+    assert {step.run.certname for step in taken if step.run} == {"a.example"}
+
+
+def test_another_key_is_another_run() -> None:
+    first = Agent(owner="first").ca().crl().csr().poll()
+    second = Agent(owner="second", time=first.time + 60).ca().crl().csr(status=400, text=WAITS).poll()
+    assert shape(first, second) == [("a.example", "waiting", 4), ("a.example", "waiting", 4)]
+
+
+def test_two_hosts_with_one_name_poll_at_the_same_time_and_stay_apart() -> None:
+    first = Agent(owner="first", address="192.0.2.1").ca().crl().csr().poll()
+    second = Agent(owner="second", address="192.0.2.2", time=first.time + 3)
+    second.ca().crl().csr(status=400, text=WAITS).poll()
+    first.wait(6).csr(status=400, text=WAITS).poll().wait(4).csr(status=400, text=SIGNED).issued().run()
+    runs = analyzed(first, second).runs
+    assert [(run.address, run.outcome, len(run.seqs)) for run in runs] == [
+        ("192.0.2.1", "complete", 14),
+        ("192.0.2.2", "waiting", 4),
+    ]
+
+
+@pytest.mark.parametrize("uuid", ["u-2", None])
+def test_after_a_report_comes_another_run(uuid: str | None) -> None:
+    agent = Agent().bootstrap().run("u-1" if uuid else None)
+    agent.wait(1800).run(uuid)
+    assert [name for name, _, _ in shape(agent)] == ["a.example"] * 2
+    assert [run.outcome for run in analyzed(agent).runs] == ["complete"] * 2
+
+
+def test_a_daemons_runs_on_one_connection_are_told_apart() -> None:
+    agent = Agent(leg="kept")
+    for uuid in ("u-1", "u-2", "u-3"):
+        agent.uuid = uuid
+        agent.wait(3).plugins().catalog().file().report()
+    assert [run.transaction_uuid for run in analyzed(agent).runs] == ["u-1", "u-2", "u-3"]
+    assert [run.outcome for run in analyzed(agent).runs] == ["complete"] * 3
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("uuid", ["u-2", None])
+def test_a_killed_agents_run_ends_where_the_next_begins(cut: int, uuid: str | None) -> None:
+    killed = Agent().run("u-1" if uuid else None)
+    del killed.records[cut:]
+    runs = analyzed(killed, Agent(time=killed.time + 60).run(uuid)).runs
+    assert [(run.outcome, len(run.seqs)) for run in runs] == [("unfinished", cut), ("complete", 6)]
+
+
+def test_two_agents_behind_one_address_stay_apart() -> None:
+    first, second = Agent("a.example").run("u-1"), Agent("b.example", time=START + 0.05).run("u-2")
+    records = together(first, second)
+    assert len(records) == 12
+    assert shape(first, second) == [("a.example", "complete", 6), ("b.example", "complete", 6)]
+    assert analyzed(first, second).runs[0].seqs.tolist() == [1, 3, 5, 7, 9, 11]
+
+
+def test_the_old_engines_double_download_of_the_ca_is_part_of_its_bootstrap() -> None:
+    agent = Agent(version="3.8.7").old_bootstrap(polls=4).ca(own=True).run()
+    (run,) = analyzed(agent).runs
+    assert list(run.seqs) == list(range(1, len(agent.records) + 1))
+    assert (run.dialect, run.outcome, run.agent_version, len(run.cas)) == ("legacy", "complete", "3.8.7", 3)
+
+
+def test_following_another_environment_stays_in_the_run() -> None:
+    agent = Agent(leg="1").plugins().catalog(environment="staging")
+    agent.environment = "staging"
+    agent.plugins().catalog().report()
+    (run,) = analyzed(agent).runs
+    assert (run.outcome, run.environment, len(run.catalogs)) == ("complete", "staging", 2)
+    again = Agent(leg="1").plugins().catalog().wait(60).plugins().catalog().report()
+    assert len(analyzed(again).runs) == 2
+
+
+def test_an_environment_that_is_missing_is_checked_and_then_listed_again() -> None:
+    agent = Agent(leg="1").listing("file_metadatas/plugins", "recurse=false", 404).catalog(environment="other")
+    agent.environment = "other"
+    assert len(analyzed(agent.plugins().catalog().report()).runs) == 1
+
+
+def test_a_refresh_without_certificate_joins_the_run() -> None:
+    agent = Agent().ca(refresh=True).crl(status=304, refresh=True).run()
+    assert shape(agent) == [("a.example", "complete", 8)]
+
+
+def test_what_a_tool_asks_is_no_run_and_is_not_lost() -> None:
+    agent = Agent().probe().ask("GET", "/puppet-ca/v1/certificate_statuses/all", own=True).ask("GET", "/favicon.ico")
+    analyzer = Analyzer()
+    taken = list(steps(analyzer, together(agent)))
+    assert analyzer.finish() == []
+    assert [(step.phase, step.run.number if step.run else 0) for step in taken] == [(Phase.OTHER, None)] * 3
+    assert all(step.run is not None for step in taken)
+
+
+def test_a_probe_on_the_runs_connection_is_part_of_it() -> None:
+    (run,) = analyzed(Agent(leg="1").probe().plugins().catalog().report()).runs
+    assert (run.spans[Phase.OTHER].exchanges, run.outcome) == (1, "complete")
+
+
+def test_a_gap_belongs_to_nobody() -> None:
+    analyzer = Analyzer()
+    step = analyzer.feed(Gap(START, "the disk is full", 3, seq=1))
+    assert (step.run, step.phase, analyzer.finish()) == (None, Phase.OTHER, [])
+
+
+# -- outcomes: the first that fits ---------------------------------------------------------------------
+
+OUTCOMES: list[tuple[str, Outcome, Callable[[Agent], Agent]]] = [
+    ("a handshake that the agent ended", "refused", lambda a: a.refused()),
+    ("a certificate that the proxy refused", "refused", lambda a: a.refused("revoked", own=True)),
+    ("a handshake in a bootstrap", "refused", lambda a: a.ca().crl().refused()),
+    ("refused goes before waiting", "refused", lambda a: a.ca().crl().csr().poll().refused()),
+    ("catalog denied", "refused", lambda a: a.plugins().catalog(status=403).report("failed")),
+    ("report of the cached catalog, catalog denied", "complete",
+     lambda a: a.plugins().catalog(status=403).report(cached="on_failure")),
+    ("plugins denied, run went on", "complete", lambda a: a.plugins(403).catalog().report()),
+    ("node denied, which a run does without", "complete", lambda a: a.node(403).plugins().catalog().report()),
+    ("a handshake before the run went on", "complete", lambda a: a.refused(own=True).plugins().catalog().report()),
+    ("a handshake after the catalog", "refused", lambda a: a.plugins().catalog().refused(own=True)),
+    ("the request is not signed", "waiting", lambda a: a.ca().crl().csr().poll()),
+    ("nobody answered the poll", "waiting", lambda a: a.ca().crl().csr()),
+    ("the request was refused", "waiting", lambda a: a.ca().crl().csr(status=400, text=SIGNED).issued("other")),
+    ("signed at last, then killed", "unfinished", lambda a: a.bootstrap(1)),
+    ("no catalog", "failed", lambda a: a.plugins().catalog(status=500).report("failed")),
+    ("no catalog and no report", "failed", lambda a: a.plugins().catalog(status=500)),
+    ("no answer to the catalog request", "failed", lambda a: a.plugins().catalog(status=None)),
+    ("catalog cut off", "failed", lambda a: a.plugins().catalog(body=b'{"name": "a').report()),
+    ("an older catalog was used", "complete", lambda a: a.catalog(status=500).report(cached="on_failure")),
+    ("no catalog was asked for", "complete", lambda a: a.file().report(cached="explicitly_requested")),
+    ("resources failed", "failed", lambda a: a.plugins().catalog().report("failed")),
+    ("a failed report that was refused", "failed", lambda a: a.plugins().catalog().report("failed", status=500)),
+    ("second try", "complete", lambda a: a.plugins().catalog(status=503).catalog().report()),
+    ("no report", "unfinished", lambda a: a.plugins().catalog().file()),
+    ("report not taken", "unfinished", lambda a: a.plugins().catalog().report(status=415)),
+    ("report not answered", "unfinished", lambda a: a.plugins().catalog().report(status=None)),
+    ("changes", "complete", lambda a: a.plugins().catalog().report("changed")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("outcome", "script"), [row[1:] for row in OUTCOMES], ids=[row[0] for row in OUTCOMES])
+def test_a_run_ends_as(outcome: Outcome, script: Callable[[Agent], Agent]) -> None:
+    (run,) = analyzed(script(Agent(leg="1"))).runs
+    assert run.outcome == outcome
+
+
+# -- many at once --------------------------------------------------------------------------------------
+
+SCRIPTS: list[Callable[[Agent], Agent]] = [
+    lambda a: a.run(f"{a.certname}-1"),
+    lambda a: a.bootstrap(polls=2).run(f"{a.certname}-1"),
+    lambda a: a.ca(refresh=True).crl(status=304, refresh=True).run(f"{a.certname}-1"),
+    lambda a: a.run(f"{a.certname}-1").run(f"{a.certname}-2"),
+    lambda a: a.bootstrap().run(f"{a.certname}-1").run(f"{a.certname}-2"),
+    lambda a: a.run(None),
+    lambda a: a.csr(status=400, text=WAITS).poll(),
+]
+
+
+@st.composite
+def crowds(draw: st.DrawFn, *, one_address: bool) -> list[tuple[int, Record]]:
+    """Several agents' records in a random order that keeps each agent's own: (agent, record)."""
+    queues: list[list[Record]] = []
+    for number in range(draw(st.integers(2, 4))):
+        address = "192.0.2.1" if one_address else f"192.0.2.{number}"
+        agent = Agent(f"n{number}.example", address, draw(st.sampled_from(["7.23.0", "6.29.0", "8.10.0"])))
+        queues.append(list(draw(st.sampled_from(SCRIPTS))(agent).records))
+    order = draw(st.permutations([index for index, queue in enumerate(queues) for _ in queue]))
+    result = [(index, queues[index].pop(0)) for index in order]
+    records = numbered(_moved(record, START + 0.05 * place) for place, (_, record) in enumerate(result))
+    return [(index, record) for (index, _), record in zip(result, records, strict=True)]
+
+
+def _moved(record: Record, time: float) -> Record:
+    assert isinstance(record, Exchange)
+    response = record.response
+    return dataclasses.replace(
+        record,
+        request=dataclasses.replace(record.request, started=time, ended=time + 0.001),
+        response=dataclasses.replace(response, started=time + 0.01, ended=time + 0.02) if response else None,
+    )
+
+
+def expected(crowd: list[tuple[int, Record]]) -> list[list[int]]:
+    """The runs as they were scripted: each agent's records, cut after each report."""
+    runs: list[list[int]] = []
+    for agent in {index for index, _ in crowd}:
+        current: list[int] = []
+        for index, record in crowd:
+            if index != agent:
+                continue
+            current.append(record.seq)
+            if isinstance(record, Exchange) and "/report/" in record.request.target:
+                runs.append(current)
+                current = []
+        runs += [current] if current else []
+    return sorted(runs)
+
+
+def found(crowd: list[tuple[int, Record]]) -> list[list[int]]:
+    analyzer = Analyzer()
+    for _ in steps(analyzer, [record for _, record in crowd]):
+        pass
+    return sorted(list(run.seqs) for run in analyzer.finish())
+
+
+def test_a_neighbours_download_is_not_the_run_of_an_agent_that_is_applying() -> None:
+    first = Agent("a.example", leg="1").plugins().catalog().wait(1)
+    second = Agent("b.example", owner="b", time=first.time).ca().crl().wait(1)
+    first.leg, first.time = "2", second.time
+    first.report()
+    second.time = first.time
+    second.csr().issued()
+    runs = analyzed(first, second).runs
+    assert [(run.certname, run.cas.total, len(run.seqs)) for run in runs] == [("a.example", 0, 5), ("b.example", 1, 4)]
+
+
+def test_a_neighbours_download_is_not_the_bootstrap_of_an_agent_that_was_just_signed() -> None:
+    first = Agent("a.example").ca().crl().csr().issued()
+    second = Agent("b.example", owner="b", time=first.time).ca().crl()
+    first.time = second.time
+    first.run()
+    second.csr().issued()
+    runs = analyzed(first, second).runs
+    assert [(run.certname, run.cas.total) for run in runs] == [("a.example", 1), ("b.example", 1)]
+
+
+def test_up_to_6_3_a_download_after_the_certificate_came_is_another_run() -> None:
+    agent = Agent(version="3.8.7").ca().issued("other").wait(3)
+    agent.ca().issued("other")
+    assert shape(agent) == [("a.example", "unfinished", 2)] * 2
+
+
+def test_who_said_nothing_for_a_day_is_over() -> None:
+    killed = Agent("a.example", leg="1").plugins().catalog()
+    other = Agent("b.example", "192.0.2.2", time=killed.time + 86_500, leg="1").plugins()
+    analyzer = Analyzer()
+    over = [run.certname for step in steps(analyzer, together(killed, other)) for run in step.over]
+    assert over == ["a.example"]
+
+
+def test_a_proxy_that_forgets_what_it_told_keeps_nothing_of_it() -> None:
+    analyzer = Analyzer()
+    numbers = []
+    agent = Agent()
+    for number in range(50):
+        agent.wait(1800).run(f"u-{number}")
+    for step in steps(analyzer, together(agent)):
+        for run in step.over:
+            numbers.append(run.number)
+            analyzer.forget(run)
+    assert numbers == list(range(1, 51))
+    assert analyzer.finish() == []
+
+
+def test_an_agent_that_nobody_signs_does_not_fill_the_memory() -> None:
+    agent = Agent().ca().crl().csr()
+    for _ in range(400):
+        agent.wait(119).csr(status=400, text=WAITS).poll()
+    (run,) = analyzed(agent).runs
+    assert (run.csrs.total, run.certificates.total, run.anonymous.total) == (401, 400, 803)
+    assert len(run.csrs) == len(run.certificates) == len(run.anonymous) == 200
+    assert run.csrs[0].seq == 3
+    assert run.csrs[-1].seq == run.certificates[-1].seq - 1
+    (found,) = [each for each in run.findings if each.rule == "B17"]
+    assert len(found.seqs) == 100
+    assert (found.seqs[0], found.seqs[-1]) == (4, run.csrs[-1].seq)
+
+
+LONG = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@LONG
+@given(crowds(one_address=False))
+def test_interleaved_agents_come_apart_again(crowd: list[tuple[int, Record]]) -> None:
+    assert found(crowd) == expected(crowd)
+
+
+@LONG
+@given(crowds(one_address=True))
+def test_behind_one_address_what_names_itself_comes_apart_again(crowd: list[tuple[int, Record]]) -> None:
+    unnamed = {rec.seq for _, rec in crowd if isinstance(rec, Exchange) and rec.request.target.endswith("/ca")}
+    named = [[seq for seq in run if seq not in unnamed] for run in found(crowd)]
+    assert sorted(run for run in named if run) == sorted(
+        run for run in ([seq for seq in run if seq not in unnamed] for run in expected(crowd)) if run
+    )
+    assert sorted(seq for run in found(crowd) for seq in run) == [record.seq for _, record in crowd]

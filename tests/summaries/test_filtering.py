@@ -1,0 +1,144 @@
+"""Filters in the terminal inspector let through what ``runs --filter`` and ``list --filter`` let through."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from inspector.errors import InspectorError
+from inspector.summaries.filtering import Filtering
+from inspector.summaries.source import Source
+from tests.support.recorded import SAMPLES
+from tests.tui.screens import sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.conftest import Run
+
+FILTERS = [
+    "",
+    "phase:catalog",
+    "phase:handshake",
+    "-phase:files",
+    "status:>=400",
+    "-status:>=400",
+    "-status:200 -phase:handshake",
+    "phase:catalog status:500",
+    "phase:files -status:200",
+    "method:PUT",
+    "endpoint:file_*",
+    "path:/modules",
+    "agent:node1.example",
+    "agent:node*",
+    "-agent:node1*",
+    "rule:any",
+    "rule:B",
+    "severity:warning",
+    "-severity:error",
+    "ms:>100",
+    "size:>1k",
+    "outcome:failed",
+    "outcome:complete phase:files",
+    "run:1",
+    "run:1-2 phase:report",
+    "env:prod*",
+    "version:>=7",
+    "since:1s",
+    "until:1s",
+    "since:2s phase:report",
+    "text:mode",
+    'text:"Could not find"',
+    "-text:mode",
+    "-text:mode -phase:catalog",
+    "-text:mode phase:report",
+    "text:class phase:catalog",
+    "failed",
+    "complete",
+    "-complete text:environment",
+    "node1",
+    "catalog",
+    '"follows from it"',
+]
+
+
+@pytest.fixture(scope="module", params=SAMPLES, ids=lambda path: path.stem)
+def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
+    with Source(sample(request.param.stem, tmp_path_factory.mktemp("sample"))) as opened:
+        yield opened
+
+
+def listed(run: Run, command: str, capture: Path, text: str, key: str) -> list[int]:
+    status, out, _ = run(command, capture, f"--filter={text}", "--json")
+    assert status == 0
+    told: list[dict[str, Any]] = json.loads(out)
+    return [each[key] for each in told]
+
+
+@pytest.mark.parametrize("text", FILTERS)
+def test_the_same_as_on_the_command_line(source: Source, run: Run, text: str) -> None:
+    filtering = Filtering(source)
+    assert [each.number for each in filtering.runs(text)] == listed(run, "runs", source.path, text, "run")
+    assert [each.seq for each in filtering.briefs(text)] == listed(run, "list", source.path, text, "seq")
+
+
+@pytest.mark.parametrize("text", ["", "phase:catalog", "-status:200", "text:mode", "node1", "rule:any"])
+def test_of_one_run_the_same_as_of_all(source: Source, text: str) -> None:
+    filtering = Filtering(source)
+    through = {each.seq for each in filtering.briefs(text)}
+    for run in source.runs:
+        own = [each.seq for each in filtering.briefs(text, run.number)]
+        assert own == [seq for seq in source.seqs(run.number) if seq in through]
+
+
+def test_the_filters_tell_the_samples_apart(run: Run) -> None:
+    """Or the comparison above would compare nothing with nothing."""
+    for text in FILTERS:
+        records = sum(len(listed(run, "list", path, text, "seq")) for path in SAMPLES)
+        runs = sum(len(listed(run, "runs", path, text, "run")) for path in SAMPLES)
+        assert records or runs, text
+
+
+def test_a_mistake_is_said(source: Source) -> None:
+    filtering = Filtering(source)
+    for ask in (filtering.runs, filtering.briefs, filtering.slow, filtering.read_runs, filtering.read_briefs):
+        with pytest.raises(InspectorError) as caught:
+            ask("phase:catalogue")
+        assert "Did you mean catalog?" in caught.value.hint
+
+
+def test_what_takes_long_says_how_far_it_is_and_can_be_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inspector.summaries.filtering.STRIDE", 2)
+    with Source(sample("first-run", tmp_path)) as source:
+        filtering = Filtering(source)
+        assert filtering.slow("phase:plugins text:e")
+        assert filtering.slow("word")
+        assert not filtering.slow("phase:plugins status:200")
+        left = len(filtering.briefs("phase:plugins"))
+        told = list(filtering.read_briefs("text:e phase:plugins"))
+        assert [each.done for each in told] == [*range(0, left, 2), left]
+        assert {each.total for each in told} == {left}  # what the index tells keeps bodies from being read
+        assert left < len(source.all_briefs())
+        read: list[Source] = []
+        capture = Source.capture
+
+        def looked(self: Source) -> Any:
+            read.append(self)
+            return capture(self)
+
+        monkeypatch.setattr(Source, "capture", looked)
+        going = filtering.read_briefs("text:e phase:plugins")
+        assert not read
+        assert next(going).done == 0
+        assert next(going).done == 2
+        assert len(read) == 1
+        going.close()  # type: ignore[attr-defined]
+        assert len(read) == 1
+        runs = list(filtering.read_runs("text:e phase:plugins"))
+        assert [len(each.found) for each in runs] == [0, *[1] * (len(runs) - 1)]
+        assert (runs[0].done, runs[-1].done) == (0, runs[-1].total)

@@ -1,0 +1,205 @@
+"""Words for people: what a line says, and that captured bytes do nothing to a terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from inspector.analysis.analyzer import Analyzer
+from inspector.model import (
+    Exchange,
+    Finding,
+    Gap,
+    Handshake,
+    Identity,
+    Leg,
+    Record,
+    Request,
+    Response,
+    Severity,
+)
+from inspector.rules import rule_of
+from inspector.runs.run import Run
+from inspector.summaries import summary, wording
+from tests.support.conversations import START, Agent, analyzed, steps, together
+
+HOSTILE = "\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"
+
+
+def lines(*records: Record) -> list[str]:
+    return [wording.line(summary.of(step), step.run) for step in steps(Analyzer(), records)]
+
+
+def harmless(text: str) -> bool:
+    """No control character, no line or paragraph separator, nothing that turns the direction of writing."""
+    turning = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+    return all(
+        unicodedata.category(char) not in ("Cc", "Zl", "Zp", "Cs")
+        and unicodedata.bidirectional(char) not in turning
+        and char not in "\u200e\u200f\u061c"
+        for char in text
+    )
+
+
+@given(st.text(st.characters(codec=None)))
+@example(HOSTILE)
+@example("\ud800\udfff")
+def test_cleaned_text_is_harmless(text: str) -> None:
+    assert harmless(wording.clean(text))
+    assert wording.clean(text).encode().decode() == wording.clean(text)
+
+
+def test_ordinary_text_is_left_alone() -> None:
+    assert wording.clean("ä €漢 file.rb?x=1") == "ä €漢 file.rb?x=1"
+    assert wording.clean("\x1b[2J\u2028") == "\\x1b[2J\\x2028"
+
+
+def hostile_records() -> list[Record]:
+    leg = Leg(HOSTILE, "agent", HOSTILE, 1, sni=HOSTILE, cipher=HOSTILE, tls_version=HOSTILE, peer_chain=(b"x",),
+              secured=START)  # fmt: skip
+    headers = ((HOSTILE, HOSTILE), ("Content-Type", "application/json"), ("X-Puppet-Version", HOSTILE))
+    body = b'{"message":"\\u001b[2J\\u202e\\u2028","name":"\\u0007"}'
+    exchange = Exchange(
+        leg,
+        Request(headers, b"transaction_uuid=%1B[2J%E2%80%AE", HOSTILE, START, START + 1, HOSTILE, f"/{HOSTILE}"),
+        Response(headers, body, HOSTILE, START, START + 1, 500, HOSTILE),
+        dataclasses.replace(leg, side="master"),
+        Identity(HOSTILE, HOSTILE, HOSTILE),
+        HOSTILE,
+        (HOSTILE,),
+        seq=1,
+    )
+    named = dataclasses.replace(
+        exchange,
+        request=dataclasses.replace(
+            exchange.request, method="POST", target="/puppet/v3/catalog/%1B%5B2J%0A?environment=%1B"
+        ),
+        identity=Identity("keys", None, HOSTILE),
+        seq=2,
+    )
+    silent = dataclasses.replace(named, response=None, seq=3)
+    return [exchange, named, silent, Handshake(leg, START + 9, HOSTILE, HOSTILE, "agent", (HOSTILE,), 4),
+            Gap(START, HOSTILE, 1, 5)]  # fmt: skip
+
+
+def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
+    analyzer = Analyzer()
+    taken = list(steps(analyzer, hostile_records()))
+    runs = analyzer.finish()
+    assert runs
+    finding = Finding("B01", Severity.ERROR, HOSTILE, (1,))
+    texts = [wording.line(summary.of(step), step.run) for step in taken]
+    texts += [cell for step in taken for cell in wording.row(summary.of(step), step.run)]
+    for run in runs:
+        run.findings.append(finding)
+        texts += [wording.summary(run, run.findings), *wording.run_row(run), wording.why(run) or ""]
+        texts += wording.finding(finding, rule_of("B01"), run)
+        run.findings.clear()
+        texts += [wording.why(run) or ""]
+    assert [text for text in texts if not harmless(text)] == []
+    assert sum("\\x1b[2J" in text for text in texts) > 10
+
+
+CLOCK = r"\d\d:\d\d:\d\d\.\d{3}"
+
+
+def test_a_line_says_who_what_and_what_came_of_it() -> None:
+    told = lines(*together(Agent(leg="1").ca().csr(status=400, text="already has a requested certificate").catalog()))
+    assert re.fullmatch(
+        CLOCK + r"  192\.0\.2\.1            certificates GET  certificate/ca {33} 200 +\d\.\d kB    50 ms  B01", told[0]
+    )
+    assert re.fullmatch(
+        CLOCK + r"  a\.example +certificates PUT  certificate_request/~ +400 +\d+ B +50 ms  B17", told[1]
+    )
+    assert re.fullmatch(CLOCK + r"  a\.example +catalog +POST catalog/~ +200 +\d+ B +50 ms", told[2])
+
+
+def test_a_line_says_why_something_is_missing() -> None:
+    exchange = together(Agent(leg="1").catalog(status=None))[0]
+    assert isinstance(exchange, Exchange)
+    lent = dataclasses.replace(exchange, identity=Identity("keys", None, "there is no key for a.example"),
+                               stripped=("X-Client-DN",))  # fmt: skip
+    (told,) = lines(lent)
+    assert told.endswith(
+        " none         -    10 ms  T16  no answer: the master closed the connection  sent without the agent's "
+        "identity: there is no key for a.example  withheld from the master: X-Client-DN"
+    )
+
+
+def test_a_failed_handshake_and_a_gap_are_lines_too() -> None:
+    told = lines(*together(Agent().refused("The CRL issued by 'CN=CA' has expired")), Gap(START, "the disk is full", 3))
+    assert told[0].endswith(
+        "192.0.2.1            TLS refused: The CRL issued by 'CN=CA' has expired (alert unknown_ca from the agent)  T08"
+    )
+    assert told[1].endswith("  -- gap: the disk is full (3 lost)")
+
+
+def test_a_runs_summary() -> None:
+    (run,) = analyzed(Agent().bootstrap(1).run()).runs
+    assert wording.summary(run, run.findings) == (
+        "== run 1 of a.example (7.23.0): complete in 1.1 s; certificates 6 plugins 3 catalog 1 files 1 report 1; "
+        "1 warning, 1 notice: B01 B17"
+    )
+    assert wording.summary(Run(None), []) == "== run ? of an unnamed agent: unfinished in 0 ms; "
+    assert wording.run_row(run)[2:6] == ("a.example", "7.23.0", "production", "complete")
+
+
+WHYS = [
+    (Agent().refused("revoked", own=True), "T05 the certificate of a.example (serial 0x"),
+    (
+        Agent(leg="1").plugins().catalog(status=403),
+        "S02 catalog was refused with 403, asked with the certificate of a.example",
+    ),
+    (Agent().csr().poll(), "its certificate request waits to be signed"),
+    (Agent(leg="1").catalog(status=500), "S01 no catalog for a.example: Server Error: nothing"),
+    (Agent(leg="1").catalog(status=None), "no catalog, no answer: the master closed the connection"),
+    (Agent(leg="1").catalog().report("failed"), "the report says failed"),
+    (Agent(leg="1").catalog().report(status=415), "the master did not take the report (415)"),
+    (Agent(leg="1").catalog(), "it ended without a report"),
+    (Agent(leg="1").catalog().report(), None),
+]
+
+
+@pytest.mark.parametrize(("agent", "words"), WHYS)
+def test_why_a_run_did_not_end_well(agent: Agent, words: str | None) -> None:
+    (run,) = analyzed(agent).runs
+    why = wording.why(run)
+    assert why == words or (why and words and why.startswith(words))
+
+
+def test_an_error_in_a_run_is_why() -> None:
+    (run,) = analyzed(Agent().ca().crl(status=404)).runs
+    assert wording.why(run) == "B08 the master has no CRL: the agent stops with 'CRL is missing from the server'"
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "expected"),
+    [
+        ("/puppet/v3/catalog/a.example?environment=x", "a.example", "catalog/~"),
+        ("/puppet-ca/v1/certificate/a.example", None, "certificate/a.example"),
+        ("/production/certificate/ca?", "a.example", "/production/certificate/ca"),
+        ("/puppet/v3/file_content/modules/" + "x" * 60, None, "file_content/modules/x" + "…" + "x" * 23),
+    ],
+)
+def test_a_path_is_shown_without_what_every_line_repeats(target: str, name: str | None, expected: str) -> None:
+    assert wording.short(target, name) == expected
+    assert len(wording.short(target, name)) <= wording.WIDTH
+
+
+def test_numbers_for_people() -> None:
+    assert [wording.size(n) for n in (0, 999, 1000, 27_123, 1_400_000)] == [
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "27.1 kB",
+        "1.4 MB",
+    ]
+    assert [wording.seconds(n) for n in (0.0124, 2.06, 200)] == ["12 ms", "2.1 s", "3 min 20 s"]
+    assert wording.utc(0) == "1970-01-01T00:00:00.000Z"
+    findings = [Finding("X", severity, "") for severity in (Severity.NOTICE, Severity.ERROR, Severity.ERROR)]
+    assert wording.counts(findings) == "2 errors, 1 notice"
