@@ -25,7 +25,7 @@ PROBE = "puppet-inspector verification probe"
 
 
 class Phase(StrEnum):
-    """The phases of an agent run as the Puppet documentation numbers them (protocol P1 to P12)."""
+    """The phases of an agent run (docs/protocol.md#phases)."""
 
     CERTIFICATES = "certificates"
     NODE = "node"

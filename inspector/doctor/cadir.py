@@ -1,7 +1,7 @@
 """A CA's directory: whether it can start, sign and revoke, and whether its records agree with one another.
 
-``read`` looks and changes nothing; ``examine`` judges what was read at a given time (protocol reference 4.2 to
-4.4; formats as of puppetserver 7.9.5 and the Ruby CA, which share them).
+``read`` looks and changes nothing; ``examine`` judges what was read at a given time (files and formats as of
+puppetserver 7.9.5 and the Ruby CA, which share them: docs/protocol.md#the-directory-of-a-ca).
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
 
 
 def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, str] | None:
-    """Why the CA's defaults refuse a request, and what allows it (protocol reference 4.2)."""
+    """Why the CA's defaults refuse a request, and what allows it (docs/protocol.md#checks-of-a-signing-request)."""
     if request.signature_valid is False:
         return "it is not signed with its own key", ""
     extra = [name for name in request.alt_names if name != f"DNS:{request.common_name}"]

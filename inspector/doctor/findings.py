@@ -31,10 +31,10 @@ type Generation = Literal["legacy", "modern"]
 DAY = 86400.0
 SOON = 30 * DAY
 SKEW = 300.0
-"""How far a CRL's beginning may lie in the future before agents mind (verifier.rb)."""
+"""How far a CRL's beginning may lie in the future before agents mind (docs/protocol.md#clocks)."""
 
 CA_FILES = ("ca_crt.pem", "ca_key.pem", "ca_crl.pem", "inventory.txt", "serial")
-"""What a CA service wants all of, or nothing of (certificate_authority.clj, ``required-ca-files``)."""
+"""What a CA service wants all of, or nothing of (docs/protocol.md#the-directory-of-a-ca)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ TIMEOUT = 10.0
 _OLD = {"TLSv1": SSL.TLS1_VERSION, "TLSv1.1": SSL.TLS1_1_VERSION}
 _SKEW = 300.0
 _PROTECTED = "/puppet/v3/environments"
-"""Any agent with a certificate may read it, nobody without (protocol reference 1.2.2)."""
+"""Any agent with a certificate may read it, nobody without (docs/protocol.md#default-rules)."""
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 
 

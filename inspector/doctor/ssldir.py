@@ -1,4 +1,4 @@
-"""An agent's ssldir: what it holds, and what keeps its agent from a run (protocol reference 4.4, 2.2, 2.3).
+"""An agent's ssldir: what it holds, and what keeps its agent from a run (docs/protocol.md#the-ssldir-of-an-agent).
 
 ``read`` looks and changes nothing; ``examine`` judges what was read at a given time. It asks no master and no
 CA: ``inspector.doctor.cross_check`` compares with those.

@@ -33,7 +33,7 @@ MACHINE = {
     State.RENEWAL: "NeedRenewedCert",
     State.RUN: "Done",
 }
-"""The names that 6.4 and later give their states (puppet lib/puppet/ssl/state_machine.rb)."""
+"""The names that 6.4 and later give their states (docs/protocol.md#ssl-state-machine)."""
 RISKS = {
     State.CA: "whoever sat in between could have handed out a CA of its own, and be this node's master from then on",
     State.CRL: "whoever sat in between could have held back that a certificate was revoked",

@@ -1,6 +1,6 @@
 """What one run of an agent did to get its certificate, request by request: the raw matter of its ladder.
 
-Protocol 2.2 (up to 6.3), 2.3 (6.4 and later), 2.4 (what is verified).
+docs/protocol.md#bootstrap-up-to-5, docs/protocol.md#bootstrap-of-60-to-63, docs/protocol.md#ssl-state-machine
 """
 
 from __future__ import annotations
@@ -238,7 +238,8 @@ def _answer(status: str, said: str) -> str:
 
 
 def _verified(run: Run, state: State, exchange: Exchange) -> bool | None:
-    """Protocol 2.4. Only what the agent's version does by itself: B03 shows the one that does not."""
+    """Only what the agent's version does by itself (docs/protocol.md#verification-by-request): B03 shows the one that
+    does not."""
     if exchange.agent.peer_chain:
         return True
     if state is State.CA and exchange.request.header("if-modified-since") is None:
@@ -256,7 +257,7 @@ def _refused(record: Handshake) -> Seen:
 
 
 def _digest(exchange: Exchange) -> str:
-    """SHA-256 over the PEM text, which is what ca_fingerprint is compared with (protocol 2.3)."""
+    """SHA-256 over the PEM text, which is what ca_fingerprint is compared with (docs/protocol.md#fingerprints)."""
     try:
         body = bodies.plain(exchange.response) if exchange.response else b""
     except bodies.Unreadable:

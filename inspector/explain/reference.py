@@ -30,8 +30,6 @@ _ASKED = {
     On.RUN_END: "when the run is over",
 }
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
-_NOTES = "protocol notes"
-"""The document that the numbers of many sources lead to; it is not part of this package."""
 _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
 _PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
 
@@ -96,7 +94,7 @@ def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
         "indirector": ", ".join(row.verbs) or "none",
         "asked by": row.caller,
         "allowed": f"{row.access} (by default)",
-        "source": f"{_NOTES} {row.source}",
+        "source": row.source,
     }
 
 
@@ -117,8 +115,16 @@ def _requests(row: Endpoint) -> list[str]:
     return lines
 
 
-def _source(rule: Rule) -> str:
-    return re.sub(r"\bprotocol (?=\d)", f"{_NOTES} ", rule.source)
+def _linked(source: str) -> str:
+    """A rule's or an endpoint's source for a page in docs/: sections as links, files as code."""
+    return "; ".join(map(_part, source.split("; ")))
+
+
+def _part(part: str) -> str:
+    if part.startswith("docs/"):
+        page = part.removeprefix("docs/")
+        return f"[{page}]({page})"
+    return part if part.startswith("RFC ") else f"`{part}`"
 
 
 def _rule(rule: Rule) -> dict[str, str]:
@@ -131,7 +137,7 @@ def _rule(rule: Rule) -> dict[str, str]:
         "agents": ", ".join(rule.generations) or "all generations",
         "thresholds": ", ".join(f"{name} {value:g}" for name, value in rule.thresholds.items()) or "none",
         "remedy": rule.remedy_for(None),
-        "source": _source(rule),
+        "source": rule.source,
     }
 
 
@@ -142,7 +148,8 @@ def endpoints_page() -> str:
         "",
         "What agents and tools ask a master for, in both dialects: v3 (Puppet 4 to 8, OpenVox) and legacy (2.7, 3.x).",
         "Made from `inspector/protocol/endpoints.py` with `make docs`; `puppet-inspector explain NAME` says the same.",
-        "Sources are rows and sections of the protocol notes (see [rules.md](rules.md)).",
+        "The last column leads to what each request carries and how it can be answered:",
+        "[Endpoints](protocol.md#endpoints) in the description of the wire protocol.",
         "",
         "| endpoint | phase | requests | indirector | for | asked by | allowed by default | source |",
         "|---|---|---|---|---|---|---|---|",
@@ -157,7 +164,7 @@ def endpoints_page() -> str:
             row.purpose,
             row.caller,
             str(row.access),
-            row.source,
+            _linked(row.source),
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
@@ -171,9 +178,8 @@ def rules_page() -> str:
         "Every deviation that puppet-inspector knows. Made from `inspector/rules/` with `make docs`;",
         "`puppet-inspector explain ID` says the same.",
         "",
-        f"Sources: the numbers after *{_NOTES}* are sections of the wire protocol as the rules' authors wrote it down",
-        "from the source code of Puppet, Puppet Server and OpenVox; files and messages after them are from there. The",
-        "notes themselves are not part of this package.",
+        "Sources are sections of [protocol.md](protocol.md), which describes the wire protocol; public files by",
+        "project, version and path; and RFCs.",
     ]
     for rule in all_rules():
         otherwise = f" ({rule.otherwise})" if rule.otherwise else ""
@@ -183,7 +189,7 @@ def rules_page() -> str:
             lines += [f"**Agents:** {', '.join(rule.generations)}", ""]
         if rule.thresholds:
             lines += [f"**Thresholds:** {', '.join(f'`{n}` {v:g}' for n, v in rule.thresholds.items())}", ""]
-        lines += [f"**Remedy:** {rule.remedy_for(None)}", "", f"**Source:** {_source(rule)}"]
+        lines += [f"**Remedy:** {rule.remedy_for(None)}", "", f"**Source:** {_linked(rule.source)}"]
     return "\n".join([*lines, ""])
 
 

@@ -3,7 +3,7 @@
 For provisioning, for the identity mode ``mint`` and for the lab. It issues what it is told to: it keeps no
 inventory and no serials, decides nothing about who may have a certificate, and verifies nothing.
 
-Shapes are those of puppetserver 7.9.5 (protocol.md 4.1, 4.3), which differ from common practice: the
+Shapes are those of puppetserver 7.9.5 (docs/protocol.md#issued-certificates), which differ from common practice: the
 extendedKeyUsage is critical, every leaf is for servers and clients alike and carries a Netscape comment.
 """
 
@@ -53,7 +53,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class SslDir:
-    """Where an agent keeps what belongs to a certname (protocol.md 4.4)."""
+    """Where an agent keeps what belongs to a certname (docs/protocol.md#the-ssldir-of-an-agent)."""
 
     path: Path
     certname: str

@@ -1,7 +1,7 @@
 """A Puppet agent of 7.23: how it comes by its certificate, and when it runs.
 
-The state machine of protocol.md 2.3, connection by connection. Trouble on the wire ends a run, as it would
-end ``puppet agent --onetime``; it is never raised. What a run asks for is in ``run``.
+The state machine of docs/protocol.md#ssl-state-machine, connection by connection. Trouble on the wire ends a run, as
+it would end ``puppet agent --onetime``; it is never raised. What a run asks for is in ``run``.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def facts(certname: str) -> dict[str, Any]:
 
 
 def catalog_form(certname: str, environment: str, configured: str, transaction_uuid: str) -> bytes:
-    """The body of POST catalog; its facts are escaped twice (protocol.md 1.1.3)."""
+    """The body of POST catalog; its facts are escaped twice (docs/protocol.md#facts-in-a-form)."""
     document = json.dumps(facts(certname), separators=(",", ":"))
     fields = {
         "facts_format": "application/json",

@@ -1,7 +1,7 @@
 """One run of an agent that has its certificate: node, plugins, catalog, files, report, on one connection.
 
-It makes the requests of a 7.23 agent in their order (protocol.md 2.5 to 2.9) and keeps what it downloads, so
-that a second run is a quiet one. It applies nothing: a "file" is a blob under a hashed name in its directory.
+It makes the requests of a 7.23 agent in their order (docs/protocol.md#order-of-requests) and keeps what it downloads,
+so that a second run is a quiet one. It applies nothing: a "file" is a blob under a hashed name in its directory.
 Static catalogs and PSON are not spoken.
 """
 

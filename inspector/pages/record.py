@@ -46,7 +46,7 @@ SETTINGS = {
     "report": "report, report_server",
     "status_simple": "server_list",
 }
-"""Which of the agent's settings govern a request (protocol 1.1.5, 2.2 to 2.8)."""
+"""Which of the agent's settings govern a request (docs/protocol.md#default-settings)."""
 
 _FIRST = ("purpose", "asked by", "phase", "settings", "allowed", "endpoint", "requests", "dialect")
 """What an administrator asks first; what Puppet's own code calls it comes last."""

@@ -209,7 +209,7 @@ def _texts(value: Any) -> Any:
 
 
 class _Envelope(msgspec.Struct):
-    """What 2.7 and 3.x wrap around an object in PSON (protocol 3.0)."""
+    """What 2.7 and 3.x wrap around an object in PSON (docs/protocol.md#pson)."""
 
     data: msgspec.Raw = msgspec.Raw()
     document_type: str | None = None
@@ -266,7 +266,7 @@ def unescape(value: bytes) -> bytes:
 
 
 def facts_of_form[T](value: bytes, notation: str, kind: type[T]) -> T:
-    """A form's facts: escaped by the fact handler and by the form, or only once (protocol 1.1.3)."""
+    """A form's facts: escaped by the fact handler and by the form, or only once (docs/protocol.md#facts-in-a-form)."""
     head = value[:64].lstrip()
     if notation == "b64_zlib_yaml":
         packed = unescape(value) if b"%" in value else value

@@ -1,4 +1,4 @@
-"""Catalogs as typed documents (protocol 3.2). Rich values stay raw until somebody looks at one."""
+"""Catalogs as typed documents (docs/protocol.md#catalogs). Rich values stay raw until somebody looks at one."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class FileResource(msgspec.Struct, frozen=True):
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """Protocol 3.2. An empty one with another environment is the environment check's answer (2.7)."""
+    """A catalog. An empty one for another environment is no fault (docs/protocol.md#catalog-request)."""
 
     name: str = ""
     environment: str | None = None

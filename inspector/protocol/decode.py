@@ -83,7 +83,10 @@ def answer(decoder: Decoder, request: Request, response: Response) -> Document:
 
 
 def parameter(value: str) -> Any:
-    """A query parameter's value as a legacy master takes it: ``ignore`` of 2.7 is a list in YAML (1.1.1)."""
+    """A query parameter's value as a legacy master takes it: ``ignore`` of 2.7 is a list in YAML.
+
+    docs/protocol.md#legacy-urls
+    """
     if not value.startswith("---"):
         return value
     try:
@@ -111,7 +114,7 @@ def _decoder(read: Callable[[Message, bytes], Document]) -> Decoder:
 
 
 class _Error(msgspec.Struct):
-    """The error documents: of Ruby and of the newer Clojure endpoints (protocol 1.2.1)."""
+    """The error documents: of Ruby and of the newer Clojure endpoints (docs/protocol.md#error-documents)."""
 
     message: str | None = None
     issue_kind: str | None = None

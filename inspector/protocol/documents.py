@@ -70,7 +70,7 @@ class Data(msgspec.Struct, frozen=True):
 
 
 class ErrorDocument(msgspec.Struct, frozen=True):
-    """Why the master refused, whatever shape it came in (protocol 1.2.1)."""
+    """Why the master refused, whatever shape it came in (docs/protocol.md#error-documents)."""
 
     message: str
     issue_kind: str | None = None
@@ -84,7 +84,7 @@ class ErrorDocument(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """Protocol 3.1."""
+    """What an agent says of its node (docs/protocol.md#facts)."""
 
     name: str
     values: dict[str, Any] = {}
@@ -126,7 +126,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class CatalogRequest(msgspec.Struct, frozen=True):
-    """The form that asks for a catalog (protocol 2.7)."""
+    """The form that asks for a catalog (docs/protocol.md#catalog-request)."""
 
     environment: str | None = None
     configured_environment: str | None = None
@@ -146,7 +146,7 @@ class CatalogRequest(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """Protocol 3.4. The agent uses the environment only."""
+    """A node (docs/protocol.md#nodes). The agent uses the environment only."""
 
     name: str = ""
     environment: str | None = None

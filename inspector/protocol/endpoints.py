@@ -4,7 +4,7 @@ To add an endpoint, add a row to ``ENDPOINTS``. A row says in which phase of a r
 how its bodies are read and which part of the URL is a certname. Rows are tried on the raw path, before
 any normalisation: the double slash in a filebucket path is meant.
 
-Sources: protocol reference 1.1.1, 1.1.5, 1.3, 1.4, 1.5 and the classifier of 2.10.
+Each endpoint has an entry in docs/protocol.md; URLs: docs/protocol.md#legacy-urls, docs/protocol.md#v3-urls.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DIGESTS = r"(?:md5|sha1|sha224|sha256|sha384|sha512)"
 
 
 class Access(StrEnum):
-    """Who may, by the default rules (protocol 1.1.5, 1.2.2)."""
+    """Who may, by the default rules (docs/protocol.md#default-rules)."""
 
     ANYBODY = "anybody"
     CERTIFICATE = "any certificate"
@@ -57,8 +57,6 @@ class Endpoint(NamedTuple):
     caller: str
     """Who asks, and when; which versions."""
     access: Access
-    source: str
-    """The row of the protocol reference, legacy (L) and v3 (C, V) and others."""
     request: Decoder = decode.nothing
     response: Decoder = decode.opaque
     query: str = ""
@@ -66,6 +64,11 @@ class Endpoint(NamedTuple):
     dialects: tuple[Dialect, ...] = ("legacy", "v3")
     needed: bool = False
     """A run can't go on when this is refused (HTTP 401, 403)."""
+
+    @property
+    def source(self) -> str:
+        """Where the protocol page describes it."""
+        return f"docs/protocol.md#endpoint-{self.name}"
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
@@ -79,129 +82,129 @@ _V3: tuple[Dialect, ...] = ("v3",)
 _OLD: tuple[Dialect, ...] = ("legacy",)
 _GET, _PUT, _POST = ("GET",), ("PUT",), ("POST",)
 _READ = ("GET", "POST")
-"""Up to 6.13 a GET whose request line would exceed 1024 bytes is sent as POST (protocol 1.1.2)."""
+"""Up to 6.13 a GET whose request line would exceed 1024 bytes is sent as POST (docs/protocol.md#get-or-post)."""
 _TOOL = "tools"
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     # -- certificates ----------------------------------------------------------------------------
     Endpoint("ca", _CERT, "ca", _GET, "certificate/ca", "download the CA bundle",
-             "every agent without ca.pem; 8.1 and later daily with If-Modified-Since", _ANY, "L1, C1",
+             "every agent without ca.pem; 8.1 and later daily with If-Modified-Since", _ANY,
              response=decode.certificates, needed=True),
     Endpoint("certificate", _CERT, "ca", _GET, "certificate/(?P<name>[^/]+)", "ask for the signed certificate",
-             "every agent without a certificate, until it is signed", _ANY, "L2, C2",
+             "every agent without a certificate, until it is signed", _ANY,
              response=decode.certificates, needed=True),
     Endpoint("certificate_request", _CERT, "ca", _PUT, "certificate_request/(?P<name>[^/]+)",
              "submit a certificate signing request", "every agent without a certificate; 6.4 and later with each poll",
-             _ANY, "L4, C4", request=decode.csr, response=decode.submitted, needed=True),
+             _ANY, request=decode.csr, response=decode.submitted, needed=True),
     Endpoint("certificate_request_lookup", _CERT, "ca", _GET, "certificate_request/(?P<name>[^/]+)",
-             "look for a signing request that waits already", "agents of 2.7 to 6.3", _ANY, "L3, C3",
+             "look for a signing request that waits already", "agents of 2.7 to 6.3", _ANY,
              response=decode.csr),
     Endpoint("crl", _CERT, "ca", _GET, "certificate_revocation_list/[^/]+",
              "download the certificate revocation lists",
              "6.0 and later before the signing request; older ones once, with their certificate; refreshed by "
-             "crl_refresh_interval (8.1 and later daily)", _ANY, "L5, C6", response=decode.crls, needed=True),
+             "crl_refresh_interval (8.1 and later daily)", _ANY, response=decode.crls, needed=True),
     Endpoint("renewal", _CERT, "ca", _POST, "certificate_renewal", "renew the agent's own certificate",
-             "8.2 and later within hostcert_renewal_interval", _CRT, "C8", response=decode.certificates,
+             "8.2 and later within hostcert_renewal_interval", _CRT, response=decode.certificates,
              dialects=_V3),
     # -- node, plugins ---------------------------------------------------------------------------
     Endpoint("node", Phase.NODE, "master", _READ, "node/(?P<name>[^/]+)", "learn the node's environment",
              "3.0 and later; from 6.26 and 7.13 on only without a last run; never 2.7, 6.25, 7.10 to 7.12", _OWN,
-             "L6, V1", response=decode.node),
+             response=decode.node),
     Endpoint("environment_check", _PLUG, "master", _GET, "file_metadatas/plugins",
-             "check that the environment exists", "6.25, 7.10 and later, each run", _CRT, "V2, P7",
+             "check that the environment exists", "6.25, 7.10 and later, each run", _CRT,
              response=decode.metadatas, query=r"(?:^|&)recurse=false(?:&|$)", dialects=_V3),
     Endpoint("plugin_list", _PLUG, "master", _READ, f"file_metadatas?/(?P<key>{PLUGIN_MOUNTS})",
              "list the plugins, external facts or translations",
              "every run; pluginfacts since 3.4, locales 5.3.4 to 6 (later only with disable_i18n=false)", _CRT,
-             "L7, L8, V2", response=decode.metadatas, needed=True),
+             response=decode.metadatas, needed=True),
     Endpoint("plugin_file", _PLUG, "master", _READ, f"file_content/(?P<key>{PLUGIN_MOUNTS}(?:/.*)?)",
-             "fetch one plugin", "every agent, for each plugin that is new or differs", _CRT, "L10, V4"),
+             "fetch one plugin", "every agent, for each plugin that is new or differs", _CRT),
     # -- catalog ---------------------------------------------------------------------------------
     Endpoint("catalog", _CAT, "master", ("POST", "GET"), "catalog/(?P<name>[^/]+)",
              "send the facts, get the catalog", "every run without use_cached_catalog; again after a change of "
-             "environment, up to five times", _OWN, "L11, V6", request=decode.catalog_request,
+             "environment, up to five times", _OWN, request=decode.catalog_request,
              response=decode.catalog, needed=True),
     # -- files -----------------------------------------------------------------------------------
     Endpoint("static_file_content", _FILE, "master", _GET, "static_file_content/(?P<key>.+)",
              "fetch a file in the version that the static catalog names", "4.4 and later with static catalogs",
-             _CRT, "V5", dialects=_V3),
+             _CRT, dialects=_V3),
     Endpoint("file_metadatas", _FILE, "master", _READ, "file_metadatas/(?P<key>.+)",
-             "list a directory that a file resource copies", "file resources with recurse", _CRT, "V2",
+             "list a directory that a file resource copies", "file resources with recurse", _CRT,
              response=decode.metadatas),
     Endpoint("file_metadata", _FILE, "master", _READ, "file_metadata/(?P<key>.+)",
              "look up one file that a file resource copies", "file resources with a source, each candidate in turn",
-             _CRT, "L9, V3", response=decode.metadata),
+             _CRT, response=decode.metadata),
     Endpoint("file_content", _FILE, "master", _READ, "file_content/(?P<key>.+)", "fetch a file's content",
-             "file resources that are out of sync", _CRT, "L10, V4"),
+             "file resources that are out of sync", _CRT),
     Endpoint("file_bucket_file", _FILE, "master", ("HEAD", "GET", "PUT", "POST"),
              f"file_bucket_file/(?P<key>{DIGESTS}/[0-9a-f]+(?:/.*)?)", "back a file up, or get one back",
              "file resources with a remote filebucket, before they change a file; restore and diff", _CRT,
-             "L13, V9", request=decode.bucket),
+             request=decode.bucket),
     # -- facts, report ---------------------------------------------------------------------------
     Endpoint("facts", Phase.REPORT, "master", _PUT, "facts/(?P<name>[^/]+)", "send the facts again",
-             "resubmit_facts at the end of a run; `puppet facts upload`", _OWN, "L14, V7", request=decode.facts,
+             "resubmit_facts at the end of a run; `puppet facts upload`", _OWN, request=decode.facts,
              response=decode.anything),
     Endpoint("report", Phase.REPORT, "master", _PUT, "report/(?P<name>[^/]+)", "send the run's report",
-             "every run with report=true, also a failed one", _OWN, "L12, V8", request=decode.report,
+             "every run with report=true, also a failed one", _OWN, request=decode.report,
              response=decode.processors),
     # -- probes and tools: never dropped, but no phase of a run ------------------------------------
     Endpoint("status_simple", _OTHER, "root", _GET, "/status/v1/simple(?:/(?P<key>[^/]+))?", "is the server up?",
-             "agents with server_list (5.5.22 and later); load balancers", _ANY, "1.5", response=decode.text,
+             "agents with server_list (5.5.22 and later); load balancers", _ANY, response=decode.text,
              dialects=_V3),
     Endpoint("status_services", _OTHER, "root", _GET, "/status/v1/services(?:/(?P<key>[^/]+))?",
-             "status of the server's services", "monitoring", _ANY, "1.5", response=decode.anything, dialects=_V3),
+             "status of the server's services", "monitoring", _ANY, response=decode.anything, dialects=_V3),
     Endpoint("certificate_status", _OTHER, "ca", ("GET", "PUT", "DELETE"), "certificate_status/(?P<key>[^/]+)",
-             "sign, revoke, delete or look at a certificate", "`puppetserver ca`, `puppet cert`", _CLI, "L15, C9",
+             "sign, revoke, delete or look at a certificate", "`puppetserver ca`, `puppet cert`", _CLI,
              request=decode.desired_state, response=decode.certificate_status),
     Endpoint("certificate_statuses", _OTHER, "ca", _GET, "certificate_statuses/(?P<key>[^/]+)",
-             "list all certificates", "`puppetserver ca list`", _CLI, "L15, C10",
+             "list all certificates", "`puppetserver ca list`", _CLI,
              response=decode.certificate_statuses),
     Endpoint("certificate_request_delete", _OTHER, "ca", ("DELETE",), "certificate_request/(?P<key>[^/]+)",
-             "throw a signing request away", _TOOL, _CLI, "C5", response=decode.nothing),
+             "throw a signing request away", _TOOL, _CLI, response=decode.nothing),
     Endpoint("crl_update", _OTHER, "ca", _PUT, "certificate_revocation_list", "replace the CRLs",
-             "`puppetserver ca import`", _CLI, "C7", request=decode.crls, response=decode.text, dialects=_V3),
+             "`puppetserver ca import`", _CLI, request=decode.crls, response=decode.text, dialects=_V3),
     Endpoint("clean", _OTHER, "ca", _PUT, "clean", "revoke and delete certificates", "`puppetserver ca clean`",
-             _CLI, "C11", request=decode.anything, response=decode.text, dialects=_V3),
+             _CLI, request=decode.anything, response=decode.text, dialects=_V3),
     Endpoint("sign", _OTHER, "ca", _POST, "sign(?:/all)?", "sign several requests",
-             "`puppetserver ca sign` of 8 and OpenVox", _CLI, "C12", request=decode.anything,
+             "`puppetserver ca sign` of 8 and OpenVox", _CLI, request=decode.anything,
              response=decode.anything, dialects=_V3),
     Endpoint("expirations", _OTHER, "ca", _GET, "expirations", "when the CA's certificates and CRLs end",
-             "monitoring", _CRT, "C13", response=decode.anything, dialects=_V3),
-    Endpoint("environments", _OTHER, "master", _GET, "environments", "list the environments", _TOOL, _CRT, "V10",
+             "monitoring", _CRT, response=decode.anything, dialects=_V3),
+    Endpoint("environments", _OTHER, "master", _GET, "environments", "list the environments", _TOOL, _CRT,
              response=decode.environments, dialects=_V3),
     Endpoint("environments", _OTHER, "root", _GET, "/v2.0/environments", "list the environments", _TOOL, _CRT,
-             "L19", response=decode.environments, dialects=_OLD),
+             response=decode.environments, dialects=_OLD),
     Endpoint("environment", _OTHER, "master", _GET, "environment/(?P<key>[^/]+)", "application orchestration",
-             "tools of 4 to 6", _NO, "V11", response=decode.anything, dialects=_V3),
+             "tools of 4 to 6", _NO, response=decode.anything, dialects=_V3),
     Endpoint("environment_classes", _OTHER, "master", _GET, "environment_classes", "the classes of an environment",
-             "classifiers", _NO, "V13", response=decode.environment_classes, dialects=_V3),
+             "classifiers", _NO, response=decode.environment_classes, dialects=_V3),
     Endpoint("environment_modules", _OTHER, "master", _GET, "environment_modules",
-             "the modules of the environments", _TOOL, _NO, "V14", response=decode.anything, dialects=_V3),
+             "the modules of the environments", _TOOL, _NO, response=decode.anything, dialects=_V3),
     Endpoint("environment_transports", _OTHER, "master", _GET, "environment_transports",
-             "the device transports of an environment", _TOOL, _NO, "V14", response=decode.anything, dialects=_V3),
+             "the device transports of an environment", _TOOL, _NO, response=decode.anything, dialects=_V3),
     Endpoint("tasks", _OTHER, "master", _GET, "(?:tasks|plans)(?:/(?P<key>.+))?", "tasks and plans",
-             "orchestration", _CRT, "V15", response=decode.anything, dialects=_V3),
-    Endpoint("compile", _OTHER, "master", _POST, "compile", "compile for a tool", "bolt", _NO, "V16",
+             "orchestration", _CRT, response=decode.anything, dialects=_V3),
+    Endpoint("compile", _OTHER, "master", _POST, "compile", "compile for a tool", "bolt", _NO,
              request=decode.anything, response=decode.anything, dialects=_V3),
     Endpoint("catalog_v4", _OTHER, "root", _POST, "/puppet/v4/catalog/?", "compile a catalog for a tool",
-             "tools; no ordinary agent", _NO, "1.5", request=decode.anything, response=decode.anything,
+             "tools; no ordinary agent", _NO, request=decode.anything, response=decode.anything,
              dialects=_V3),
     Endpoint("facts_lookup", _OTHER, "master", _GET, "(?:facts|facts_search|inventory)/(?P<key>[^/]+)",
-             "read facts", "the inventory service", _NO, "L14, V17", response=decode.anything),
+             "read facts", "the inventory service", _NO, response=decode.anything),
     Endpoint("status", _OTHER, "master", _GET, "status(?:es)?/(?P<key>[^/]+)", "is the master alive?",
-             "`puppet status`, monitoring, up to 6", _CRT, "L17, V12", response=decode.master_status),
+             "`puppet status`, monitoring, up to 6", _CRT, response=decode.master_status),
     Endpoint("resource_type", _OTHER, "master", _GET, "resource_types?/(?P<key>.+)", "classes and defined types",
-             _TOOL, _NO, "L16", response=decode.anything),
-    Endpoint("run", _OTHER, "master", _PUT, "run/(?P<key>[^/]+)", "start an agent", "`puppet kick`", _NO, "L18",
+             _TOOL, _NO, response=decode.anything),
+    Endpoint("run", _OTHER, "master", _PUT, "run/(?P<key>[^/]+)", "start an agent", "`puppet kick`", _NO,
              request=decode.anything, response=decode.anything, dialects=_OLD),
     Endpoint("debug", _OTHER, "master", ("GET", "PUT", "DELETE", "HEAD"),
-             "(?:instrumentation_[a-z]+|key|resources?)/(?P<key>.+)", "debugging indirections", _TOOL, _NO, "L20",
+             "(?:instrumentation_[a-z]+|key|resources?)/(?P<key>.+)", "debugging indirections", _TOOL, _NO,
              request=decode.anything, response=decode.anything, dialects=_OLD),
     Endpoint("admin_api", _OTHER, "root", ("GET", "DELETE"),
              "/puppet-admin-api/v1/(?P<key>environment-cache|jruby-pool(?:/thread-dump)?)",
-             "flush caches and JRubies", "deployment tools", _NO, "1.5", response=decode.anything, dialects=_V3),
+             "flush caches and JRubies", "deployment tools", _NO, response=decode.anything, dialects=_V3),
     Endpoint("metrics", _OTHER, "root", _READ, "/metrics/v[12](?:/(?P<key>.*))?", "metrics", "monitoring", _NO,
-             "1.5", request=decode.anything, response=decode.anything, dialects=_V3),
+             request=decode.anything, response=decode.anything, dialects=_V3),
 )  # fmt: skip
 
 _V3_PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}

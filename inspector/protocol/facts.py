@@ -1,4 +1,4 @@
-"""What an agent counts of its facts before it sends them (protocol 3.1)."""
+"""What an agent counts of its facts before it sends them (docs/protocol.md#limits-of-facts)."""
 
 from __future__ import annotations
 

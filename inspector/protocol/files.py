@@ -34,7 +34,7 @@ class Checksum(msgspec.Struct, frozen=True):
 
 
 class FileMetadata(msgspec.Struct, frozen=True):
-    """Protocol 3.3."""
+    """What a master says of a file (docs/protocol.md#file-metadata)."""
 
     path: str = ""
     relative_path: str | None = None
@@ -85,7 +85,7 @@ def digest(content: bytes, algorithm: str) -> str | None:
 
 
 def check(content: bytes, checksum: Checksum | None) -> Verdict:
-    """Content against the checksum of its metadata (protocol 3.3: times and ``none`` are no digests)."""
+    """Content against the checksum of its metadata; times are no digests (docs/protocol.md#file-metadata)."""
     if checksum is None or checksum.type in NO_DIGESTS:
         return Verdict.UNCHECKABLE
     made = digest(content, checksum.type)

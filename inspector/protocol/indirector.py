@@ -1,4 +1,7 @@
-"""What Puppet itself calls a request: find, search, save, head or destroy of an indirection (protocol 1.1.1)."""
+"""What Puppet itself calls a request: find, search, save, head or destroy of an indirection.
+
+docs/protocol.md#indirections-and-methods
+"""
 
 from __future__ import annotations
 

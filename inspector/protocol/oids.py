@@ -1,4 +1,4 @@
-"""Puppet's names of object identifiers (protocol 4.1)."""
+"""Puppet's names of object identifiers (docs/protocol.md#extensions-and-attributes)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PUPPET_OIDS = {
         "pp_hostname", "pp_owner",
     ),
 }  # fmt: skip
-"""Registered extensions by their last arc (protocol 4.1)."""
+"""Registered extensions by their last arc."""
 AUTHORIZATION_OIDS = {
     "1.3.6.1.4.1.34380.1.3.1": "pp_authorization",
     "1.3.6.1.4.1.34380.1.3.2": "pp_auth_auto_renew",
@@ -23,7 +23,7 @@ AUTHORIZATION_OIDS = {
 AUTHORIZATION = "1.3.6.1.4.1.34380.1.3."
 """Extensions that give rights: a CA signs them only if it is told to."""
 REQUESTED_EXTENSIONS = frozenset({"1.2.840.113549.1.9.14", "1.3.6.1.4.1.311.2.1.14"})
-"""The attributes of a signing request that hold its extensions: of PKCS#9, and Microsoft's (protocol 4.1)."""
+"""The attributes of a signing request that hold its extensions: of PKCS#9, and Microsoft's."""
 
 
 def oid_name(dotted: str) -> str:

@@ -1,4 +1,4 @@
-"""Reports, formats 2 to 12, whatever their notation (protocol 3.5)."""
+"""Reports, formats 2 to 12, whatever their notation (docs/protocol.md#reports)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Metric(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Protocol 3.5, formats 2 to 12."""
+    """A report (docs/protocol.md#reports), formats 2 to 12."""
 
     host: str = ""
     status: str | None = None

@@ -1,4 +1,4 @@
-"""Puppet's rich data: values that JSON and msgpack can't carry, marked by ``__ptype`` (protocol 3.2).
+"""Puppet's rich data: values that JSON and msgpack can't carry, marked by ``__ptype``: docs/protocol.md#rich-data.
 
 Decoding a body leaves them as they are, which is fast; ``read`` turns a value into what a view can show.
 """

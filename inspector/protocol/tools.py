@@ -1,4 +1,4 @@
-"""What tools and monitoring are told (protocol 1.3 to 1.5): typed as far as somebody reads it."""
+"""What tools and monitoring are told (docs/protocol.md#endpoints-for-tools): typed as far as somebody reads it."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ KEEP_ALL = 512 * 2**20
 """Bytes of all bodies that are under way: anybody who reaches the proxy can send some."""
 
 CLAIMS = re.compile(r"x-client-(verify|dn|cert)|x-ssl-.*|ssl-client-.*", re.IGNORECASE)
-"""Headers that claim an identity towards a master behind a TLS terminator (protocol 7, T16)."""
+"""Headers that claim an identity towards a master behind a TLS terminator (docs/protocol.md#identity-in-headers)."""
 _PUNCTUATION = re.compile(r"[^0-9A-Za-z]")
 """What gateways (CGI, Rack) make no difference between in a header's name."""
 _LINES = re.compile(rb"[\r\n\0]")

@@ -1,7 +1,7 @@
 """The deviations: one file each, found by walking this package. To add a rule, add a file.
 
 A rule is a generator function that looks at a ``Case`` and yields what is wrong in words; ``@rule`` gives
-it an id (protocol reference, part 5), a severity, a remedy and a source. Rules keep no state: what they
+it an id (never used again for another), a severity, a remedy and a source. Rules keep no state: what they
 need of the past is in the ``Run``, and in the ``Ledger`` for deviations that span runs.
 """
 
@@ -120,6 +120,7 @@ class Rule:
     remedy: str
     """With placeholders for the generation at hand, see ``inspector.rules.remedies``."""
     source: str
+    """Sections of docs/protocol.md, public files by project, version and path, RFC sections; ``; `` between them."""
     good: Examples
     bad: Examples
     also: tuple[str, ...]

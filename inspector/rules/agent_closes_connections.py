@@ -19,8 +19,7 @@ _CLOSE = {"Connection": "close"}
     title="the agent closes every connection",
     remedy="Upgrade the agent, or find what makes its requests: a report processor or module that brings its own "
     "HTTP client, or a proxy on its way (`puppet config print http_proxy_host --section agent`).",
-    source="protocol 2.8: 3.7 and later send no Connection header in a run; 2.7 to 3.6 send close, and up to 5 in "
-    "the bootstrap",
+    source="docs/protocol.md#the-connection-header",
     good=lambda: [
         talk(catalog(), report()),
         talk(*(altered(each, headers=_CLOSE) for each in (catalog(), report())), version="2.7.26"),

@@ -21,7 +21,7 @@ _BY_MASTER = re.compile(r"(?:peer|server|master) closed|complete message body|re
     title="the answer was cut off",
     remedy="Look into the logs of master and load balancer at that time: the master was restarted or killed, or "
     "something in between has a time limit or a size limit.",
-    source="protocol 2.8: an answer that ends too early is an EOFError to agents; since 6 they do not repeat it",
+    source="docs/protocol.md#interrupted-answers; puppet 7.23.0 lib/puppet/http/client.rb",
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report()),
     ],

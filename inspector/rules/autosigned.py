@@ -19,7 +19,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     remedy="See how the CA decides: `puppet config print autosign --section master` on the CA (`--section server` from "
     "7 on). `true` signs for anybody, a list of names for whoever gives himself such a name; an executable can check "
     "a token in the request.",
-    source="protocol 2.2, 4.2: with autosign the certificate is there as soon as the request is taken",
+    source="docs/protocol.md#autosigning",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=SIGNED), issued(), catalog(), report()),
         talk(ca(), crl(), csr(), wait(30), issued(), catalog(), report()),

@@ -19,7 +19,7 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     title="a backup is not what its digest says",
     remedy="Look at the file on the node: if it changes while the agent runs (a log, a database), set "
     "`backup => false`. Otherwise look for what alters bodies between agent and master.",
-    source="protocol 3.6: the URL names the digest of the body; the master stores it under the real one",
+    source="docs/protocol.md#filebucket; puppet 8.10.0 api/docs/http_file_bucket_file.md",
     good=lambda: [talk(plugins(), catalog(), bucket(b"old"), bucket(b"old", algorithm="sha512"), report())],
     bad=lambda: [talk(plugins(), catalog(), bucket(b"old", told=b"other"), report())],
 )

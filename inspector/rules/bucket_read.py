@@ -17,7 +17,7 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     title="a node reads the master's filebucket",
     remedy="Let only the master's own certificate (pp_cli_auth) read it: in auth.conf restrict `get` and `post` of "
     "`/puppet/v3/file_bucket_file`, as OpenVox Server 9 does. Files can be restored on the master itself.",
-    source="protocol 1.2.2, 1.4 (V9): any certificate may read up to 8; 1.1.5: the static_compiler of 2.7 and 3",
+    source="docs/protocol.md#default-rules; docs/protocol.md#endpoint-file_bucket_file",
     good=lambda: [
         talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
         talk(plugins(), catalog(), bucket(method="GET", algorithm="md5"), report(), version="3.8.7",

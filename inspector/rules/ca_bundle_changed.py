@@ -34,7 +34,7 @@ from inspector.runs.history import master_name
     remedy="On the CA's host compare: `openssl x509 -noout -fingerprint -sha256 -in ca_crt.pem` in the cadir. If the "
     "CA was made anew, every node enrols anew: {enrol_ca}. If it kept its key, a node that refuses it needs "
     "{trust_anew} only. If nobody changed it, find out who answered.",
-    source="protocol 2.3: agents trust the CA they hold, from their first download on",
+    source="docs/protocol.md#ca-download",
     good=lambda: [
         together(talk(ca(), crl(), csr(), issued(), catalog(), report()),
                  talk(ca(), crl(), csr(), issued(), catalog(), report(), certname="node2.example",

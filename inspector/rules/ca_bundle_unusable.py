@@ -19,8 +19,7 @@ from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, 
     title="CA bundle unusable",
     remedy="On the CA look at ca_crt.pem in the cadir (`openssl crl2pkcs7 -nocrl -certfile ca_crt.pem | openssl "
     "pkcs7 -print_certs -noout`): it needs each CA up to the root. If a web page came, look at what is in between.",
-    source="protocol 2.3: puppet lib/puppet/ssl/state_machine.rb stops at a bundle that is no PEM; OpenSSL trusts no "
-    "chain without its root",
+    source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(bundle(foreign_ca())),

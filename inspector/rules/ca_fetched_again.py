@@ -16,7 +16,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     title="CA downloaded again by a node that had it",
     remedy="On the node see whose files are used: `puppet config print ssldir --section agent`, as the user who runs "
     "the agent. If the disk was reset: {enrol}.",
-    source="protocol 2.2, 2.3: only a node without ca.pem asks for the CA without If-Modified-Since",
+    source="docs/protocol.md#ca-download",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report(),
              wait(1800), ca(refresh=True), catalog(uuid="a-2"), report(uuid="a-2")),

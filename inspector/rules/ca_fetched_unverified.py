@@ -16,8 +16,8 @@ from inspector.runs.examples import ca, catalog, report, talk
     title="CA fetched over an unverified connection",
     remedy="Put the CA bundle on the node before its first run (ssldir/certs/ca.pem), or pin it: on 6 and later "
     "`puppet config set ca_fingerprint <SHA-256 of the PEM file> --section agent`.",
-    source="protocol 2.3, 2.4: only the first CA download is made without verifying the server (puppet "
-    "lib/puppet/ssl/state_machine.rb)",
+    source="docs/protocol.md#ca-download; docs/protocol.md#verification-by-request; "
+    "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(catalog(), report()), talk(ca(refresh=True), catalog(), report())],
     bad=lambda: [talk(ca(), catalog(), report())],
 )

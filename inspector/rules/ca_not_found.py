@@ -18,7 +18,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     title="the master has no CA",
     remedy="Send the agent to the CA: `puppet config set ca_server <ca-host> --section main`. On a master that is to "
     "be the CA: `ca = true` in its puppet.conf, and ca_crt.pem in its cadir.",
-    source="protocol 2.3: 'CA certificate is missing from the server' (puppet lib/puppet/ssl/state_machine.rb)",
+    source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(status=404)), talk(ca(status=404), version="3.8.7")],
     also=("S18",),

@@ -21,8 +21,7 @@ CACHED = frozenset({"explicitly_requested", "on_failure"})
     title="cached catalog in use",
     remedy="Mend what kept the master from giving a catalog (the catalog request's answer, the report's log). If the "
     "cache is used on purpose and should not be: `puppet config set use_cached_catalog false --section agent`.",
-    source="protocol 2.7, 3.5: usecacheonfailure (the default) applies the last catalog when none can be had; the "
-    "report says cached_catalog_status (4.6 and later)",
+    source="docs/protocol.md#cached-catalogs; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [talk(plugins(), catalog(), report(cached_catalog_status="not_used"))],
     bad=lambda: [talk(plugins(), catalog(status=500), report(cached_catalog_status="on_failure"))],
     also=("S01",),

@@ -17,7 +17,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="two catalogs for one environment in a run",
     remedy="Compare the two requests (connection, time, body). If a load balancer or proxy before the master repeats "
     "requests, turn that off for POST (nginx: `proxy_next_upstream` without `non_idempotent`).",
-    source="protocol 2.7: an agent asks again only after a failure or when the catalog is for another environment",
+    source="docs/protocol.md#catalog-request",
     good=lambda: [
         talk(
             plugins(), catalog(environment="staging"), plugins(environment="staging"),

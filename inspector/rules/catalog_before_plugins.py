@@ -17,7 +17,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     title="catalog asked for without pluginsync",
     remedy="Up to 5 on the node: `puppet config set pluginsync true --section agent`, then `puppet agent -t`. Later "
     "agents have no such setting: look for who else asks with this certificate.",
-    source="protocol 2.6, 2.9: every run lists pluginfacts and plugins before it asks for the catalog",
+    source="docs/protocol.md#pluginsync; docs/protocol.md#order-of-requests",
     good=lambda: [
         talk(node(), plugins(), catalog(), report(), version="5.5.22", master_version="5.5.22"),
         talk(catalog(), report()),

@@ -21,7 +21,7 @@ BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/pup
     title="the master could not compile the catalog",
     remedy="Correct the code that the message names (file and line), deploy it, and try it on the node: "
     "`puppet agent -t --noop`. If it names none, look into the master's log (puppetserver.log) at that time.",
-    source="protocol 2.7, 1.1.5 (L11: masters up to 3 answer 400): a failed catalog ends the run",
+    source="docs/protocol.md#failed-catalogs; docs/protocol.md#endpoint-catalog",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), catalog(status=500, text=BROKEN), report(told="failed")),

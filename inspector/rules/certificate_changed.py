@@ -23,7 +23,7 @@ def _again() -> list[Part]:
     title="another certificate, and nobody saw it issued",
     remedy="On the CA see when it was issued: {list}, and inventory.txt in the cadir. If it was copied by hand or came "
     "past this proxy, all is well. If not: {enrol}.",
-    source="protocol 2.3: an agent gets a certificate by a signing request and a download, or by renewal",
+    source="docs/protocol.md#certificate-download; docs/protocol.md#renewal",
     good=lambda: [
         talk(catalog(), report(), wait(1800), issued(made=made(serial=77)), *_again()),
         talk(*_again()),

@@ -26,8 +26,7 @@ def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
     title="certificate expires soon",
     remedy="The node's: {renew}. So that 8.2 and later renew by themselves: `allow-auto-renewal: true` in the CA's "
     "ca.conf. The CA's: renew it on the CA, and bring it to every node before the old one ends: {trust_anew}.",
-    source="protocol 2.3, 4.3: certificates last five years (90 days where the CA renews them); 8.2 and later ask "
-    "for a new one 30 days before the end",
+    source="docs/protocol.md#renewal; docs/protocol.md#issued-certificates",
     good=lambda: [
         _near(version="7.23.0", days=91),
         _near(version="8.10.0", days=31),

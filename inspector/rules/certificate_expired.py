@@ -30,8 +30,7 @@ from inspector.runs.examples import (
     visible=Visible.WIRE,
     title="certificate expired",
     remedy="The node's: {enrol}. The CA's: renew it on the CA, then on every node {trust_anew}.",
-    source="protocol 4.3: agents and masters refuse it, 'has expired, verify time is synchronized' (puppet "
-    "lib/puppet/ssl/ssl_provider.rb)",
+    source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
     ],

@@ -18,8 +18,8 @@ from inspector.runs.run import Run
     title="certificate does not match the agent's key",
     remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
     "its own. Agents that run as another user than root have another ssldir, and so another key.",
-    source="protocol 2.2, 2.3: the agent throws such a certificate away and stops with 'does not match' its private "
-    "key (puppet lib/puppet/ssl/host.rb up to 6.3, lib/puppet/ssl/state_machine.rb since)",
+    source="docs/protocol.md#certificate-download; puppet 5.5.22 lib/puppet/ssl/host.rb; "
+    "puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
         talk(ca(), issued(), crl(), catalog(), report(), version="5.5.22"),

@@ -31,8 +31,7 @@ from inspector.runs.examples import (
     title="certificate not yet valid",
     remedy="Set the clocks of the CA, the master and the node by NTP (`timedatectl`, `chronyc tracking`). If the CA's "
     "was ahead when it signed: {enrol}.",
-    source="protocol 4.3: a CA begins every certificate a day early, so clocks are more than a day apart; 'is not "
-    "yet valid, verify time is synchronized' (puppet lib/puppet/ssl/ssl_provider.rb)",
+    source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(made=made(starts=-60)), catalog(), report()),
     ],

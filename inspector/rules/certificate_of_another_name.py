@@ -19,7 +19,7 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, n
     visible=Visible.WIRE,
     title="certificate of another name",
     remedy="On the CA look at signed/{name}.pem in the cadir; if it is not that node's: {enrol}.",
-    source="protocol 4.3: a certificate's subject is CN=<certname>, and where it has alternative names, that is one",
+    source="docs/protocol.md#issued-certificates",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(ca(), crl(), csr(), issued(made=made(alt_names=("puppet",))), catalog(), report()),

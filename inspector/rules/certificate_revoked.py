@@ -27,7 +27,7 @@ def _with(serial: int) -> list[Part]:
     remedy="If the node is to go on: {enrol}. If it was retired: stop its agent. If the master still accepts it: bring "
     "the CA's ca_crl.pem to it (`puppet config print cacrl hostcrl --section master`), and restart a server before "
     "5.1.",
-    source="protocol 4.3: 'Certificate X is revoked'; puppetserver reads a changed CRL anew since 5.1",
+    source="docs/protocol.md#client-certificates-at-the-master; docs/protocol.md#crls",
     good=lambda: [
         together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"),
                  talk(*_with(4712), after=60)),

@@ -29,8 +29,8 @@ def _wrong(name: str) -> str:
     title="invalid certname",
     remedy="Instead of {name} give the node a certname of letters a to z, digits, dots, hyphens and underscores: "
     "`puppet config set certname <new name> --section main`; then {reset}.",
-    source="protocol 4.2: the CA answers 400 'Subject hostname format is invalid' (7 and later), 'Subject contains a "
-    "wildcard' or 'unprintable or non-ASCII characters'",
+    source="docs/protocol.md#checks-of-a-signing-request; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="web_1.rack-2.example")],
     bad=lambda: [
         talk(ca(), crl(), csr(status=400, body=b"Subject contains a wildcard, which is not allowed: *.example"),

@@ -19,7 +19,7 @@ from inspector.runs.examples import asked, catalog, node, plugins, report, talk
     remedy="Give the node one name, that of its certificate: `puppet config set certname {name} --section main`, no "
     "`node_name_value`. For another name: on the node {reset}. If somebody tried another node's data, find out who "
     "has this certificate.",
-    source="protocol 1.2.2: auth.conf allows node, catalog, facts and report only for the certificate's own name ($1)",
+    source="docs/protocol.md#default-rules; puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
     good=lambda: [
         talk(node(), plugins(), catalog(), report()),
         talk(asked("node/NODE1.example", {"name": "node1.example"})),

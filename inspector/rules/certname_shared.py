@@ -19,8 +19,7 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
     title="two agents share a certname",
     remedy="Give each host its own certname (`puppet config set certname <name> --section main`). Then {clean} on the "
     "CA, {reset} on each of them, and sign their new names unless the CA autosigns.",
-    source="protocol 2.3: the certname is the node's identity; an agent has one key and runs once at a time (ssl.lock, "
-    "agent_catalog_run.lock)",
+    source="docs/protocol.md#locks; docs/protocol.md#keys",
     good=lambda: [
         together(talk(catalog(), report()),
                  talk(catalog(uuid="a-2"), report(uuid="a-2"), address="192.0.2.99", after=1800)),

@@ -25,7 +25,8 @@ def names_asked_for(case: Case) -> list[str]:
     title="upper-case certname",
     remedy="Instead of {name} set it in lower case on the node: `puppet config set certname <in lower case> --section "
     "main`; then {reset}.",
-    source="protocol 4.2: the CA answers 400 'Certificate names must be lower case.'",
+    source="docs/protocol.md#checks-of-a-signing-request; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="node-1.dc2.example")],
     bad=lambda: [
         talk(ca(), crl(), csr(status=400, body=b"Certificate names must be lower case."), certname="Node1.example"),

@@ -18,7 +18,7 @@ RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
     title="no client certificate where one is needed",
     remedy="Finish the bootstrap on the agent: `puppet ssl bootstrap` (up to 5: `puppet agent -t`). If something "
     "between agent and master ends TLS, it must hand the agent's identity on.",
-    source="protocol 1.2.2: puppetserver's auth.conf asks for a certificate for everything below /puppet/v3",
+    source="docs/protocol.md#default-rules; puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [talk(catalog(status=403), report(status=403), certificate=False)],
 )

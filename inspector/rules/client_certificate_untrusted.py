@@ -25,7 +25,7 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
     visible=Visible.HANDSHAKE,
     title="agent's certificate of another CA",
     remedy="If the node moved here from another installation, or the CA was made anew: {enrol_ca}.",
-    source="protocol 4.3, 2.4: masters accept certificates of their own CA only",
+    source="docs/protocol.md#client-certificates-at-the-master",
     good=lambda: [
         talk(catalog(), report()),
         talk(refused(None, by=None, reason="the agent left", certificate=True)),

@@ -16,7 +16,7 @@ from inspector.runs.examples import catalog, report, skewed, talk
     title="clocks differ",
     remedy="Set the clock of the host that the message names by NTP: `timedatectl`, `chronyc tracking` there. The "
     "proxy's own clock is what both are compared with: check that first if agent and master differ alike.",
-    source="protocol 2.2, 4.3: certificates and CRLs are judged by each end's own clock; 5 minutes are borne for a CRL",
+    source="docs/protocol.md#clocks",
     good=lambda: [
         talk(*(skewed(each, 200) for each in (catalog(), report()))),
         talk(*(skewed(each, -200) for each in (catalog(), report()))),

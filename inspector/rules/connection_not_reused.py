@@ -24,8 +24,7 @@ def _anew(pause: float) -> list[Record]:
     title="connections not reused",
     remedy="Look at what is between agent and master (load balancer, web server): keep-alive on, its idle timeout "
     "above the agent's: `puppet config print http_keepalive_timeout --section agent` (4 s).",
-    source="protocol 2.8: 3.7 and later keep one connection for a run, and open another after 4 s of silence, or "
-    "after 429, 503 or an error",
+    source="docs/protocol.md#reuse-of-connections; puppet 7.23.0 lib/puppet/http/pool.rb",
     good=lambda: [_anew(6), talk(plugins(), catalog(), metadata("modules/demo/a"), report())],
     bad=lambda: [_anew(1)],
 )

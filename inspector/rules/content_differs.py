@@ -23,7 +23,7 @@ FILE = "modules/demo/app.conf"
     remedy="Deploy code to all compilers at once, and not while agents run; static catalogs "
     "(`versioned-code.conf`) tie content to the catalog. If nothing was deployed, compare the file on the "
     "compilers with `sha256sum`.",
-    source="protocol 3.3: checksums are of the content as served; agents compare and let the resource fail",
+    source="docs/protocol.md#file-metadata",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE, b"new"), content(FILE, b"new"), report()),
         talk(plugins(), catalog(), metadata(FILE, b"old"), metadata(FILE, b"new"), content(FILE, b"new"), report()),

@@ -13,7 +13,7 @@ FORMATS = {
     "b64_zlib_yaml": "text/b64_zlib_yaml", "msgpack": "application/x-msgpack", "raw": "application/x-raw",
     "binary": "application/octet-stream",
 }  # fmt: skip
-"""What agents up to 4 call media types in Accept (protocol 1.1.4)."""
+"""What agents up to 4 call media types in Accept (docs/protocol.md#formats-and-media-types)."""
 
 
 @lru_cache(maxsize=256)
@@ -32,7 +32,7 @@ def accepted(accept: str) -> tuple[str, ...]:
     title="answer in a format that the agent did not ask for",
     remedy="Look for what sets or removes Content-Type between master and agent (a proxy, a load balancer, a cache); "
     "the master itself answers in one of the formats that the agent accepts.",
-    source="protocol 1.1.4, 2.7: agents read an answer by its Content-Type and fail without a known one",
+    source="docs/protocol.md#formats-and-media-types; puppet 7.23.0 lib/puppet/http/service.rb",
     good=lambda: [
         talk(plugins(), altered(catalog(), answers={"Content-Type": "application/json; charset=utf-8"}), report()),
         talk(plugins(), altered(catalog(), headers={"Accept": "*/*"}), report()),

@@ -19,7 +19,7 @@ FILE = "modules/demo/app.conf"
     title="content of a file that nobody asked about",
     remedy="Find out what asks: an agent asks for a file's metadata first, or has them from a static catalog. "
     "Compare the address and the User-Agent with the node's own requests.",
-    source="protocol 2.9: metadata, then backup, then content; 3.2: static catalogs hold the metadata",
+    source="docs/protocol.md#file-requests; docs/protocol.md#static-catalogs",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),
         talk(plugins(), catalog(), listing("modules/demo", {"app.conf": b"content"}), content(FILE), report()),

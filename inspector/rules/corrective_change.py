@@ -18,7 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="corrective change: something had been altered on the node",
     remedy="Find out who changes these resources besides Puppet: an update, another tool, a colleague. The report has "
     "the values before and after.",
-    source="protocol 3.5: 4.6 and later mark a change as corrective when the last run had left another state",
+    source="docs/protocol.md#report-status",
     good=lambda: [talk(plugins(), catalog(), report(told="changed", corrective_change=False))],
     bad=lambda: [
         talk(

@@ -18,8 +18,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     title="the master does not give its CRL",
     remedy="Allow GET on /puppet-ca/v1/certificate_revocation_list/ca without a certificate in the master's "
     "auth.conf (puppetserver's default), then restart it.",
-    source="protocol 1.2.2, 2.3: 6.4 and later ask for the CRL before they have a certificate; a CA in Ruby (up to "
-    "5) wants one for it",
+    source="docs/protocol.md#the-crl-of-a-ca-in-ruby; docs/protocol.md#crl-download",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(status=403)), talk(ca(), crl(status=401))],
     also=("B01", "S17"),

@@ -16,7 +16,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     title="CRL bundle does not cover the CA chain",
     remedy="Add the missing CA's CRL to the bundle that the CA serves (ca_crl.pem), then restart the server. "
     "As a stop-gap on the agent: `puppet config set certificate_revocation leaf --section agent` (5.3 and later).",
-    source="protocol 4.3: with certificate_revocation=chain each CA needs a CRL, else 'The CRL issued by X is missing'",
+    source="docs/protocol.md#revocation-modes; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(complete=False))],
     also=("B01",),

@@ -20,7 +20,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     title="CRL expires soon",
     remedy='On the CA {new_crl}. Then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; '
     "puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
-    source="protocol 4.3: puppetserver 8 renews its CRL within 30 days of the end, older ones and a CA in Ruby do not",
+    source="docs/protocol.md#crls",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(ca(), crl(ends=31 * 86400), csr(), issued(), catalog(), report()),

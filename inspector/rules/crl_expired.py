@@ -18,7 +18,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     title="CRL expired",
     remedy='On the CA {new_crl}. Then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; '
     "puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
-    source="protocol 4.3: agents stop with 'The CRL issued by X has expired' (puppet lib/puppet/ssl/ssl_provider.rb)",
+    source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(expired=True))],
     also=("B01",),

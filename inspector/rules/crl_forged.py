@@ -20,8 +20,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, r
     remedy="On the CA look at each CRL of the file, for one that is not 'verify OK': {crls}. Restore that one from the "
     'CA\'s backup, then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; puppet agent '
     "-t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
-    source="protocol 4.3: agents stop with 'Invalid signature for CRL issued by X' (puppet "
-    "lib/puppet/ssl/ssl_provider.rb)",
+    source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(body=forged_crl()))],
     also=("B01",),

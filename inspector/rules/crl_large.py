@@ -16,7 +16,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow,
     title="large or slow CRL",
     remedy="Let the CA serve a CRL of the infrastructure's certificates only: `enable-infra-crl: true` in ca.conf "
     "(puppetserver 6 and later); puppetserver 8 drops expired serial numbers by itself.",
-    source="protocol 4.3: agents download the whole CRL; infra_crl.pem is served instead when enable-infra-crl is set",
+    source="docs/protocol.md#crls",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), slow(crl(), 30))],
     also=("B01",),

@@ -18,7 +18,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, repo
     title="the CA gives its CRL only to agents that have a certificate",
     remedy="In the CA's auth.conf let everybody read the CRL (`path /puppet-ca/v1/certificate_revocation_list/ca`, "
     "`method find`, `auth any`, `allow *`), or upgrade the CA to Puppet Server 5.3 or later, whose default that is.",
-    source="protocol 1.2.2: Ruby masters up to 5 want a certificate for the CRL; 2.3: agents since 6 have none yet",
+    source="docs/protocol.md#the-crl-of-a-ca-in-ruby",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), plugins(), catalog(), report()),
     ],

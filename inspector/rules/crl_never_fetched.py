@@ -14,7 +14,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     visible=Visible.CONSEQUENCE,
     title="CRL never fetched",
     remedy="Let the agent check revocation: `puppet config set certificate_revocation chain --section agent`.",
-    source="protocol 2.3: state NeedCRLs is skipped only when certificate_revocation is false",
+    source="docs/protocol.md#crl-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(catalog(), report()),

@@ -19,8 +19,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     remedy='On the CA look for ca_crl.pem: `ls -l "$(puppet config print cacrl --section master)"`. If it is there, '
     "restart the server; if it has expired too, {new_crl}. If it is not, restore it from the CA's backup. An "
     "external CA must issue the list itself: put it into ca_crl.pem.",
-    source="protocol 2.2, 2.3: 6.4 and later stop with 'CRL is missing from the server', older ones go on "
-    "without checking revocation",
+    source="docs/protocol.md#crl-download; puppet 5.5.22 lib/puppet/ssl/host.rb; "
+    "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(status=404)), talk(ca(), crl(status=404), csr(), version="5.5.22")],
     also=("B01", "B03"),

@@ -20,7 +20,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     remedy="Set the clocks of CA and agent by NTP (`timedatectl`, `chronyc tracking`). If the CA's was ahead, when it "
     'is right: {new_crl}. Then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; puppet '
     "agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
-    source="protocol 2.2, 4.3: agents bear a CRL that begins up to 5 minutes ahead (puppet lib/puppet/ssl/verifier.rb)",
+    source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/verifier.rb",
     good=lambda: [talk(ca(), crl(starts=240), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(starts=3600))],
     also=("B01", "T10"),

@@ -20,7 +20,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     title="CRL older than the one before",
     remedy="On the CA look at the number and dates of each CRL: {crls}. Restore the newer one from the CA's backup. "
     "With several masters: bring the CA's CRL to each.",
-    source="RFC 5280, 5.2.3: a CA's CRL numbers must only grow; protocol 4.3",
+    source="docs/protocol.md#crls; RFC 5280 section 5.2.3",
     good=lambda: [
         together(talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),
                  talk(ca(), crl(number=5, revoked=[7, 8]), csr(), issued(), catalog(), report(),

@@ -20,7 +20,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     title="signing request after the certificate was issued",
     remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
     "its own.",
-    source="protocol 2.3: a node that has its certificate does not ask for one again",
+    source="docs/protocol.md#submitting-the-signing-request",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
     ],

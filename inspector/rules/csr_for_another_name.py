@@ -16,7 +16,8 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
     visible=Visible.WIRE,
     title="signing request for another name than its subject",
     remedy="Set one certname for all of the agent: `puppet config set certname {name} --section main`; then {enrol}.",
-    source='protocol 4.2: the CA answers 400 \'Instance name "CN" does not match requested key "NAME"\'',
+    source="docs/protocol.md#checks-of-a-signing-request; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [
         talk(ca(), crl(), csr(path="other.example", status=400,

@@ -19,8 +19,8 @@ REVOKED = "already has a revoked certificate"
     visible=Visible.WIRE,
     title="signing request for a name whose certificate was revoked",
     remedy="If the node may come back: {enrol}. If it was revoked for good, stop the agent on that node.",
-    source="protocol 4.2: puppetserver 5.3 and later answer 400 'already has a revoked certificate; ignoring "
-    "certificate request'",
+    source="docs/protocol.md#checks-of-a-signing-request; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
     ],

@@ -17,7 +17,8 @@ SIGNED = "already has a signed certificate"
     title="signing request for a name that has a certificate",
     remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
     "its own.",
-    source="protocol 4.2: the CA answers 400 'already has a signed certificate; ignoring certificate request'",
+    source="docs/protocol.md#checks-of-a-signing-request; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
     ],

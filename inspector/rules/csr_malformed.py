@@ -22,7 +22,7 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
     remedy="Compare the request's Content-Length with the body that came: if less came, look for what cuts it off "
     "between {name} and the master (proxy, inspection, size limits). If all came, the node's copy is damaged: on the "
     "node {reset}.",
-    source="protocol 1.3 C4: malformed PEM is not caught and answered 500 (400 by a Ruby master)",
+    source="docs/protocol.md#endpoint-certificate_request",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [talk(ca(), crl(), altered(csr(status=500, body=_ANSWER), request=_BROKEN))],
     also=("B01",),

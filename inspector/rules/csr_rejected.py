@@ -19,7 +19,10 @@ EXPLAINED = (
     "authorization extension",
     "not permitted",
 )
-"""Parts of refusals that other rules are about (protocol 4.2): names, alternative names, extensions."""
+"""Parts of refusals that other rules are about: names, alternative names, extensions.
+
+docs/protocol.md#checks-of-a-signing-request
+"""
 
 
 @rule(
@@ -32,8 +35,8 @@ EXPLAINED = (
     title="signing request rejected",
     remedy="403: let unauthenticated agents PUT certificate_request in the CA's auth.conf. 404: this server is no CA, "
     "name the one that is: `puppet config set ca_server <host> --section main`. 5xx: read the server's log.",
-    source="protocol 2.3: 6.4 and later go on after 2xx and 400, anything else is 'Failed to submit the CSR, HTTP "
-    "response was N'; protocol 2.2: up to 6.3 the bootstrap starts over",
+    source="docs/protocol.md#submitting-the-signing-request; docs/protocol.md#bootstrap-up-to-5; "
+    "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],
     bad=lambda: [
         talk(ca(), crl(), csr(status=404, body=b"Not Found")),

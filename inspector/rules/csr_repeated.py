@@ -11,7 +11,10 @@ WAITS = "already has a requested certificate"
 
 
 def refused(case: Case) -> bool:
-    """The CA turned a signing request away because of what it holds for that name (protocol 4.2)."""
+    """The CA turned a signing request away because of what it holds for that name.
+
+    docs/protocol.md#checks-of-a-signing-request
+    """
     answer = case.step.response
     return isinstance(answer, d.ErrorDocument) and "already has a " in answer.message
 
@@ -26,7 +29,7 @@ def refused(case: Case) -> bool:
     visible=Visible.WIRE,
     title="the same signing request again",
     remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",
-    source="protocol 2.3: 6.4 and later submit the CSR anew on each waitforcert cycle and take the 400 as normal",
+    source="docs/protocol.md#submitting-the-signing-request; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],
     also=("B01",),

@@ -25,7 +25,7 @@ _REFUSAL = (
     title="signing request with alternative names",
     remedy="If the node is no master, take dns_alt_names out of its puppet.conf, then {enrol}. If it is to have the "
     "names: {alt_names}.",
-    source="protocol 4.1, 4.2: alternative names come from dns_alt_names; a CA signs them only if it is told to",
+    source="docs/protocol.md#signing-requests; docs/protocol.md#checks-of-a-signing-request",
     good=lambda: [talk(ca(), crl(), csr(), not_issued()), talk(ca(), crl(), csr(alt_names=[NAME]), not_issued())],
     bad=lambda: [
         talk(ca(), crl(), csr(alt_names=["puppet.example"]), not_issued()),

@@ -19,7 +19,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     title="signing request with another key for the same name",
     remedy="Find out whose key waits on the CA: {fingerprint} on each host, {list} on the CA. If the node was "
     "reinstalled: {enrol}. If two hosts share the name, give one its own.",
-    source="protocol 4.2, 2.3: a node keeps its key; the CA keeps the first request and refuses the second",
+    source="docs/protocol.md#keys; docs/protocol.md#checks-of-a-signing-request",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), issued(), catalog(), report()),
     ],

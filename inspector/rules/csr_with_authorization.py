@@ -29,8 +29,8 @@ _REFUSAL = (
     remedy="Take the extension out of csr_attributes.yaml on the node (`puppet config print csr_attributes`), then "
     "{enrol}. If the site means it: `allow-authorization-extensions: true` in the CA's ca.conf, restart it, then "
     "{sign}.",
-    source="protocol 4.2: 'CSR contains an authorization extension, which is disallowed'; pp_cli_auth is never signed "
-    "for an agent",
+    source="docs/protocol.md#checks-of-a-signing-request; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [
         talk(ca(), crl(), csr(attributes={AUTO_RENEW: "true"}), not_issued(),
              version="8.10.0", master_version="8.10.0"),

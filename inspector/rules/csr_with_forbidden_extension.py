@@ -27,7 +27,8 @@ OTHER = "1.3.6.1.4.1.99999.1"
     title="signing request with an extension that CAs do not sign",
     remedy="In csr_attributes.yaml on the node (`puppet config print csr_attributes`) move the value to Puppet's own "
     "arcs, 1.3.6.1.4.1.34380.1.1 (registered) or .1.2 (private); then {enrol}.",
-    source="protocol 4.2: 400 (when it signs automatically) or 409 'Found extensions that are not permitted: OID'",
+    source="docs/protocol.md#checks-of-a-signing-request; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [
         talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "web", "1.3.6.1.4.1.34380.1.2.1": "x"})),
              not_issued()),

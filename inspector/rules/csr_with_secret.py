@@ -21,8 +21,7 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
     title="secret in a signing request",
     remedy="Use a token that is good for one request and a short time, and have the CA's autosign executable spend "
     "it. Agents up to 6.3 send it to whoever answers: upgrade, or bootstrap over a network you trust.",
-    source="protocol 2.2, 4.1: csr_attributes.yaml puts them there; pp_preshared_key goes into the certificate, which "
-    "the CA gives to anybody",
+    source="docs/protocol.md#extensions-and-attributes",
     good=lambda: [
         talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "webserver"})), not_issued()),
         talk(ca(), csr(), not_issued(), version="5.5.22"),

@@ -19,7 +19,7 @@ GONE = {"environment": "7", "status": "7", "resource_type": "6", "run": "4"}
     title="a tool uses what newer masters do not have",
     remedy="Update the tool before the master: /status/v1/simple tells whether a server is up, "
     "/puppet-ca/v1/certificate_statuses lists certificates (`puppetserver ca list --all`).",
-    source="protocol 1.4 (V11, V12), 1.1.5 (L15 to L18): removed with the master's versions 4 to 7",
+    source="docs/protocol.md#removed-endpoints",
     good=lambda: [
         talk(plugins(), catalog(), asked("/status/v1/simple", b"running", run=False), report()),
         talk(plugins(), catalog(), asked("/puppet-ca/v1/certificate_statuses/any", []), report()),

@@ -23,7 +23,8 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     title="the master does not know the agent's URLs",
     remedy="Compare `puppet --version` on both: agents since 4 need a master since 4 (Puppet Server 2.1). Upgrade "
     "the older side; if something in between rewrites paths, let it pass them on as they are.",
-    source="protocol 1.1.5, 1.2, 1.2.1: HANDLER_NOT_FOUND; puppet 3.8.7 lib/puppet/network/http/api/v1.rb",
+    source="docs/protocol.md#old-agents-and-new-masters; docs/protocol.md#error-documents; "
+    "puppet 3.8.7 lib/puppet/network/http/api/v1.rb",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: x"), report()),
     ],

@@ -20,8 +20,7 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
     title="compressed in a way that the agent can't undo",
     remedy="Switch compression off in what stands between master and agent, or restrict it to gzip; the master "
     "itself uses gzip only.",
-    source="protocol 2.8: agents know gzip, deflate and identity, else 'Unknown content encoding' "
-    "(puppet lib/puppet/network/http/compression.rb)",
+    source="docs/protocol.md#compression; puppet 4.10.9 lib/puppet/network/http/compression.rb",
     good=lambda: [talk(plugins(), altered(catalog(), answers={"Content-Encoding": "identity"}), report())],
     bad=lambda: [
         talk(plugins(), altered(catalog(), answers={"Content-Encoding": "br"}), report(told="failed")),

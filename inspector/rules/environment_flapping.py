@@ -21,8 +21,7 @@ POSTS = 5
     title="environment does not settle",
     remedy="Make the ENC give one environment for {name} whatever facts it is shown, or give none and set it on the "
     "node: `puppet config set environment <name> --section agent`.",
-    source="protocol 2.7: after four retries the agent gives up: \"Catalog environment didn't stabilize after 4 "
-    'fetches, aborting run"',
+    source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(
             plugins(), catalog(environment="staging"), plugins(environment="staging"),

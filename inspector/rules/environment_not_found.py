@@ -26,7 +26,7 @@ ABSENT = "Could not find environment"
     remedy="Deploy the environment on the master (`puppet config print environmentpath` says where), or set another "
     "one on the node: `puppet config set environment <name> --section agent`. If it was deployed just now, "
     "flush the master's environment cache.",
-    source="protocol 1.2, 2.6: an unknown environment is answered 404 \"Could not find environment 'x'\"",
+    source="docs/protocol.md#unknown-environments; docs/protocol.md#environment-check",
     good=lambda: [
         talk(plugins(), catalog(), report()),
     ],

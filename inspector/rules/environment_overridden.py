@@ -19,7 +19,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     title="master decides the environment",
     remedy="Nothing is wrong if the classifier is meant to decide. Else take {name}'s environment out of the ENC; the "
     "one in puppet.conf is only what the agent asks for.",
-    source="protocol 2.5, 2.7: the environment of node and catalog overrides the one that the agent asks for",
+    source="docs/protocol.md#change-of-environment; docs/protocol.md#node-request",
     good=lambda: [talk(node(), plugins(), catalog(), report())],
     bad=lambda: [
         talk(

@@ -17,8 +17,7 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk
     title="agent does not follow the catalog's environment",
     remedy="On the node: `puppet config print strict_environment_mode environment --section agent`. With strict mode "
     "set the environment to the master's, or `puppet config set strict_environment_mode false --section agent`.",
-    source="protocol 2.7: an agent that gets a catalog for another environment switches and asks again; in strict "
-    "mode it refuses the catalog and fails",
+    source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(
             plugins(), catalog(environment="staging"), plugins(environment="staging"),

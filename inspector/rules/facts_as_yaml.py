@@ -21,7 +21,7 @@ FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
     title="facts as YAML",
     remedy="Upgrade the agent: 3.3 and later send PSON, 5 and later JSON. On 3.x: `puppet config set "
     "preferred_serialization_format pson --section agent`.",
-    source="protocol 0.3, 1.1.3: b64_zlib_yaml is what 2.7 and 3.0 to 3.2 send; 3.3 and later send PSON or JSON",
+    source="docs/protocol.md#facts-in-a-form; docs/protocol.md#generations-of-agents",
     good=lambda: [
         talk(plugins(), catalog(form={"facts_format": "pson"}), report(), version="3.8.7", master_version="3.8.7"),
     ],

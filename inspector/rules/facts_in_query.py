@@ -16,7 +16,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     title="facts in the URL",
     remedy="Send the same fields as a form: POST with Content-Type application/x-www-form-urlencoded. Agents since "
     "2.7 do so: look for the tool that asks (its User-Agent), or upgrade the agent.",
-    source="protocol 1.1.2: a find longer than 1024 bytes goes as POST, and facts are always longer",
+    source="docs/protocol.md#get-or-post",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(

@@ -18,8 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="facts of another node",
     remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; the three must "
     "come to one name. Take node_name_value and node_name_fact out of puppet.conf unless they are needed.",
-    source='protocol 3.1: the compiler answers an error, "Catalog for X was requested with fact definition for the '
-    'wrong node (Y)"',
+    source="docs/protocol.md#facts; puppet 7.34.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(

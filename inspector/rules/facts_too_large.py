@@ -21,8 +21,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="facts exceed the agent's own limits",
     remedy="On the node: `puppet facts show` (up to 6: `puppet facts find {name}`), then take the custom fact that "
     "grows out of its module, or make it answer with less.",
-    source="protocol 3.1: 8.x warns above 10240 values, 512 top-level facts, 2560 bytes of name, 4096 bytes of value, "
-    "16 MiB in all",
+    source="docs/protocol.md#limits-of-facts; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [talk(plugins(), catalog(facts={"role": "x" * 4096}), report())],
     bad=lambda: [talk(plugins(), catalog(facts={"packages": "x" * 5000}), report())],
 )

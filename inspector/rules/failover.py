@@ -19,7 +19,7 @@ PROBE = "/status/v1/simple/server"
     title="a server of the agent's server_list is down",
     remedy="Look at that server: `systemctl status puppetserver` and its log. The agent goes on with the next one of "
     "`puppet config print server_list`.",
-    source="protocol 1.5: with server_list agents ask each server's status and take the first that answers 200",
+    source="docs/protocol.md#server_list",
     good=lambda: [
         talk(asked(PROBE, b"running", media="text/plain"), plugins(), catalog(), report()),
         talk(asked(PROBE, b"not found", status=404, media="text/plain"), plugins(), catalog(), report()),

@@ -26,7 +26,7 @@ def _run(number: int, *, fetches: bool = True) -> list[Record]:
     title="the same file is fetched in every run",
     remedy="See what the report says of that file: if it is changed each time, something on the node changes it back "
     "between runs. Look for `checksum => mtime` or `ctime` and for two resources that write one file.",
-    source="protocol 3.3, 3.5: content is fetched only when the file on the node differs from the metadata",
+    source="docs/protocol.md#file-metadata",
     good=lambda: [together(_run(1), _run(2, fetches=False), _run(3))],
     bad=lambda: [together(_run(1), _run(2), _run(3)), together(*map(_run, range(1, 6)))],
 )

@@ -18,7 +18,7 @@ PLUGINS = ("plugins", "pluginfacts", "locales", "facts")
     visible=Visible.WIRE,
     title="the same file fetched twice in a run",
     remedy="If several resources copy the same file, let one copy it and the others be links or depend on it.",
-    source="protocol 2.9: one content request for each file that differs; with show_diff (`-t`) agents may fetch twice",
+    source="docs/protocol.md#file-requests",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),
         talk(plugins(), catalog(), metadata(FILE), content(FILE), metadata("modules/demo/b"), content("modules/demo/b"),

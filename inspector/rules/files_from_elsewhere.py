@@ -20,7 +20,7 @@ def _file(source: str) -> dict[str, object]:
     visible=Visible.CONSEQUENCE,
     title="files come from a web server, not from the master",
     remedy="Pin the content: `checksum => 'sha256'` with `checksum_value => '<digest>'` (4.6 and later). Use https.",
-    source="protocol 5.5: puppet lib/puppet/type/file/source.rb takes http and https since 4.4; seen in the catalog",
+    source="docs/protocol.md#sources-on-web-servers; puppet 7.23.0 lib/puppet/type/file/source.rb",
     good=lambda: [talk(plugins(), catalog(resources=[_file("puppet:///modules/demo/tool.tgz")]), report())],
     bad=lambda: [talk(plugins(), catalog(resources=[_file("https://files.example/tool.tgz")]), report())],
 )

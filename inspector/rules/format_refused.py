@@ -21,7 +21,7 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
     title="the master takes or offers no such format",
     remedy="Look for what changes the headers Accept and Content-Type between agent and master, and for "
     "`puppet config print preferred_serialization_format` on the agent: json, since 8 nothing else.",
-    source="protocol 1.2: 406 and 415, since 5.5 400 without an Accept header",
+    source="docs/protocol.md#refused-formats",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(status=415))],
     also=("P03",),

@@ -41,7 +41,7 @@ _OTHERS = {
     "name that the agent calls it by. certificate_unknown: real masters (Java) send it for all of these; see {list} on "
     'the CA, and on the master when its own CRL ends: `openssl crl -noout -nextupdate -in "$(puppet config print '
     'hostcrl)"`.',
-    source="RFC 8446, 6.2; protocol 2.3: agents try again with each request and each run",
+    source="docs/protocol.md#failed-handshakes; RFC 8446 section 6.2",
     good=lambda: [
         talk(refused("handshake_failure"), refused("handshake_failure")),
         talk(refused("protocol_version"), refused("protocol_version"), catalog(), report(), wait(1800),

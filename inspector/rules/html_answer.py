@@ -21,7 +21,7 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
     remedy="Find out who answered: a load balancer without a healthy master behind it, a web proxy "
     "(`puppet config print http_proxy_host`), a login page. Ask the master itself: "
     "`curl -k https://<master>:8140/status/v1/simple`.",
-    source="protocol 1.2.1: masters answer in JSON, PSON, PEM or plain text, never with a page",
+    source="docs/protocol.md#other-error-answers",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report()),
     ],

@@ -17,7 +17,8 @@ from inspector.runs.examples import altered, catalog, report, talk
     remedy="Find out who sends them: on a node it is an attack or a script. If a TLS terminator stands before this "
     "proxy, let the agents reach the proxy directly. Where `allow-header-cert-info: true` is set, such headers must "
     "be removed at the edge.",
-    source="protocol 7: with allow-header-cert-info a master believes X-Client-Verify, X-Client-DN and X-Client-Cert",
+    source="docs/protocol.md#identity-in-headers; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/services/request_handler/request_handler_core.clj",
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [talk(altered(catalog(), stripped=("X-Client-Verify", "X-Client-DN")), report())],
 )

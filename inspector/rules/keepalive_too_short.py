@@ -19,7 +19,7 @@ _CLOSED = ("server closed", "master closed", "server disconnected", "end of file
     title="keep-alive shorter than the agent's",
     remedy="Raise the idle timeout of the master's web server or load balancer above the agent's 4 s (`puppet config "
     "print http_keepalive_timeout --section agent`): 10 s or more.",
-    source="protocol 2.8, 7: agents reuse a connection for 4 s; 6 and later do not repeat a request that fails on it",
+    source="docs/protocol.md#reuse-of-connections; puppet 7.23.0 lib/puppet/http/factory.rb",
     good=lambda: [talk(plugins(), catalog(), wait(3), metadata("modules/demo/a"), report())],
     bad=lambda: [talk(plugins(), catalog(), wait(3), unanswered(metadata("modules/demo/a")), report())],
     also=("S23",),

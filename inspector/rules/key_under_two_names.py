@@ -17,7 +17,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
     title="one key under two certnames",
     remedy="Every host but one needs a key of its own; for each with its certname: {enrol}. Take the ssldir out of the "
     "image.",
-    source="protocol 2.2, 2.3: an agent makes its key by itself when it finds none, so two agents never have the same",
+    source="docs/protocol.md#keys",
     good=lambda: [
         together(
             talk(ca(), crl(), csr(), not_issued()),

@@ -18,7 +18,7 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     title="a large file goes into the master's filebucket",
     remedy="Set `backup => false` for that file, or let the bucket be the node's own: without a filebucket resource "
     "that names a `server`, agents keep backups below `puppet config print clientbucketdir`.",
-    source="protocol 2.9: with a remote filebucket the old content is sent to the master before a file is replaced",
+    source="docs/protocol.md#file-requests",
     good=lambda: [talk(plugins(), catalog(), bucket(b"x" * 1000), report())],
     bad=lambda: [talk(plugins(), catalog(), bucket(bytes(10_000_001)), report())],
 )

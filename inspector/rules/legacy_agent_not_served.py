@@ -21,7 +21,7 @@ TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this versi
     title="an agent of 2.7 or 3 at a master that knows it no more",
     remedy="Upgrade the agent to 4 or later. Until then a Puppet Server with its legacy routes serves it (2.1 to 7: "
     "the service `legacy-routes-service` in bootstrap.cfg and web-routes.conf).",
-    source="protocol 1.1.5: Ruby masters since 4 and Puppet Server without legacy routes answer 404",
+    source="docs/protocol.md#old-agents-and-new-masters",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report(),
              version="3.8.7", master_version="3.8.7"),

@@ -19,7 +19,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="legacy facts are still sent",
     remedy="When no manifest and no Hiera file uses them any more (puppet-lint's legacy_facts check finds them): "
     "`puppet config set include_legacy_facts false --section agent` on the node.",
-    source="protocol 3.1: 8.x leaves legacy facts out by default (include_legacy_facts=false)",
+    source="docs/protocol.md#legacy-facts",
     good=lambda: [
         talk(plugins(), catalog(facts={"uuid": "of our own"}), report(), version="8.10.0", master_version="8.10.0"),
     ],

@@ -22,7 +22,7 @@ def _many(count: int) -> dict[str, bytes]:
     title="a directory with very many files is copied",
     remedy="Ship it as a package or an archive instead of `recurse => true`; or cut it down with `ignore` and "
     "`recurselimit`. `max_files` makes newer agents warn.",
-    source="protocol 5.5: puppet lib/puppet/type/file.rb warns from 1000 files on (max_files)",
+    source="docs/protocol.md#large-directories; puppet 7.23.0 lib/puppet/file_serving/fileset.rb",
     good=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(900)), report())],
     bad=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(1001)), report())],
 )

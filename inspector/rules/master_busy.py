@@ -18,7 +18,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     remedy="The master has too few JRubies for its agents: raise `max-active-instances` (and the heap) in "
     "jruby-puppet.conf, spread the runs with `puppet config set splay true --section agent`, or add a compiler. "
     "`max-queued-requests` sets from which queue on agents are sent away.",
-    source="protocol 2.8: 503 with Retry-After when max-queued-requests is reached; agents since 5.3 wait and repeat",
+    source="docs/protocol.md#retry-after; puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/jruby_request.clj",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "60"}), wait(61), catalog(), report())

@@ -28,7 +28,7 @@ def _closing(count: int) -> list[Record]:
     title="the master closes every connection",
     remedy="Turn keep-alive on in the web server or load balancer in front of the master (Apache: `KeepAlive On`; "
     "nginx: `keepalive_timeout`; HAProxy: no `httpclose`).",
-    source="protocol 2.8: agents of 3.7 and later keep a connection as long as the master lets them",
+    source="docs/protocol.md#reuse-of-connections",
     good=lambda: [_closing(2)],
     bad=lambda: [_closing(4)],
     also=("T11",),

@@ -15,7 +15,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     visible=Visible.WIRE,
     title="the agent is newer than its master",
     remedy="Upgrade the master to the agent's major version or later; until then keep agents on the master's.",
-    source="protocol 5.6: masters are to be upgraded before agents; X-Puppet-Version of both",
+    source="docs/protocol.md#x-puppet-version-of-the-master",
     good=lambda: [
         talk(plugins(), catalog(), report(), version="7.23.0", master_version="8.10.0"),
         talk(plugins(), catalog(), report(), version="8.28.1", master_version="8.10.0"),

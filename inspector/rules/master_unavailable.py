@@ -18,7 +18,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     title="503 without Retry-After",
     remedy="See whether the master is up: `systemctl status puppetserver`, and whether a load balancer answers in its "
     "place. If it is only busy, set `max-retry-delay` in puppetserver.conf above 0, so that agents come back.",
-    source="protocol 2.8: without Retry-After a 503 is an error to agents since 6; up to 5.2 it always is",
+    source="docs/protocol.md#retry-after",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(plugins(), catalog(status=503, text="The master is starting"), report(told="failed")),

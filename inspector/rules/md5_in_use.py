@@ -21,7 +21,7 @@ BY_RESOURCE = ("file_metadata", "file_metadatas")
     title="files are compared by MD5",
     remedy="On master and agents alike: `puppet config set digest_algorithm sha256 --section main`. Since 7 that is "
     "the default; a filebucket keeps what it has under the old digests.",
-    source="protocol 2.6, 3.6: md5 is the default digest_algorithm up to 6, sha256 since 7",
+    source="docs/protocol.md#digest-algorithms",
     good=lambda: [
         talk(plugins(), catalog(), bucket(), report()),
         talk(

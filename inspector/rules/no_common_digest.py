@@ -22,8 +22,7 @@ NONE = "Server Error: Unable to find a common checksum type between agent 'sha51
     remedy="Compare `puppet config print digest_algorithm supported_checksum_types` on the node with the same on the "
     "master (`--section master`). On the node `puppet config set digest_algorithm sha256 --section main` fits all "
     "versions since 4.",
-    source="protocol 2.7, 5.5: puppet lib/puppet/indirector/catalog/compiler.rb looks for a common_checksum_type; "
-    "puppetserver 7.9.5 answers 500 to a filebucket request by MD5",
+    source="docs/protocol.md#digest-algorithms; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [
         talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
     ],

@@ -16,7 +16,7 @@ from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
     title="node request after the catalog",
     remedy="Look at what runs on the node: an agent asks for its node first or not at all. Its version and its "
     "User-Agent are in the first record.",
-    source="protocol 2.5, 2.9: the node request comes before pluginsync and catalog, with the same transaction_uuid",
+    source="docs/protocol.md#order-of-requests; docs/protocol.md#transaction_uuid",
     good=lambda: [
         talk(_node("a-1"), plugins(), catalog(), report()),
         talk(plugins(), catalog(), report(), _node("a-2"), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),

@@ -17,7 +17,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk, wait
     title="node request though a run went before",
     remedy="On the node: `puppet config print publicdir use_last_environment --section agent`; the directory must "
     "outlive the run (a container needs a volume for it) and be writable.",
-    source="protocol 2.5: 6.26, 7.13 and later ask for the node only while there is no last_run_summary.yaml",
+    source="docs/protocol.md#node-request; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(node(), plugins(), catalog(), report(), wait(1800), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),
     ],

@@ -18,7 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="agent changes nothing: noop",
     remedy="If it is to apply its catalog: `puppet config set noop false --section agent` on the node, and no --noop "
     "where it is started.",
-    source="protocol 3.5: 4.6 and later say in their report whether they ran with noop",
+    source="docs/protocol.md#report-status",
     good=lambda: [talk(plugins(), catalog(), report(noop=False))],
     bad=lambda: [talk(plugins(), catalog(), report(noop=True))],
 )

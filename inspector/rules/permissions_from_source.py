@@ -18,7 +18,7 @@ USE = ("source_permissions", "use")
     title="owner and mode are taken from the master's file",
     remedy="Set `owner`, `group` and `mode` of the file resources, and leave `source_permissions` out "
     "(up to 3: `source_permissions => ignore`, as a default of all files in site.pp).",
-    source="protocol 2.6, 1.1.5: 'use' is the default up to 3 and deprecated since 4; pluginfacts are meant to",
+    source="docs/protocol.md#source-permissions",
     good=lambda: [
         talk(
             asked("file_metadatas/pluginfacts", [], query="&recurse=true&source_permissions=use"),

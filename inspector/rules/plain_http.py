@@ -18,7 +18,7 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
     title="request in clear, without TLS",
     remedy="Find out who makes http:// requests to the master's port: a proxy or load balancer that ends TLS and "
     "goes on in clear, or a script. Agents speak TLS only.",
-    source="protocol 2.8, 7: masters serve TLS; a secret in clear is anybody's",
+    source="docs/protocol.md#tls-versions-and-ciphers",
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [
         talk(altered(unanswered(catalog()), leg=_CLEAR)),

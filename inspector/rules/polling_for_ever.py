@@ -20,7 +20,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}; or clean it "
     "({clean}) and stop the agent. So that agents give up by themselves (6 and later): `puppet config set "
     "maxwaitforcert 1h --section agent`.",
-    source="protocol 2.3: maxwaitforcert is unlimited by default",
+    source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), *[wait(36_000), csr(status=400, text=WAITS), not_issued()] * 2),
     ],

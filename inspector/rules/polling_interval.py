@@ -17,7 +17,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     visible=Visible.WIRE,
     title="agent asks for its certificate at another interval than Puppet's default",
     remedy="If nobody meant that: `puppet config set waitforcert 2m --section agent` on the node.",
-    source="protocol 2.2, 2.3: waitforcert is 2 minutes by default",
+    source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), *[wait(119), csr(status=400, text=WAITS), not_issued()] * 3),
     ],

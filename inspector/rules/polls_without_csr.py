@@ -20,8 +20,7 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
     title="agent waits for a certificate without a signing request",
     remedy="Look whether the CA has a request of this node: {list}. If it has, sign it: {sign}. If not, the node holds "
     "on to a request that the CA lost: on the node {reset}, then on the CA {sign} unless it autosigns.",
-    source="protocol 2.2: up to 6.3 a request that is kept on the node (certificate_requests/NAME.pem) keeps the agent "
-    "from looking for it on the CA and from sending it",
+    source="docs/protocol.md#bootstrap-up-to-5; puppet 5.5.22 lib/puppet/ssl/host.rb",
     good=lambda: [
         talk(ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
              version="5.5.22"),

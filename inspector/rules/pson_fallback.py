@@ -22,7 +22,7 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
     title="PSON where JSON is preferred",
     remedy="Look for bytes that are no UTF-8 in the catalog's strings: give binary content as `Binary` "
     "(`binary_file()`), or with `source`. A master older than 5 knows no JSON: upgrade it.",
-    source="protocol 1.1.4, 2.8: since 5.0 JSON comes first; the master goes back to PSON for what JSON can't hold",
+    source="docs/protocol.md#pson; docs/protocol.md#formats-and-media-types",
     good=lambda: [
         talk(
             plugins(), altered(catalog(), headers={"Accept": "text/pson, application/json"},

@@ -22,7 +22,7 @@ _TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE
     title="the agent is sent to another place",
     remedy="Give agents the master's own address: `puppet config set server <master> --section agent`. Where a "
     "redirection must be, let it be 307 with an absolute Location.",
-    source="protocol 2.8: 301, 302 and 307 are followed, ten at most; a relative Location breaks, 3.x drops the query",
+    source="docs/protocol.md#redirects; puppet 7.23.0 lib/puppet/http/redirector.rb",
     good=lambda: [
         talk(plugins(), catalog(), report()),
         talk(crl(status=304, refresh=True), plugins(), catalog(), report()),

@@ -1,4 +1,4 @@
-"""The exact commands for the generation at hand (protocol reference 5.1).
+"""The exact commands for the generation at hand (docs/protocol.md#commands-by-generation).
 
 A remedy may say, for the CA, ``{sign}``, ``{clean}``, ``{list}``, ``{alt_names}`` (sign with alternative names),
 ``{new_crl}`` and ``{crls}`` (look at each CRL); for the node ``{reset}`` (drop key and certificate), ``{reset_ca}``

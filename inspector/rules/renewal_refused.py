@@ -21,8 +21,7 @@ from inspector.runs.examples import catalog, renewal, report, talk
     "`allow-auto-renewal: true` in its ca.conf. 400: something between agent and CA ends TLS and must hand the client "
     "certificate on. 403: the certificate is of another CA, or auth.conf does not allow "
     "/puppet-ca/v1/certificate_renewal. Else read the CA's log of that moment.",
-    source="protocol 1.3, C8: 404 where renewal is off, 400 without a client certificate, 403 for another CA's; "
-    "agents go on with the certificate they have",
+    source="docs/protocol.md#endpoint-renewal; docs/protocol.md#renewal",
     good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
     bad=lambda: [
         talk(renewal(status=404), catalog(), report(), version="8.10.0", master_version="8.10.0"),

@@ -17,7 +17,7 @@ from inspector.runs.examples import catalog, renewal, report, talk
     visible=Visible.WIRE,
     title="renewed certificate for another key",
     remedy="Find out who answered: no CA does this. Compare {fingerprint} on the node with {list} on the CA.",
-    source="protocol 4.3: renewal keeps the public key, only serial number and dates change",
+    source="docs/protocol.md#renewal",
     good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
     bad=lambda: [talk(renewal(key="other"), catalog(), report(), version="8.10.0", master_version="8.10.0")],
 )

@@ -28,7 +28,7 @@ puppet_version: 5.5.22
     remedy="Upgrade agents before 3.3. A 3.x agent falls back to YAML when the master's answers have no "
     "X-Puppet-Version: see what takes that header out. Later ones: `puppet config print "
     "preferred_serialization_format --section agent`.",
-    source="protocol 0.3, 3.5: 2.7 and 3.0 to 3.2 report in YAML, 3.3 to 3.8 as a fallback; later ones in PSON or JSON",
+    source="docs/protocol.md#reports-as-yaml; docs/protocol.md#generations-of-agents",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(

@@ -16,7 +16,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     visible=Visible.WIRE,
     title="unknown report format",
     remedy="Upgrade puppet-inspector, and look whether your report processors know the format.",
-    source="protocol 0.3: report_format is 2 (2.6) to 12 (7 and later)",
+    source="docs/protocol.md#generations-of-agents",
     good=lambda: [talk(plugins(), catalog(), report(report_format=2))],
     bad=lambda: [talk(plugins(), catalog(), report(report_format=13))],
 )

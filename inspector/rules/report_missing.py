@@ -18,7 +18,7 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, together
     remedy="On the node: `puppet config print report report_server --section agent`. If report is false: "
     "`puppet config set report true --section agent`. Else look for what ended the agent: its log, "
     "the kernel's (out of memory), systemd.",
-    source="protocol 2.7, 2.9: with report=true (the default) every run that got a catalog ends with PUT report",
+    source="docs/protocol.md#end-of-a-run",
     good=lambda: [
         talk(plugins(), catalog(), report()),
         talk(plugins(), catalog()),

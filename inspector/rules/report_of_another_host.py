@@ -18,7 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="report of another host",
     remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; they must come "
     "to one name. If they do, find out who sends reports with this certificate.",
-    source="protocol 1.2.2, 3.5: who may send report/NAME is decided by the URL; host in the body is what gets stored",
+    source="docs/protocol.md#default-rules; docs/protocol.md#reports",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(host="other.example"))],
 )

@@ -17,7 +17,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="report rejected",
     remedy="Look into the master's log for that moment: a report processor (`puppet config print reports --section "
     "server`; up to 5: --section master), a full disk, PuppetDB.",
-    source='protocol 2.9: answered with an error the agent logs "Could not send report" and ends as if all were well',
+    source="docs/protocol.md#end-of-a-run",
     good=lambda: [talk(plugins(), catalog(), report(status=204))],
     bad=lambda: [talk(plugins(), catalog(), report(status=500))],
 )

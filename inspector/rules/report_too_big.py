@@ -18,8 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="very large report",
     remedy="6.24 to 7 on the node: `puppet config set exclude_unchanged_resources true --section agent` (8 does so by "
     "itself). If it is the log that is large: no --debug in service, `logoutput => on_failure`, `show_diff => false`.",
-    source="protocol 3.5: a report has each resource of the catalog, with 8 only the changed ones; ordinary ones have "
-    "some 100 kB",
+    source="docs/protocol.md#report-size",
     good=lambda: [talk(plugins(), catalog(), report(logs=[_line(900_000)]))],
     bad=lambda: [talk(plugins(), catalog(), report(logs=[_line(1_100_000)]))],
 )

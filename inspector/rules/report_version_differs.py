@@ -18,7 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="report and request name different agent versions",
     remedy="On the node: `type -a puppet; puppet --version; gem list puppet`; take away the installation that is not "
     "meant. After an upgrade of the agent by itself: restart its service.",
-    source="protocol 2.8, 3.5: header X-Puppet-Version and puppet_version of the report are the same number",
+    source="docs/protocol.md#reports; docs/protocol.md#request-headers",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(puppet_version="6.29.0"))],
 )

@@ -19,7 +19,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="report without a catalog request",
     remedy="Read the report's log. If there is no complaint in it: `puppet config print use_cached_catalog --section "
     "agent` on the node.",
-    source="protocol 2.7, 2.8: a run that fails before its catalog still reports; a cached catalog needs no request",
+    source="docs/protocol.md#cached-catalogs; docs/protocol.md#end-of-a-run",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(status=500), report(told="failed"))],
 )

@@ -22,7 +22,8 @@ AT = tuple(each for each in RUN if each != "static_file_content")  # that one ha
     remedy="Compare the master's auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to 3 "
     "`/etc/puppet/auth.conf`) with the defaults of its version, and the name in the URL with the certificate's: "
     "catalog, node, facts and report are for the node of that name only.",
-    source="protocol 1.2.2: default rules of puppetserver's auth.conf; 2.9: what a refusal does to a run",
+    source="docs/protocol.md#default-rules; docs/protocol.md#failures-in-a-run; "
+    "puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report()),
         talk(plugins(), catalog(), metadata("modules/demo/a", status=404), report()),

@@ -29,7 +29,7 @@ _LOG = {
     title="resources failed",
     remedy="Mend the resource that the message names, at that place of the manifest or on the node; then "
     "`puppet agent -t`. What depends on it was skipped and comes by itself.",
-    source="protocol 3.5: a report's status is failed if a resource failed; its statuses and metrics say which",
+    source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(told="changed", resource_statuses={"Notify[x]": {"changed": True}})),
     ],

@@ -18,7 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="restart failed",
     remedy="On the node: `systemctl status <service>; journalctl -u <service>`. Puppet does not try again until "
     "something notifies the resource anew: restart it by hand when it is mended.",
-    source="protocol 3.5: failed_to_restart, in the metrics and of each resource (5.5 and later)",
+    source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(told="changed", resource_statuses={
             "Service[app]": {"changed": True, "failed_to_restart": False},

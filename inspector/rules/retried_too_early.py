@@ -17,7 +17,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     title="the agent does not wait as it was told",
     remedy="Look at what asks in the agent's name: agents since 5.3 keep to Retry-After and stop after 100 tries. "
     "If something in between repeats requests, switch that off for POST; else upgrade the agent.",
-    source="protocol 2.8: puppet lib/puppet/http/retry_after_handler.rb waits min(value, runinterval), 100 retries",
+    source="docs/protocol.md#retry-after; puppet 7.23.0 lib/puppet/http/retry_after_handler.rb",
     good=lambda: [
         talk(plugins(), catalog(environment="dev"), plugins(), catalog(asks="dev", environment="dev"), report())
     ],

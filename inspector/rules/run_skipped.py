@@ -19,8 +19,7 @@ from inspector.runs.examples import catalog, plugins, report, talk, unanswered
     remedy="Mend what kept the catalog back, as the message has it. 500 or 400: the code that it names, often with "
     "file and line. 403: the certname and the master's auth.conf. 503 or no answer: see whether the master is up "
     "(`systemctl status puppetserver`) or too busy. Then, on the node, `puppet agent -t`.",
-    source='protocol 2.7: without a catalog and without a cached one: "Could not retrieve catalog; skipping run"; the '
-    "report is sent all the same",
+    source="docs/protocol.md#failed-catalogs; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(plugins(), catalog(), report(told="failed", resource_statuses={"Notify[x]": {"skipped": True}})),
     ],

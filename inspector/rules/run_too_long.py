@@ -18,7 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="run longer than the interval between runs",
     remedy="Mend what takes so long (the message names it; `puppet agent -t --evaltrace` shows each resource), or "
     "`puppet config set runinterval 2h --section agent`.",
-    source="protocol 3.5: the report's metrics say the seconds of each part; runinterval is 30 minutes by default",
+    source="docs/protocol.md#report-metrics; docs/protocol.md#default-settings",
     good=lambda: [talk(plugins(), catalog(), report(metrics=_times(1790)))],
     bad=lambda: [talk(plugins(), catalog(), report(metrics=_times(2000)))],
 )

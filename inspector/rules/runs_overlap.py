@@ -17,7 +17,7 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
     remedy="Find both: if the addresses differ, two hosts run as {name}: give the copy a certname of its own, "
     "then on it {reset}. If it is one host: `ps -ef | grep 'puppet agent'`, and see that both use one statedir "
     "(`puppet config print agent_catalog_run_lockfile --section agent`).",
-    source="protocol 2.9: a run has one transaction_uuid, and the lock file lets one run go on at a time",
+    source="docs/protocol.md#transaction_uuid; docs/protocol.md#locks",
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), report(), plugins(), catalog(uuid="b-1"),
              report(uuid="b-1")),

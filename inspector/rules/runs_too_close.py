@@ -17,7 +17,7 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, togeth
     title="runs follow each other closely, or many agents start at once",
     remedy="On the nodes: `puppet config set splay true --section agent` spreads the starts; `puppet config print "
     "runinterval --section agent` must fit what the masters can compile. By cron: give each node another minute.",
-    source="protocol 2.8 and the agents' defaults: runinterval is 30 minutes",
+    source="docs/protocol.md#default-settings",
     good=lambda: [
         talk(*_runs(4, 1800)),
         together(*(_other(number, 3 * number) for number in range(1, 25))),

@@ -18,7 +18,7 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
     title="the same resources change in every run",
     remedy="Look at the events in the reports: before and after of each change. Take the other hand away that changes "
     "it back, or the second declaration of the same thing; give an exec `unless`, `onlyif` or `creates`.",
-    source="protocol 3.5: changed, of each resource in resource_statuses; a second run finds nothing to change",
+    source="docs/protocol.md#reports",
     good=lambda: [
         talk(*_runs("File[/etc/a]", "File[/etc/b]", "File[/etc/a]"), *_runs("Notify[hello]") * 3),
     ],

@@ -39,8 +39,7 @@ _QUIET = frozenset({"debug", "info"})
     title="secret in clear",
     remedy="Take it for known and change it. In the manifest wrap the value in Sensitive(...), and for a file whose "
     "content holds it set `show_diff => false`; for an exec `logoutput => false`.",
-    source="protocol 3.2, 3.5: what is Sensitive is redacted in logs and events; a report is stored and shown to all "
-    "who may see reports",
+    source="docs/protocol.md#sensitive-values",
     good=lambda: [
         talk(
             plugins(),

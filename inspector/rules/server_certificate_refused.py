@@ -27,8 +27,8 @@ _ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_
     remedy="See what the agent holds: {verify}. If only its ca.pem or its CRL is old: on the node {trust_anew}. If the "
     "node's own certificate is of the other CA too: {enrol_ca}. If the master's own certificate or its chain ended: "
     "renew it on the CA. Check the agent's clock.",
-    source="protocol 2.3, 4.3: agents verify chain, dates, revocation and name (puppet "
-    "lib/puppet/ssl/ssl_provider.rb); RFC 8446, 6.2: the alert says why",
+    source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb; "
+    "RFC 8446 section 6.2",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(refused(None, by=None, reason="the agent left")),

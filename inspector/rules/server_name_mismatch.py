@@ -24,8 +24,7 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
     remedy="Let the agent call the master by a name that the message lists: `puppet config set server <name> --section "
     "main` on the node. Or give the certificate the name that the agent uses: `dns_alt_names` on the master's host, "
     "then a new certificate for it.",
-    source="protocol 2.4: 'Server hostname X did not match server certificate' (puppet "
-    "lib/puppet/ssl/ssl_provider.rb)",
+    source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/error.rb",
     good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],
     bad=lambda: [
         talk(refused("bad_certificate", leg={"sni": "puppet.wrong.example"})),

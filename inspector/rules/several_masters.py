@@ -16,7 +16,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     title="different masters answered one run",
     remedy="Deploy code to all compilers at once, and let the load balancer keep an agent at one of them "
     "(stickiness by address).",
-    source="protocol 1.4 (V6): X-Puppet-Compiler-Name since 7; X-Puppet-Version on every answer",
+    source="docs/protocol.md#several-masters",
     good=lambda: [
         talk(plugins(), altered(catalog(), answers={"X-Puppet-Compiler-Name": "c1.example"}), report()),
     ],

@@ -18,7 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, slow, talk
     title="slow compilation of the catalog",
     remedy="Have one run profiled, `puppet agent -t --profile`, and read the PROFILE lines in the master's log: a slow "
     "function, Hiera backend or PuppetDB query. If all nodes are slow, the JRubies are busy: see their metrics.",
-    source="protocol 2.8: agents up to 3 wait 2 minutes for an answer, since 6 10 minutes (http_read_timeout)",
+    source="docs/protocol.md#timeouts",
     good=lambda: [talk(plugins(), slow(catalog(), 9), report())],
     bad=lambda: [
         talk(plugins(), slow(catalog(), 15), report()),

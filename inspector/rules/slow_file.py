@@ -19,7 +19,7 @@ FILE = "modules/demo/app.conf"
     title="slow file serving",
     remedy="Serving a file takes a JRuby too: if catalogs are slow as well, there are too few "
     "(`max-active-instances`) or too many runs at once. If files alone are slow, look at the master's disk.",
-    source="protocol 5.5: the time from the request to the first byte; in recordings it is some milliseconds",
+    source="docs/protocol.md#response-times-of-files",
     good=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 1), report())],
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 4), report())],
 )

@@ -25,7 +25,7 @@ def _file(*names: str) -> dict[str, object]:
     remedy="Put the file into the module's `files` directory (puppet:///modules/<module>/<file> leaves `files` out), "
     "deploy it in the environment that the agent uses, or correct `source`. With a `%` in its name masters decode the "
     "name once more and look for another file: rename it.",
-    source="protocol 1.4 (V3): after a 404 the agent tries the next source; with none left the resource fails",
+    source="docs/protocol.md#endpoint-file_metadata",
     good=lambda: [
         talk(
             plugins(),

@@ -24,7 +24,7 @@ def _answer(trace: list[str]) -> dict[str, object]:
     visible=Visible.WIRE,
     title="the master shows its stack trace",
     remedy="Upgrade the master: since 4.10 errors carry no frames. Until then let only nodes of yours reach port 8140.",
-    source="protocol 1.2.1: the error document's stacktrace, real up to early 4.x, gone since 5.5",
+    source="docs/protocol.md#stack-traces",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", _answer([WARNED]), status=404), report(),
              version="4.10.9", master_version="4.10.9"),

@@ -20,7 +20,7 @@ _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "p
     title="static catalog wanted, ordinary one given",
     remedy="Nothing is wrong. To pin files to the catalog's version of the code, set versioned-deploys, or "
     "code-id-command and code-content-command (versioned-code.conf), on the Puppet Server.",
-    source="protocol 2.7, 3.2: agents since 4.4 ask with static_catalog=true; the master needs a code_id to give one",
+    source="docs/protocol.md#static-catalogs; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [
         talk(
             plugins(), catalog(form={"static_catalog": "true"}, code_id="v1", resources=[_SOURCE]), report(),

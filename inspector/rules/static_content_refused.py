@@ -23,7 +23,8 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
     remedy="Let code-id-command and code-content-command in versioned-code.conf both be set and work: call the "
     "latter by hand as `<command> <environment> <code id> <path>`. Or `puppet config set static_catalogs false "
     "--section server`.",
-    source="protocol 1.4 (V5): 400 without code_id, 403 outside of files, tasks, scripts, lib, 500 without a command",
+    source="docs/protocol.md#endpoint-static_file_content; "
+    "puppetserver 7.9.5 src/clj/puppetlabs/services/master/master_core.clj",
     good=lambda: [
         talk(
             plugins(),

@@ -33,7 +33,7 @@ def static_catalog(*, uri: bool = True) -> Part:
     title="a static catalog's file is fetched as it is now",
     remedy="Look at the agent's version (static catalogs need 4.4) and `puppet config print static_catalogs`, and for "
     "what may rewrite the path static_file_content between agent and master.",
-    source="protocol 1.4 (V5), 3.3: what has a content_uri is fetched through static_file_content with the code_id",
+    source="docs/protocol.md#static-catalogs",
     good=lambda: [
         talk(
             plugins(),

@@ -19,7 +19,7 @@ OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1
     title="TLS older than 1.2",
     remedy="The agent: upgrade it, or the Ruby and OpenSSL under it. The master: `ssl-protocols: [TLSv1.2, TLSv1.3]` "
     "in webserver.conf (puppetserver), SSLProtocol in its web server (up to 4).",
-    source="RFC 8996: TLS 1.0 and 1.1 must not be used; protocol 2.8",
+    source="docs/protocol.md#tls-versions-and-ciphers; RFC 8996 section 4; RFC 8996 section 5",
     good=lambda: [talk(*(altered(each, leg={"tls_version": "TLSv1.2"}) for each in (catalog(), report())))],
     bad=lambda: [
         talk(*(altered(each, leg={"tls_version": "TLSv1"}) for each in (catalog(), report()))),

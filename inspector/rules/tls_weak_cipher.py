@@ -25,7 +25,7 @@ _SHA1 = re.compile(r"[-_]SHA$")
     remedy="Flagged are RC4, RC2, DES, triple DES, MD5, NULL, export and anonymous suites, and as old those with CBC "
     "and SHA-1 (`...-SHA`). The agent: upgrade it, or set `ciphers` in its puppet.conf (6 and later). The master: "
     "`cipher-suites` in webserver.conf (puppetserver), SSLCipherSuite in its web server (up to 4).",
-    source="RFC 7465 (RC4), RFC 8996, RFC 9325 4.1: no NULL, no anonymous, no export suites, no RC4; protocol 2.8",
+    source="docs/protocol.md#tls-versions-and-ciphers; RFC 7465 section 2; RFC 9325 section 4.1",
     good=lambda: [
         talk(*(altered(each, leg={"cipher": "ECDHE-RSA-AES128-GCM-SHA256"}) for each in (catalog(), report()))),
         talk(*(altered(each, leg={"cipher": "ECDHE-ECDSA-AES256-SHA384"}) for each in (catalog(), report()))),

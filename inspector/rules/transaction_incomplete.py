@@ -18,7 +18,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     title="catalog not applied to its end",
     remedy="The report's log says what stopped it: a dependency cycle or an unknown provider (mend the manifest), "
     "`puppet config print runtimeout --section agent` exceeded, or a signal.",
-    source="protocol 3.5: 5.5 and later report transaction_completed; the status is failed without it",
+    source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(transaction_completed=True)),
         talk(plugins(), report(told="failed", transaction_completed=False)),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DAY = 86_400.0
 SKEW = 300.0
-"""How far a CRL's beginning may lie ahead before agents mind (puppet lib/puppet/ssl/verifier.rb)."""
+"""How far a CRL's beginning may lie ahead before agents mind (docs/protocol.md#clocks)."""
 
 
 def leaf(chain: Sequence[bytes]) -> d.Certificate | None:

@@ -16,7 +16,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     title="no agent, but an agent's requests",
     remedy="If you know the tool, nothing is wrong. Else find it by address and certificate, and see in the master's "
     "auth.conf what it may ask.",
-    source="protocol 2.8: agents say X-Puppet-Version (4.0 and later) or a User-Agent of Puppet's or Ruby's",
+    source="docs/protocol.md#request-headers",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(altered(catalog(), headers={"X-Puppet-Version": None, "User-Agent": "curl/7.88.1"})),

@@ -19,7 +19,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     title="request over an unverified connection",
     remedy="Up to 6.3 the bootstrap verifies nothing: upgrade the agent, or bootstrap over a network you trust. "
     "6.4 and later verify everything after the CA download: look for a custom HTTP client on the agent.",
-    source="protocol 2.2, 2.3.1, 2.4: puppet lib/puppet/ssl/host.rb up to 6.3, lib/puppet/ssl/state_machine.rb since",
+    source="docs/protocol.md#verification-by-request; docs/protocol.md#bootstrap-of-60-to-63; "
+    "puppet 5.5.22 lib/puppet/ssl/host.rb; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(catalog(), report(), version="5.5.22"),

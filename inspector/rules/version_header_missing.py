@@ -19,7 +19,7 @@ ABSENT = {"X-Puppet-Version": None}
     title="answer without X-Puppet-Version",
     remedy="Let what stands between master and agent pass the header X-Puppet-Version on; a master older than 3.3.1 "
     "does not send it: upgrade it.",
-    source="protocol 2.8, 1.1.5: masters send it since 3.3.1; without it agents of 3.3 to 3.8 fall back to YAML",
+    source="docs/protocol.md#x-puppet-version-of-the-master; docs/protocol.md#reports-as-yaml",
     good=lambda: [
         talk(plugins(), catalog(), report()),
         talk(

@@ -53,8 +53,7 @@ def polling(run: Run) -> Polling | None:
     visible=Visible.WIRE,
     title="agent waits for its certificate",
     remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",
-    source="protocol 2.2, 2.3: without a certificate the agent asks again every waitforcert seconds, by default 120; "
-    "from 6.4 on it submits its request again each time",
+    source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#submitting-the-signing-request",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
         talk(ca(), not_issued(), csr(), not_issued(), not_issued(), not_issued(), version="5.5.22"),

@@ -19,8 +19,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     visible=Visible.WIRE,
     title="weak digest",
     remedy="Upgrade what signs (agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1); then {enrol}.",
-    source="protocol 4.1, 4.3: 3.0 and later sign with SHA-256; OpenSSL 3 refuses certificates that are signed with "
-    "MD5 or SHA-1",
+    source="docs/protocol.md#signature-digests",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [
         talk(ca(), crl(), csr(made=weakly_signed("md5")), not_issued()),

@@ -20,8 +20,7 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_iss
     title="weak public key",
     remedy="On the node: `puppet config set keylength 4096 --section main`; then {enrol}. A CA with a weak key must be "
     "made anew.",
-    source="protocol 4.1: agents make RSA keys of 4096 bits; OpenSSL's security level 2, which Debian and RHEL set, "
-    "refuses RSA keys below 2048",
+    source="docs/protocol.md#keys",
     good=lambda: [
         talk(ca(), crl(), csr(made=pki.make_csr(NAME, pki.new_key(2048))), not_issued()),
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

@@ -408,7 +408,7 @@ def _major(version: str | None, dialect: Dialect | None) -> tuple[int, int]:
 def _generation(major: tuple[int, int]) -> str | None:
     if major == (0, 0):
         return None
-    if major >= (8, 11):  # Puppet's own numbers end at 8.10 (protocol 0.3, an inference)
+    if major >= (8, 11):  # Puppet's own numbers end at 8.10 (docs/protocol.md#versions-of-openvox)
         return "OpenVox 8"
     bounds = (
         ((3, 0), "2.7"),

@@ -21,7 +21,8 @@ PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
     Phase.CERTIFICATES: frozenset(set(Phase)),
     Phase.NODE: frozenset({Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
     Phase.PLUGINS: frozenset({Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
-    # Back to the plugins: another environment (protocol 2.7). ``_may_follow`` asks whether it was one.
+    # Back to the plugins: another environment (docs/protocol.md#change-of-environment). ``_may_follow`` asks whether it
+    # was one.
     Phase.CATALOG: frozenset({Phase.CATALOG, Phase.PLUGINS, Phase.FILES, Phase.REPORT, Phase.OTHER}),
     Phase.FILES: frozenset({Phase.FILES, Phase.REPORT, Phase.OTHER}),
     # Facts that are sent again come before the report, both are phase ``report``; nothing follows a report.
@@ -192,7 +193,8 @@ class Segmenter:
                 and run.old_engine
                 and run.bootstrapping
                 and step.phase is Phase.CERTIFICATES
-                # Up to 6.3 an agent downloads the CA twice in the first burst (protocol 2.2), before it is signed.
+                # Up to 6.3 an agent downloads the CA twice in the first burst, before it is signed.
+                # docs/protocol.md#bootstrap-up-to-5
                 and not any(answer.certificate for answer in run.certificates)
             ):
                 return run

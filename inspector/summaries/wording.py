@@ -286,11 +286,11 @@ def finding(found: Finding, rule: Rule, run: Run, where: str = "", *, brief: boo
     return [*lines, ""]
 
 
-_COMMAND = re.compile(r"`[^`]*`")
+_COMMAND = re.compile(r"`[^`]*`|\bdocs/\S+")
 
 
 def wrapped(label: str, text: str, width: int = 100) -> list[str]:
-    """Text in lines behind a label; a command in backticks is never broken, it may be copied."""
+    """Text in lines behind a label; a command in backticks, or a page of docs/, is never broken, it may be copied."""
     whole = _COMMAND.sub(lambda found: found.group().replace(" ", "\0").replace("-", "\1"), text)
     lines = textwrap.wrap(
         whole, width, initial_indent=label, subsequent_indent=" " * len(label), break_long_words=False,

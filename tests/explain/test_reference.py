@@ -115,6 +115,9 @@ def test_a_rule_with_other_severities_says_when(rule: Rule) -> None:
         assert f"*{rule.severity} ({rule.otherwise}), " in reference.rules_page()
 
 
-def test_sources_lead_to_the_notes() -> None:
-    assert reference.explain("B05")["source"].startswith("protocol notes 2.3: puppet lib/puppet/ssl/state_machine.rb")
-    assert "\nSources: " in reference.rules_page()
+def test_sources_are_links_in_the_pages_and_paths_elsewhere() -> None:
+    section, file = "protocol.md#ca-download", "puppet 7.23.0 lib/puppet/ssl/state_machine.rb"
+    assert reference.explain("B05")["source"] == f"docs/{section}; {file}"
+    assert f"**Source:** [{section}]({section}); `{file}`" in reference.rules_page()
+    assert reference.explain("ca")["source"] == "docs/protocol.md#endpoint-ca"
+    assert "| [protocol.md#endpoint-ca](protocol.md#endpoint-ca) |" in reference.endpoints_page()

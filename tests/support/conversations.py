@@ -145,7 +145,10 @@ class Agent:
         return self.issued()
 
     def old_bootstrap(self, polls: int = 1) -> Agent:
-        """Protocol 2.2: the CA twice, the same lookups several times, the CRL with the certificate."""
+        """The CA twice, the same lookups several times, the CRL with the certificate.
+
+        docs/protocol.md#bootstrap-up-to-5
+        """
         self.ca().poll().look().csr().poll().ca()
         for _ in range(polls):
             self.poll()

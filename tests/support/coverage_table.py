@@ -57,7 +57,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
                         "form, facts in b64_zlib_yaml"),
     "processors": ("JSON", "PSON"),
 }  # fmt: skip
-"""The formats that a decoder's bodies have by protocol 1.1.4, 1.3, 1.4 and 1.5; JSON for those not named here."""
+"""The formats of a decoder's bodies (docs/protocol.md#formats-and-media-types); JSON for those not named here."""
 
 DOCUMENTS: dict[str, object] = {
     "node": {"name": "a.b", "environment": "production", "parameters": {"x": 1}},
