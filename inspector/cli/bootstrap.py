@@ -46,10 +46,10 @@ def execute(arguments: argparse.Namespace) -> int:
     at = moment(arguments.at) if arguments.at else time.time()
     told = [ladders.of(name, at) for name in ([arguments.certname] if arguments.certname else names)]
     if arguments.json:
-        print_json([bootstrap_text.plain(each) for each in told])
+        print_json([bootstrap_text.plain(ladder) for ladder in told])
         return 0
-    for each in told:
-        for line in bootstrap_text.lines(each):
+    for ladder in told:
+        for line in bootstrap_text.lines(ladder):
             print(line)
     if not told:
         print("There is no bootstrap in it.")

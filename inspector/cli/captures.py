@@ -25,10 +25,10 @@ def execute(arguments: argparse.Namespace) -> int:
     folder = arguments.directory or paths.FOLDER
     held = [inventory.look(path, progress) for path in inventory.captures_in(folder)]
     if arguments.json:
-        print_json([each.plain() for each in held])
+        print_json([capture.plain() for capture in held])
         return 0
     if held:
-        print_rows(inventory.COLUMNS, [each.row() for each in held])
-    size = wording.size(sum(each.size for each in held))
+        print_rows(inventory.COLUMNS, [capture.row() for capture in held])
+    size = wording.size(sum(capture.size for capture in held))
     print(f"{len(held)} capture{'' if len(held) == 1 else 's'} in {folder}, {size}")
     return 0

@@ -45,7 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
     for warning in ruleset.warnings:
         print(f"puppet-inspector: {warning}", file=sys.stderr)
     runs = analyze_together(arguments.capture, ruleset)
-    found = [(capture, run, each) for capture, run in runs for each in run.findings]
+    found = [(capture, run, finding) for capture, run in runs for finding in run.findings]
     if arguments.baseline:
         found = formats.new(found, formats.baseline(arguments.baseline))
     limit = None if arguments.fail_on == "never" else Severity(arguments.fail_on)

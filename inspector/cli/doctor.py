@@ -37,18 +37,20 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InspectorError(
             "There is nothing to look at.", "Name a capture, --ssldir DIR, --cadir DIR or --live HOST."
         )
-    ailing, number, keys = report.of_capture(capture) if capture else ([], 0, [])
-    found = report.of_directories(arguments.ssldir, arguments.cadir, arguments.certname, keys) if directories else []
+    agents, runs, keys = report.of_capture(capture) if capture else ([], 0, [])
+    diagnoses = []
+    if directories:
+        diagnoses += report.of_directories(arguments.ssldir, arguments.cadir, arguments.certname, keys)
     if arguments.live:
-        found += report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
+        diagnoses += report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
     if arguments.json:
-        verdicts = [{"run": each.run.number, "certname": each.run.certname, "runs": each.times,
-                     **(json_output.verdict(each.run) or {})} for each in ailing]  # fmt: skip
-        print_json({"verdicts": verdicts, "diagnoses": report.plain(found)})
+        verdicts = [{"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
+                     **(json_output.verdict(agent.run) or {})} for agent in agents]  # fmt: skip
+        print_json({"verdicts": verdicts, "diagnoses": report.plain(diagnoses)})
     else:
-        for line in report.lines(ailing, number) if capture else ():
+        for line in report.verdict_lines(agents, runs) if capture else ():
             print(line)
-        for line in report.diagnosed(found) if directories or arguments.live else ():
+        for line in report.diagnosis_lines(diagnoses) if directories or arguments.live else ():
             print(line)
-    grave = any(each.rank == Severity.ERROR.rank for each in ailing)
-    return int(grave or any(each.severity is Severity.ERROR for each in found))
+    failed = any(agent.rank == Severity.ERROR.rank for agent in agents)
+    return int(failed or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses))

@@ -25,8 +25,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
     found = follow.listed(arguments.capture, arguments.filter)
     if arguments.json:
-        print_json([follow.row(each, run) for each, run, _ in found])
+        print_json([follow.row(summary, run) for summary, run, _ in found])
         return 0
-    for each, _, line in found:
-        print(follow.numbered(each.seq, line))
+    for summary, _, line in found:
+        print(follow.numbered(summary.seq, line))
     return 0

@@ -107,9 +107,9 @@ def _parser(first: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"puppet-inspector {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, line in COMMANDS.items():
-        each = commands.add_parser(name, help=line)
+        command = commands.add_parser(name, help=line)
         if name == first:
-            _fill(each, name)
+            _fill(command, name)
     if first not in COMMANDS:
         module = _module(DEFAULT)
         parser.set_defaults(execute=module.execute, capture=None, ascii=False)

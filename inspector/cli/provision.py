@@ -104,7 +104,7 @@ class Result:
             "command": self.command or None,
             "executed": self.executed,
             "ok": self.ok,
-            "checks": [{"check": each.name, "ok": each.ok, "message": each.message} for each in self.checks],
+            "checks": [{"check": check.name, "ok": check.ok, "message": check.message} for check in self.checks],
             "notes": self.notes,
             "proxy": self.proxy,
             "agent": self.agent,
@@ -118,7 +118,7 @@ class Result:
             lines += [f"  {shlex.join(self.command)}"]
         if self.checks:
             lines += ["", f"Will agents that call the proxy {self.name} trust {self.certificate}?"]
-            lines += [f"  {'OK  ' if each.ok else 'FAIL'}  {each.name:<11} {each.message}" for each in self.checks]
+            lines += [f"  {'OK  ' if check.ok else 'FAIL'}  {check.name:<11} {check.message}" for check in self.checks]
         if self.ok:
             lines += ["", "The proxy:", f"  {self.proxy}", "The agent, once (--masterport up to Puppet 6):"]
             lines += [
@@ -126,7 +126,7 @@ class Result:
                 "The name must lead to where the proxy listens: 127.0.0.1, or --set puppet_listen=ADDRESS.",
             ]
         if self.take_back:
-            lines += ["", "To take it back afterwards:", *(f"  {each}" for each in self.take_back)]
+            lines += ["", "To take it back afterwards:", *(f"  {line}" for line in self.take_back)]
         return [wording.clean(line) for line in lines]
 
 
@@ -146,9 +146,9 @@ def provision(
     ``name`` is what agents call the proxy; without it, this host's own certname.
     """
     conf = puppetconf.read()
-    for each in (name, *alt_names) if not cert else ():
-        if each is not None and not _NAME.fullmatch(each):
-            raise InspectorError(f"{each!r} can't be a certname.", "Write a host name in lower case.")
+    for certname in (name, *alt_names) if not cert else ():
+        if certname is not None and not _NAME.fullmatch(certname):
+            raise InspectorError(f"{certname!r} can't be a certname.", "Write a host name in lower case.")
     if cert is not None:
         result = _given(name, cert)
     elif cadir is not None:
@@ -218,7 +218,7 @@ def _made(name: str | None, alt_names: Sequence[str], cadir: Path, output: Path 
     # Its random serial of 159 bits cannot collide with the CA's own, which count from 1.
     leaf = pki.sign(authority, key.public_key(), name, alt_names, lifetime=LIFETIME)
     chain = cx509.load_pem_x509_certificates((cadir / "ca_crt.pem").read_bytes())
-    intermediates = [each for each in chain if each.subject != each.issuer]
+    intermediates = [certificate for certificate in chain if certificate.subject != certificate.issuer]
     target = output or Path(f"{name}.pem")
     _write(target, pki.key_pem(key) + pki.pem(leaf, *intermediates))
     result = Result(name, "cadir", target, target, executed=True)
@@ -248,7 +248,7 @@ def _authority(conf: PuppetConf) -> _Authority | None:
     if conf.cadir is None or not _readable(conf.cadir / "ca_key.pem"):
         return None
     places = ("puppetserver", "/opt/puppetlabs/bin/puppetserver", "/opt/puppetlabs/server/bin/puppetserver")
-    if server := next((each for each in places if shutil.which(each)), None):
+    if server := next((program for program in places if shutil.which(program)), None):
         return _Authority(
             (server, "ca", "generate", "--certname"), (server, "ca", "clean", "--certname"), "--subject-alt-names",
             "The server must be running; further names need allow-subject-alt-names in its ca.conf.",

@@ -183,7 +183,9 @@ def _listen(certname: str, listen: str | None) -> str:
     found = _resolve(certname)
     if not found:
         raise InspectorError(f"{certname} does not resolve, but {why}.", cure)
-    own = sorted((address for address, is_own in found.items() if is_own), key=lambda each: ":" in each)  # IPv4 first
+    own = sorted(
+        (address for address, is_own in found.items() if is_own), key=lambda address: ":" in address
+    )  # IPv4 first
     if not own:
         raise InspectorError(f"{certname} leads to {', '.join(found)}, which is not this host, but {why}.", cure)
     if listen is None:
@@ -269,15 +271,15 @@ def _signals() -> Iterator[None]:
 
     ours = threading.current_thread() is threading.main_thread()
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if ours else ()
-    before = {each: signal.getsignal(each) for each in wanted}
-    for each, handler in before.items():
+    before = {number: signal.getsignal(number) for number in wanted}
+    for number, handler in before.items():
         if handler is not signal.SIG_IGN:
-            signal.signal(each, stop)
+            signal.signal(number, stop)
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:

@@ -45,7 +45,7 @@ def print_runs(capture: Path, *, as_json: bool, filtered: str = "") -> int:
     ]
     if as_json:
         numbers = {run.number for run in runs}
-        print_json([each for each in json_output.runs(analyzer) if each["run"] in numbers])
+        print_json([run for run in json_output.runs(analyzer) if run["run"] in numbers])
         return 0
     if not runs:
         print(f"No run in {capture} is such." if analyzer.runs else f"There are no runs in {capture}.")

@@ -45,7 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
             f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector runs` gives the numbers."
         )
     step = steps[0] if arguments.with_secrets else export.masked(steps[0])
-    findings = [each for each in (step.run.findings if step.run else []) if arguments.seq in each.seqs]
+    findings = [finding for finding in (step.run.findings if step.run else []) if arguments.seq in finding.seqs]
     if arguments.json:
         print_json(json_output.show(step, findings))
         return 0

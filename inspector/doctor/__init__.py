@@ -1,1 +1,1 @@
-"""Directories, live masters and proxy certificates, examined without changing them."""
+"""Read-only checks of Puppet directories, live masters and proxy certificates."""

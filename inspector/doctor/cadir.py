@@ -1,7 +1,7 @@
-"""A CA's directory: whether it can start, sign and revoke, and whether its records agree with one another.
+"""Check a CA's directory: whether the CA can start, sign and revoke, and whether its records are consistent.
 
-``read`` looks and changes nothing; ``examine`` judges what was read at a given time (files and formats as of
-puppetserver 7.9.5 and the Ruby CA, which share them: docs/protocol.md#the-directory-of-a-ca).
+``read`` reads the directory and changes nothing. ``examine`` returns what is wrong with it at a given time. Files and
+formats are those of puppetserver 7.9.5 and the Ruby CA, which share them (docs/protocol.md#the-directory-of-a-ca).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.doctor import findings, puppet_dir
-from inspector.doctor.findings import CA_FILES, SOON, advise, ending, key_text, listed
+from inspector.doctor.findings import CA_FILES, SOON, advise, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, PrivateKey
 from inspector.errors import InspectorError
 
@@ -26,42 +26,43 @@ if TYPE_CHECKING:
     from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList
 
 COUNTED = 1 << 31
-"""Serials that a CA counts are below this (it reads its file as a Java int); others come from elsewhere."""
+"""Upper bound of the serial numbers that a CA counts: it reads its file as a Java int. Larger ones are random."""
 
 _RESTORE = "Restore it from a backup"
+_RENEW = "Renew the CA certificate, then distribute the new ca.pem to every agent"
 _ENTRY = re.compile(r"(?:0x)?([0-9A-Fa-f]+)\s+(\S+)\s+(\S+)\s+(.*\S)")
 _CN = re.compile(r"(?:^|[/,])CN=([^/,]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """One line of inventory.txt."""
+    """A line of inventory.txt."""
 
     serial: int
     not_before: str
     not_after: str
-    """As they stand there: ``2041-11-17T14:11:12UTC``."""
+    """Both dates as written in the file: ``2041-11-17T14:11:12UTC``."""
     subject: str
 
     @property
     def name(self) -> str:
-        found = _CN.search(self.subject)
-        return found[1] if found else self.subject
+        common_name = _CN.search(self.subject)
+        return common_name[1] if common_name else self.subject
 
 
 @dataclass(frozen=True, slots=True)
 class CaDir:
-    """What a CA's directory holds; what joins it with an agent or a capture comes first."""
+    """The contents of a CA's directory; the fields that are compared with an agent or a capture come first."""
 
     signed: Mapping[str, Certificate] = field(default_factory=dict)
-    """By the names of their files."""
+    """Issued certificates by file name."""
     requests: Mapping[str, CertificateRequest] = field(default_factory=dict)
-    """Those that wait, by the names of their files."""
+    """Pending requests by file name."""
     serial: int | None = None
-    """The next one."""
+    """The next serial number."""
     inventory: tuple[Issued, ...] = ()
     revoked: frozenset[int] = frozenset()
-    """Serials on the signing CA's own CRL."""
+    """Serial numbers on the signing CA's own CRL."""
     authorities: tuple[Certificate, ...] = ()
     crls: tuple[RevocationList, ...] = ()
     private: PrivateKey | None = None
@@ -72,104 +73,111 @@ class CaDir:
 
     @property
     def signing(self) -> Certificate | None:
-        """The CA certificate that belongs to ca_key.pem; the first if that can't be told."""
+        """The CA certificate that matches ca_key.pem; the first one if none is known to match."""
         key = self.private.key if self.private else None
         first = self.authorities[0] if self.authorities else None
-        return next((each for each in self.authorities if each.key == key), first)
+        return next((authority for authority in self.authorities if authority.key == key), first)
 
-    def advise(self, remedy: str, certname: str | None = None) -> str:
-        return advise(remedy, certname, self.generation)
+    def advise(self, fix: str, certname: str | None = None) -> str:
+        return advise(fix, certname, self.generation)
 
     def path(self, name: str) -> str:
-        """Absolute, quoted for a shell."""
+        """Return the absolute path of a file, quoted for a shell."""
         return shlex.quote(str(self.folder.path.absolute() / name))
 
 
 def read(path: Path, generation: Generation | None = None) -> CaDir:
-    """What lies in a cadir. Raises InspectorError if it is none."""
-    there = Folder(path)
-    names = there.list()
-    if not any(name in names for name in (*CA_FILES, "signed")) and not there.hidden:
+    """Read a cadir.
+
+    Raises InspectorError if the directory is not a cadir.
+    """
+    folder = Folder(path)
+    names = folder.list()
+    if not any(name in names for name in (*CA_FILES, "signed")) and not folder.hidden:
         raise _no_cadir(path, names)
-    authorities, crls = there.certificates("ca_crt.pem", _RESTORE), there.crls("ca_crl.pem", _RESTORE)
-    private = there.key("ca_key.pem", "private/ca.pass", _RESTORE)
-    there.list("private")
-    issuer = next((each for each in authorities if private and each.key == private.key), None)
+    authorities, crls = folder.certificates("ca_crt.pem", _RESTORE), folder.crls("ca_crl.pem", _RESTORE)
+    private = folder.key("ca_key.pem", "private/ca.pass", _RESTORE)
+    folder.list("private")
+    issuer = next((authority for authority in authorities if private and authority.key == private.key), None)
     issuer = issuer or (authorities[0] if authorities else None)
     own = [crl for crl in crls if issuer and crl.issuer == issuer.subject]
-    signed = {name: each[0] for name in _names(there, "signed") if (each := there.certificates(f"signed/{name}.pem"))}
-    requests = {name: csr for name in _names(there, "requests") if (csr := there.request(f"requests/{name}.pem"))}
+    signed = {
+        name: certificates[0]
+        for name in _names(folder, "signed")
+        if (certificates := folder.certificates(f"signed/{name}.pem"))
+    }
+    requests = {name: csr for name in _names(folder, "requests") if (csr := folder.request(f"requests/{name}.pem"))}
     return CaDir(
         signed=signed,
         requests=requests,
-        serial=_serial(there),
-        inventory=tuple(_inventory(there)),
+        serial=_serial(folder),
+        inventory=tuple(_inventory(folder)),
         revoked=frozenset(serial for crl in own for serial in crl.revoked),
         authorities=authorities,
         crls=crls,
         private=private,
-        public=there.public_key("ca_pub.pem"),
-        infra_crls=there.crls("infra_crl.pem"),
-        generation=generation or ("legacy" if "private/ca.pass" in there.entries else "modern"),
-        folder=there,
+        public=folder.public_key("ca_pub.pem"),
+        infra_crls=folder.crls("infra_crl.pem"),
+        generation=generation or ("legacy" if "private/ca.pass" in folder.entries else "modern"),
+        folder=folder,
     )
 
 
 def examine(cadir: CaDir, now: float) -> list[Diagnosis]:
-    """What is wrong in a cadir at a time, worst first."""
-    own = {name: each for name, each in cadir.signed.items() if _own(cadir, each)}
-    found = list(cadir.folder.troubles)
-    found += _complete(cadir)
-    found += _authority(cadir)
-    found += _trust(cadir, now)
-    found += _serials(cadir, own)
-    found += _records(cadir, own)
-    found += _signed(cadir, own, now)
-    found += _requests(cadir)
-    found += _rights(cadir)
-    return findings.worst_first(found)
+    """Return what is wrong with a cadir at a given time, worst first."""
+    own = {name: certificate for name, certificate in cadir.signed.items() if _own(cadir, certificate)}
+    diagnoses = list(cadir.folder.problems)
+    diagnoses += _complete(cadir)
+    diagnoses += _authority(cadir)
+    diagnoses += _trust(cadir, now)
+    diagnoses += _serials(cadir, own)
+    diagnoses += _records(cadir, own)
+    diagnoses += _signed(cadir, own, now)
+    diagnoses += _requests(cadir)
+    diagnoses += _rights(cadir)
+    return findings.worst_first(diagnoses)
 
 
 # -- reading ------------------------------------------------------------------------------------------
 
 
 def _no_cadir(path: Path, names: Sequence[str]) -> InspectorError:
-    hint = "Name the one that `puppet config print cadir --section server` prints."
+    hint = "Use the directory that `puppet config print cadir --section server` prints."
     if not path.is_dir():
         return InspectorError(f"There is no directory {path}.", hint)
     if "private_keys" in names:
-        return InspectorError(f"{path} is an agent's directory, not a CA's.", "Give it with --ssldir.")
-    return InspectorError(f"{path} is no cadir: it has none of {', '.join(CA_FILES)}.", hint)
+        return InspectorError(f"{path} is an agent's directory, not a CA's.", "Pass it with --ssldir.")
+    return InspectorError(f"{path} is not a cadir: it contains none of {', '.join(CA_FILES)}.", hint)
 
 
-def _names(there: Folder, directory: str) -> list[str]:
-    return [name[:-4] for name in there.list(directory) if name.endswith(".pem")]
+def _names(folder: Folder, directory: str) -> list[str]:
+    return [name[:-4] for name in folder.list(directory) if name.endswith(".pem")]
 
 
-def _serial(there: Folder) -> int | None:
-    data = there.read("serial")
+def _serial(folder: Folder) -> int | None:
+    data = folder.read("serial")
     if data is None:
         return None
     try:
         return int(data[:100].decode("ascii").strip(), 16)
     except ValueError:
-        detail = "serial holds no hexadecimal number; the CA can sign nothing"
-        remedy = "Write the number after the last one of inventory.txt into it"
-        there.troubles.append(findings.error("serial can't be used", detail, remedy))
+        detail = "serial does not contain a hexadecimal number, so the CA cannot sign anything"
+        fix = "Write the number that follows the last serial number in inventory.txt into the file"
+        folder.problems.append(findings.error("unusable serial file", detail, fix))
         return None
 
 
-def _inventory(there: Folder) -> Iterator[Issued]:
-    data = there.read("inventory.txt") or b""
-    strange = 0
+def _inventory(folder: Folder) -> Iterator[Issued]:
+    data = folder.read("inventory.txt") or b""
+    malformed = 0
     for line in data.decode("utf-8", "replace").splitlines():
         if entry := _ENTRY.fullmatch(line.strip()):
             yield Issued(int(entry[1], 16), entry[2], entry[3], entry[4])
         elif line.strip() and not line.startswith("#"):
-            strange += 1
-    if strange:
-        there.troubles.append(
-            findings.notice("strange lines", f"inventory.txt has {strange} lines that are no entries")
+            malformed += 1
+    if malformed:
+        folder.problems.append(
+            findings.notice("malformed inventory", f"inventory.txt has {malformed} lines that are not entries")
         )
 
 
@@ -177,42 +185,49 @@ def _inventory(there: Folder) -> Iterator[Issued]:
 
 
 def _complete(cadir: CaDir) -> Iterator[Diagnosis]:
-    lacking = [name for name in CA_FILES if cadir.folder.missing(name)]
-    if lacking:
-        had = [name for name in CA_FILES if name not in lacking]
-        detail = f"missing: {', '.join(lacking)}; found: {', '.join(had) or 'none'}. The CA service wants all or none"
-        yield findings.error("half-initialised CA", f"{detail}, and does not start", "Restore them from a backup")
+    missing = [name for name in CA_FILES if cadir.folder.missing(name)]
+    if missing:
+        present = [name for name in CA_FILES if name not in missing]
+        detail = (
+            f"missing: {', '.join(missing)}; found: {', '.join(present) or 'none'}. The CA service needs all or none"
+        )
+        fix = "Restore the missing files from a backup"
+        yield findings.error("half-initialised CA", f"{detail} of these files, and does not start", fix)
 
 
 def _authority(cadir: CaDir) -> Iterator[Diagnosis]:
-    """The CA's key, and what it must belong to."""
+    """Compare the CA's key with its certificate and public key."""
     private = cadir.private
     if private is None:
         return
     if private.key is None:
-        detail = "ca_key.pem is encrypted, and private/ca.pass does not open it"
-        yield findings.error("the CA's key can't be opened", detail, "Restore private/ca.pass from a backup")
+        detail = "ca_key.pem is encrypted, and private/ca.pass is missing or holds a wrong password"
+        yield findings.error("the CA's key can't be decrypted", detail, "Restore private/ca.pass from a backup")
         return
-    keys = [each.key for each in cadir.authorities]
+    keys = [authority.key for authority in cadir.authorities]
     if keys and private.key not in keys:
-        detail = f"ca_key.pem is {key_text(private.key)}, ca_crt.pem is for {', '.join(key_text(key) for key in keys)}"
-        yield findings.error(
-            "the CA's key and certificate do not belong together", detail, "Restore both from the same backup"
+        detail = (
+            f"ca_key.pem holds {key_text(private.key)}, ca_crt.pem is for {', '.join(key_text(key) for key in keys)}"
         )
+        yield findings.error("the CA's key and certificate do not match", detail, "Restore both from the same backup")
     elif keys and keys[0] != private.key and cadir.signing:
-        detail = f"ca_crt.pem begins with {cadir.authorities[0].subject}, ca_key.pem belongs to {cadir.signing.subject}"
-        yield findings.warning("wrong order", detail, "Put the signing CA's certificate first in ca_crt.pem")
+        detail = (
+            f"the first certificate in ca_crt.pem is {cadir.authorities[0].subject}, but ca_key.pem belongs to "
+            f"{cadir.signing.subject}"
+        )
+        fix = "Put the signing CA's certificate first in ca_crt.pem"
+        yield findings.warning("wrong order of the CA certificates", detail, fix)
     if cadir.public and cadir.public != private.key:
-        detail = f"ca_pub.pem is {key_text(cadir.public)}, ca_key.pem is {key_text(private.key)}"
-        remedy = f"`openssl pkey -in {cadir.path('ca_key.pem')} -pubout -out {cadir.path('ca_pub.pem')}`"
-        yield findings.notice("stale public key", detail, remedy)
+        detail = f"ca_pub.pem holds {key_text(cadir.public)}, ca_key.pem holds {key_text(private.key)}"
+        fix = f"`openssl pkey -in {cadir.path('ca_key.pem')} -pubout -out {cadir.path('ca_pub.pem')}`"
+        yield findings.notice("stale public key", detail, fix)
     if private.encrypted and cadir.generation == "modern":
-        detail = "ca_key.pem is encrypted; puppetserver reads plain keys only"
-        yield findings.error("the CA's key is encrypted", detail, "Take the password off, and keep the mode 0640")
+        detail = "ca_key.pem is encrypted; puppetserver reads only unencrypted keys"
+        yield findings.error("the CA's key is encrypted", detail, "Decrypt the key and keep its mode 0640")
 
 
 def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
-    """The CA's own chain and CRLs, which are those that agents get."""
+    """Verify the CA's own chain and CRLs, which are the ones that agents download."""
     signing = cadir.signing
     if signing is None:
         return
@@ -222,81 +237,89 @@ def _trust(cadir: CaDir, now: float) -> Iterator[Diagnosis]:
     for problem in problems:
         yield _problem(cadir, problem)
     if cadir.crls and cadir.crls[0].issuer != signing.subject:
-        detail = f"ca_crl.pem begins with the CRL of {cadir.crls[0].issuer}; the CA takes the first for its own"
-        yield findings.error("wrong order of the CRLs", detail, f"Put the CRL of {signing.subject} first in ca_crl.pem")
-    if cadir.infra_crls and (bad := findings.crl_problems(cadir.authorities, cadir.infra_crls, now)):
-        detail = f"infra_crl.pem: {'; '.join(map(str, bad))}"
-        yield findings.notice("infra CRL", detail, "It matters only with enable-infra-crl: true")
-    ends = [(f"ca_crt.pem: {each.subject}", each.not_after) for each in cadir.authorities]
-    if soon := ending(ends, now, 3 * SOON):
-        yield findings.warning("CA ends soon", "; ".join(soon), "Renew it, then give every agent the new ca.pem")
-    if soon := ending([(f"ca_crl.pem: {each.issuer}", each.next_update) for each in cadir.crls], now):
-        yield findings.warning("the CA's CRL ends soon", "; ".join(soon), _new_crl(cadir))
+        detail = f"the first CRL in ca_crl.pem is from {cadir.crls[0].issuer}; the CA treats the first one as its own"
+        yield findings.error(
+            "wrong order of the CRLs", detail, f"Put the CRL from {signing.subject} first in ca_crl.pem"
+        )
+    if cadir.infra_crls and (problems := findings.crl_problems(cadir.authorities, cadir.infra_crls, now)):
+        detail = f"infra_crl.pem: {'; '.join(map(str, problems))}"
+        yield findings.notice("infra CRL", detail, "Relevant only with enable-infra-crl: true")
+    expiries = [(f"ca_crt.pem: {authority.subject}", authority.not_after) for authority in cadir.authorities]
+    if soon := expiring(expiries, now, 3 * SOON):
+        yield findings.warning("the CA certificate expires soon", "; ".join(soon), _RENEW)
+    if soon := expiring([(f"ca_crl.pem: {crl.issuer}", crl.next_update) for crl in cadir.crls], now):
+        yield findings.warning("the CA's CRL expires soon", "; ".join(soon), _new_crl(cadir))
 
 
 def _new_crl(cadir: CaDir) -> str:
-    return cadir.advise("{new_crl}. An external CA must issue the list itself: put it into ca_crl.pem")
+    return cadir.advise("{new_crl}. If the CA is external, it must issue the CRL: put that CRL into ca_crl.pem")
 
 
 def _problem(cadir: CaDir, problem: x509.Problem) -> Diagnosis:
-    what, remedy, rule = {
-        3: ("the CA's CRLs do not cover the chain", "Add that CA's CRL to ca_crl.pem", "B13"),
-        8: ("bad signature of the CA's CRL", "Restore ca_crl.pem from a backup", None),
-        9: ("CA not yet valid", "Set this host's clock: `timedatectl`", None),
-        10: ("CA expired", "Renew it, then give every agent the new ca.pem", None),
-        11: ("the CA's CRL is not yet valid", "Set this host's clock: `timedatectl`", None),
-        12: ("the CA's CRL expired", _new_crl(cadir), "B10"),
-    }.get(problem.code, ("the CA's chain is broken", "Put every CA up to the root into ca_crt.pem", None))
-    return findings.error(what, str(problem), remedy, rule)
+    title, fix, rule = {
+        3: ("the CA's CRLs do not cover the chain", "Add the CRL of the CA named above to ca_crl.pem", "B13"),
+        8: ("invalid signature on the CA's CRL", "Restore ca_crl.pem from a backup", None),
+        9: ("the CA certificate is not yet valid", "Correct this host's clock: `timedatectl`", None),
+        10: ("the CA certificate has expired", _RENEW, None),
+        11: ("the CA's CRL is not yet valid", "Correct this host's clock: `timedatectl`", None),
+        12: ("the CA's CRL has expired", _new_crl(cadir), "B10"),
+    }.get(problem.code, ("the CA's certificate chain is invalid", "Put every CA up to the root into ca_crt.pem", None))
+    return findings.error(title, str(problem), fix, rule)
 
 
 def _serials(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis]:
-    """The counter against what was given out, and every serial against its one subject."""
-    given = {each.serial: each.name for each in cadir.inventory}
-    given |= {each.serial: name for name, each in own.items()}
-    counted = {serial: name for serial, name in given.items() if serial < COUNTED}
+    """Compare the counter with the issued serial numbers, and look for numbers with several subjects."""
+    issued = {entry.serial: entry.name for entry in cadir.inventory}
+    issued |= {certificate.serial: name for name, certificate in own.items()}
+    counted = {serial: name for serial, name in issued.items() if serial < COUNTED}
     last = max(counted, default=0)
     if cadir.serial is not None and cadir.serial <= last:
-        detail = f"serial gives {cadir.serial:04X} next, but {last:04X} was given already, to {counted[last]}"
+        detail = f"the next serial number is {cadir.serial:04X}, but {last:04X} was already issued, to {counted[last]}"
         yield findings.error(
-            "the CA would give a serial twice",
-            detail + "; revoking one would revoke both",
+            "the CA would issue a serial number twice",
+            detail + "; revoking one certificate would revoke both",
             f"Stop the CA, then `echo {last + 1:04X} > {cadir.path('serial')}`",
         )
     holders: dict[int, set[str]] = defaultdict(set)
     for entry in cadir.inventory:
         holders[entry.serial].add(entry.name)
-    for name, each in own.items():
-        holders[each.serial].add(each.common_name or name)
+    for name, certificate in own.items():
+        holders[certificate.serial].add(certificate.common_name or name)
     twice = [f"{serial:04X} ({', '.join(sorted(names))})" for serial, names in holders.items() if len(names) > 1]
     if twice:
-        detail = f"given more than once: {listed(twice)}; revoking one revokes the others"
+        detail = f"issued more than once: {listed(twice)}; revoking one certificate revokes the others"
         yield findings.error(
-            "one serial, several certificates", detail, "Issue all but one anew: " + cadir.advise("{enrol}")
+            "several certificates with one serial number", detail, "Reissue all but one: " + cadir.advise("{enrol}")
         )
 
 
 def _records(cadir: CaDir, own: Mapping[str, Certificate]) -> Iterator[Diagnosis]:
-    """inventory.txt, signed/ and the CRL against one another."""
-    known = {each.serial for each in cadir.inventory}
-    if cadir.inventory and (unlisted := [name for name, each in own.items() if each.serial not in known]):
+    """Compare inventory.txt, signed/ and the CRL with each other."""
+    known = {entry.serial for entry in cadir.inventory}
+    if cadir.inventory and (unlisted := [name for name, certificate in own.items() if certificate.serial not in known]):
         detail = f"in signed/ but not in inventory.txt: {listed(unlisted)}"
         yield findings.warning(
-            "certificates that the inventory does not know",
+            "certificates missing from the inventory",
             detail,
-            "Was one of the two restored from a backup? Restore both together",
+            "If one of them was restored from a backup, restore both from the same backup",
         )
-    if known and (never := sorted(cadir.revoked - known)):
-        detail = f"revoked, but not in inventory.txt: {listed([f'{serial:04X}' for serial in never])}"
-        yield findings.notice("revoked serials that were never issued", detail)
-    latest = {each.name: each.serial for each in cadir.inventory}
-    old = [name for name, each in own.items() if each.serial in known and each.serial != latest.get(name, each.serial)]
-    if old:
-        detail = f"inventory.txt has newer ones than signed/ for {listed(old)}"
-        yield findings.notice("older certificates are served", detail, "A renewal, or a restored file")
-    revoked = [name for name, each in own.items() if each.serial in cadir.revoked]
+    if known and (unissued := sorted(cadir.revoked - known)):
+        detail = f"revoked, but not in inventory.txt: {listed([f'{serial:04X}' for serial in unissued])}"
+        yield findings.notice("revoked serial numbers that were never issued", detail)
+    latest = {entry.name: entry.serial for entry in cadir.inventory}
+    outdated = [
+        name
+        for name, certificate in own.items()
+        if certificate.serial in known and certificate.serial != latest.get(name, certificate.serial)
+    ]
+    if outdated:
+        detail = f"inventory.txt lists newer certificates than signed/ holds for {listed(outdated)}"
+        yield findings.notice(
+            "outdated certificates in signed/", detail, "Expected after a renewal; otherwise check for restored files"
+        )
+    revoked = [name for name, certificate in own.items() if certificate.serial in cadir.revoked]
     if revoked:
-        detail = f"revoked, and still in signed/: {listed(revoked)}; a new signing request of theirs is refused"
+        detail = f"revoked, but still in signed/: {listed(revoked)}; the CA refuses their new signing requests"
         yield findings.notice("revoked but not cleaned", detail, cadir.advise("{clean}", revoked[0]))
 
 
@@ -304,30 +327,34 @@ def _signed(cadir: CaDir, own: Mapping[str, Certificate], now: float) -> Iterato
     foreign = [name for name in cadir.signed if name not in own]
     if foreign and cadir.signing:
         first = cadir.signed[foreign[0]]
-        detail = f"{cadir.signing.subject} did not sign {listed(foreign)}; the first is by {first.issuer}"
-        yield findings.warning("certificates of a second CA", detail, cadir.advise("For each: {enrol_ca}", foreign[0]))
-    misnamed = [f"{name}.pem is for {each.subject}" for name, each in cadir.signed.items() if each.common_name != name]
+        detail = f"{cadir.signing.subject} did not sign {listed(foreign)}; the first one is from {first.issuer}"
+        yield findings.warning("certificates from another CA", detail, cadir.advise("For each: {enrol_ca}", foreign[0]))
+    misnamed = [
+        f"{name}.pem is for {certificate.subject}"
+        for name, certificate in cadir.signed.items()
+        if certificate.common_name != name
+    ]
     if misnamed:
-        yield findings.warning("certificates under a wrong name", f"signed/: {listed(misnamed)}")
-    expired = [name for name, each in cadir.signed.items() if each.not_after < now]
+        yield findings.warning("certificate files with a wrong name", f"signed/: {listed(misnamed)}")
+    expired = [name for name, certificate in cadir.signed.items() if certificate.not_after < now]
     if expired:
         yield findings.notice(
             "expired certificates", f"signed/: {listed(expired)}", cadir.advise("{clean}", expired[0])
         )
-    if soon := ending([(name, each.not_after) for name, each in cadir.signed.items()], now):
+    if soon := expiring([(name, certificate.not_after) for name, certificate in cadir.signed.items()], now):
         yield findings.notice(
-            "certificates end soon", listed(soon), cadir.advise("Renew them on their agents, or for each: {enrol}")
+            "certificates expire soon", listed(soon), cadir.advise("Renew them on their agents, or for each: {enrol}")
         )
     holders: dict[str, set[str]] = defaultdict(set)
     for name, key in [(n, c.key) for n, c in cadir.signed.items()] + [(n, r.key) for n, r in cadir.requests.items()]:
         holders[key].add(name)
     shared = [f"{', '.join(sorted(names))} ({key_text(key)})" for key, names in holders.items() if len(names) > 1]
     if shared:
-        detail = f"one key under several names: {listed(shared)}; a cloned machine?"
+        detail = f"one key under several names: {listed(shared)}; possibly a cloned machine"
         yield findings.warning(
-            "a key that several agents have",
+            "several agents share a key",
             detail,
-            cadir.advise("For each clone, with a certname of its own: {enrol}"),
+            cadir.advise("For each clone, after giving it its own certname: {enrol}"),
         )
 
 
@@ -337,64 +364,70 @@ def _requests(cadir: CaDir) -> Iterator[Diagnosis]:
         signed = cadir.signed.get(name)
         if request.common_name != name:
             yield findings.error(
-                "signing request under a wrong name",
+                "signing request file with a wrong name",
                 f"requests/{name}.pem is for {request.subject}",
                 f"`rm {cadir.path(f'requests/{name}.pem')}`",
             )
         elif signed and signed.key != request.key:
             detail = f"{name}: the certificate is for {key_text(signed.key)}, the request for {key_text(request.key)}"
-            remedy = cadir.advise(
-                "Compare with {fingerprint} on the agent; if it is that node's request: {enrol}", name
+            fix = cadir.advise(
+                "Compare with {fingerprint} on the agent; if the request is from that node: {enrol}", name
             )
-            yield findings.warning("request with another key for a signed name", detail, remedy, "B18")
+            yield findings.warning("signing request with another key for a signed name", detail, fix, "B18")
         elif signed:
-            yield findings.notice("request for a signed name", f"{name}: requests/ and signed/ have the same key")
+            detail = f"{name}: the request and the certificate in signed/ have the same key"
+            yield findings.notice("signing request for a signed name", detail)
         else:
             waiting.append(name)
         if refusal := _refusal(cadir, request):
-            yield findings.notice("request that the CA will not sign", f"{name}: {refusal[0]}", refusal[1])
+            yield findings.notice("signing request that the CA will not sign", f"{name}: {refusal[0]}", refusal[1])
     if waiting:
         single = len(waiting) == 1
-        remedy = "Compare with {fingerprint} on the agent, then " + ("{sign}" if single else "{list}")
+        fix = "Compare with {fingerprint} on the agent, then " + ("{sign}" if single else "{list}")
         detail = listed([f"{name} (SHA256) {cadir.requests[name].fingerprint}" for name in waiting], 20)
-        yield findings.notice("waiting to be signed", detail, cadir.advise(remedy, waiting[0] if single else None))
+        yield findings.notice("waiting to be signed", detail, cadir.advise(fix, waiting[0] if single else None))
 
 
 def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, str] | None:
-    """Why the CA's defaults refuse a request, and what allows it (docs/protocol.md#checks-of-a-signing-request)."""
+    """Return why the CA's defaults refuse a request, and what allows it (docs/protocol.md#checks-of-a-signing-request).
+
+    None: they do not refuse it.
+    """
     if request.signature_valid is False:
-        return "it is not signed with its own key", ""
+        return "the request is not signed with its own key", ""
     extra = [name for name in request.alt_names if name != f"DNS:{request.common_name}"]
     if extra:
-        allow = "`allow-subject-alt-names: true` in ca.conf, and a restart"
+        allow = "Set `allow-subject-alt-names: true` in ca.conf and restart the CA service"
         if cadir.generation == "legacy":
             allow = f"`puppet cert --allow-dns-alt-names sign {shlex.quote(request.common_name or '')}`"
-        return f"it asks for the alternative names {listed(extra)}", allow
+        return f"the request asks for the alternative names {listed(extra)}", allow
     if request.authorizations:
         return (
-            f"it asks for {listed(list(request.authorizations))}",
-            "`allow-authorization-extensions: true` in ca.conf",
+            f"the request asks for {listed(list(request.authorizations))}",
+            "Set `allow-authorization-extensions: true` in ca.conf",
         )
     return None
 
 
 def _rights(cadir: CaDir) -> Iterator[Diagnosis]:
-    there = cadir.folder
-    keys = [name for name in there.entries if name in ("ca_key.pem", "root_key.pem", "private/ca.pass")]
-    yield from puppet_dir.open_to_all(there, keys)
-    if bad := puppet_dir.owner_troubles(there, [*CA_FILES, "signed", "requests"]):
-        user = puppet_dir.owner(there)
-        detail = f"{', '.join(bad)}; {user}, who owns the directory, can't read that"
+    folder = cadir.folder
+    keys = [name for name in folder.entries if name in ("ca_key.pem", "root_key.pem", "private/ca.pass")]
+    yield from puppet_dir.open_to_all(folder, keys)
+    if unreadable := puppet_dir.unreadable_for_owner(folder, [*CA_FILES, "signed", "requests"]):
+        user = puppet_dir.owner(folder)
+        detail = f"{', '.join(unreadable)}; the owner of the directory ({user}) can't read this"
         yield findings.error("wrong owner", detail, f"`chown -R {user}: {cadir.path('.')}`")
-    home, key = there.entries.get("."), there.entries.get("ca_key.pem")
+    home, key = folder.entries.get("."), folder.entries.get("ca_key.pem")
     if home and key and home.uid == 0 == key.uid:
-        detail = f"ca_key.pem is {key.rights}: a puppetserver that runs as another user can't read it"
+        detail = f"ca_key.pem is {key.rights}: a puppetserver that runs as another user can't read the key"
         yield findings.notice(
-            "the CA belongs to root", detail, f"If it runs as puppet: `chown -R puppet: {cadir.path('.')}`"
+            "the CA directory belongs to root",
+            detail,
+            f"If puppetserver runs as puppet: `chown -R puppet: {cadir.path('.')}`",
         )
 
 
 def _own(cadir: CaDir, certificate: Certificate) -> bool:
-    """Whether this CA's key signed it."""
+    """Tell whether this CA's key signed the certificate."""
     signing = cadir.signing
     return signing is None or (certificate.issuer == signing.subject and findings.signed_by(certificate, signing))

@@ -1,6 +1,6 @@
-"""An agent's directory against a CA's, and both against what a capture saw: whose key is where.
+"""Compare an agent's directory with a CA's, and both with a capture: which key is where.
 
-It judges what others read: no files, no network, no clock.
+Other modules read the directories and the capture: this one opens no files and no connections, and reads no clock.
 """
 
 from __future__ import annotations
@@ -24,57 +24,62 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WireKey:
-    """A public key that was seen on the wire."""
+    """A public key in recorded traffic."""
 
     kind: Literal["csr", "certificate", "client"]
-    """In a signing request, in a certificate that was served, or in one that an agent showed."""
+    """Where the key is: in a signing request, in a certificate that a CA served, or in one that an agent presented."""
     certname: str
     key: str
-    """As ``Certificate.key``."""
+    """The digest, as in ``Certificate.key``."""
     time: float
     seq: int
-    """The record that shows it."""
+    """The number of the record that contains the key."""
 
     def __str__(self) -> str:
         return f"{wording.clock(self.time)[:5]} (record {self.seq})"
 
 
 def join(ssldir: SslDir, cadir: CaDir | None) -> list[Diagnosis]:
-    """Where an agent's directory and its CA's contradict each other, worst first."""
+    """Return the contradictions between an agent's directory and its CA's, worst first."""
     if cadir is None:
         return []
-    found = [*_authorities(ssldir, cadir), *_crls(ssldir, cadir)]
+    diagnoses = [*_authorities(ssldir, cadir), *_crls(ssldir, cadir)]
     if ssldir.certname is not None:
-        found += _certificates(ssldir, cadir) if ssldir.certificate else _bootstrap(ssldir, cadir, ssldir.certname)
-    return findings.worst_first(found)
+        diagnoses += _certificates(ssldir, cadir) if ssldir.certificate else _bootstrap(ssldir, cadir, ssldir.certname)
+    return findings.worst_first(diagnoses)
 
 
-def following(agent: Sequence[Diagnosis], ca: Sequence[Diagnosis]) -> list[Diagnosis]:
-    """An agent's diagnoses; errors that its CA's directory has as well say that they follow from there."""
-    causes = {each.detail: each.what for each in ca if each.severity is Severity.ERROR}
+def with_causes(agent: Sequence[Diagnosis], ca: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """Return an agent's diagnoses; errors that its CA's directory has too name the CA's diagnosis as their cause."""
+    causes = {diagnosis.detail: diagnosis.title for diagnosis in ca if diagnosis.severity is Severity.ERROR}
     return [
-        replace(each, detail=f"{each.detail}; it follows from '{causes[each.detail]}'")
-        if each.severity is Severity.ERROR and each.detail in causes
-        else each
-        for each in agent
+        replace(diagnosis, detail=f"{diagnosis.detail}; consequence of '{causes[diagnosis.detail]}'")
+        if diagnosis.severity is Severity.ERROR and diagnosis.detail in causes
+        else diagnosis
+        for diagnosis in agent
     ]
 
 
-def against_wire(ssldir: SslDir, cadir: CaDir | None, seen: Sequence[WireKey]) -> list[Diagnosis]:
-    """What a capture proves about an agent's key: which requests and certificates were its own, worst first."""
+def against_wire(ssldir: SslDir, cadir: CaDir | None, wire_keys: Sequence[WireKey]) -> list[Diagnosis]:
+    """Compare an agent's key with the requests and certificates for its certname in a capture, worst first."""
     name = ssldir.certname
     if name is None:
         return []
-    own = sorted((each for each in seen if each.certname.lower() == name.lower()), key=lambda each: each.seq)
-    found = [*_asked_and_served(ssldir, cadir, own)]
-    if ssldir.key and (others := [each for each in own if each.kind == "client" and each.key != ssldir.key]):
+    own = sorted(
+        (wire_key for wire_key in wire_keys if wire_key.certname.lower() == name.lower()),
+        key=lambda wire_key: wire_key.seq,
+    )
+    diagnoses = [*_asked_and_served(ssldir, cadir, own)]
+    if ssldir.key and (
+        others := [wire_key for wire_key in own if wire_key.kind == "client" and wire_key.key != ssldir.key]
+    ):
         detail = (
-            f"at {others[-1]} an agent showed a certificate for {name} with {key_text(others[-1].key)}; "
-            f"the key here is {key_text(ssldir.key)}"
+            f"at {others[-1]} an agent presented a certificate for {name} with {key_text(others[-1].key)}; "
+            f"the key in this ssldir is {key_text(ssldir.key)}"
         )
-        remedy = "Another machine, or another ssldir of this one, runs under this name; one of them needs another"
-        found.append(findings.warning("somebody else has this certname", detail, remedy))
-    return findings.worst_first(found)
+        fix = "Another machine, or another ssldir on this host, uses this certname: give one of them another certname"
+        diagnoses.append(findings.warning("the certname is used elsewhere", detail, fix))
+    return findings.worst_first(diagnoses)
 
 
 # -- agent and CA -------------------------------------------------------------------------------------
@@ -83,121 +88,130 @@ def against_wire(ssldir: SslDir, cadir: CaDir | None, seen: Sequence[WireKey]) -
 def _authorities(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
     if not ssldir.authorities or not cadir.authorities:
         return
-    if {each.key for each in ssldir.authorities}.isdisjoint(each.key for each in cadir.authorities):
-        detail = f"certs/ca.pem holds {_named(ssldir.authorities)}; the CA is {_named(cadir.authorities)}"
-        remedy = f"`rm {ssldir.path('certs/ca.pem', 'crl.pem')}`, then " + ssldir.advise("{enrol}")
-        yield findings.error("the agent trusts another CA", detail, remedy)
+    if {authority.key for authority in ssldir.authorities}.isdisjoint(authority.key for authority in cadir.authorities):
+        detail = f"certs/ca.pem contains {_named(ssldir.authorities)}; the CA is {_named(cadir.authorities)}"
+        fix = f"`rm {ssldir.path('certs/ca.pem', 'crl.pem')}`, then " + ssldir.advise("{enrol}")
+        yield findings.error("the agent trusts another CA", detail, fix)
     elif signing := cadir.signing:
-        here = {each.fingerprint for each in ssldir.authorities}
-        if signing.fingerprint not in here:
-            detail = f"the CA signs with {_named([signing])}, which certs/ca.pem does not hold"
+        trusted = {authority.fingerprint for authority in ssldir.authorities}
+        if signing.fingerprint not in trusted:
+            detail = f"the CA signs with {_named([signing])}, which is not in certs/ca.pem"
             yield findings.warning("the agent has an older CA bundle", detail,
                                     f"`rm {ssldir.path('certs/ca.pem', 'crl.pem')}; puppet agent -t`")  # fmt: skip
 
 
 def _named(authorities: Sequence[Certificate]) -> str:
-    return listed([f"{each.subject} ({each.fingerprint})" for each in authorities], 3)
+    return listed([f"{authority.subject} ({authority.fingerprint})" for authority in authorities], 3)
 
 
 def _crls(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
     for crl in cadir.crls:
-        mine = next((each for each in ssldir.crls if each.issuer == crl.issuer), None)
-        if mine and (mine.number or 0) < (crl.number or 0):
-            detail = f"crl.pem has number {mine.number} of {crl.issuer}, the CA has {crl.number}"
+        current = next((agent_crl for agent_crl in ssldir.crls if agent_crl.issuer == crl.issuer), None)
+        if current and (current.number or 0) < (crl.number or 0):
+            detail = f"crl.pem has CRL number {current.number} from {crl.issuer}, the CA has number {crl.number}"
             yield findings.notice(
                 "the agent has an older CRL", detail, f"`rm {ssldir.path('crl.pem')}; puppet agent -t`"
             )
 
 
 def _certificates(ssldir: SslDir, cadir: CaDir) -> Iterator[Diagnosis]:
-    """The agent has a certificate: is it the one that the CA knows?"""
-    name, mine = ssldir.certname, ssldir.certificate
-    assert mine is not None  # noqa: S101 - the caller looked
-    again = ssldir.advise("{enrol}")
-    theirs = cadir.signed.get(name or "")
+    """Compare the agent's certificate with the one that the CA holds for its name."""
+    name, certificate = ssldir.certname, ssldir.certificate
+    assert certificate is not None  # noqa: S101 - checked by the caller
+    enrol = ssldir.advise("{enrol}")
+    signed = cadir.signed.get(name or "")
     issuer = cadir.signing
-    if issuer and mine.issuer == issuer.subject and mine.serial in cadir.revoked:
-        detail = f"{name}: serial {mine.serial:04X} is on the CA's CRL"
-        yield findings.error("the CA has revoked the agent's certificate", detail, again)
-    elif theirs is None:
-        detail = f"the agent has serial {mine.serial:04X} ({mine.fingerprint}), signed/ has none for {name}"
-        yield findings.warning("the CA does not know the agent's certificate", detail, again)
-    if theirs is None or theirs.fingerprint == mine.fingerprint:
+    if issuer and certificate.issuer == issuer.subject and certificate.serial in cadir.revoked:
+        detail = f"{name}: serial number {certificate.serial:04X} is on the CA's CRL"
+        yield findings.error("the CA has revoked the agent's certificate", detail, enrol)
+    elif signed is None:
+        detail = (
+            f"the agent has serial number {certificate.serial:04X} ({certificate.fingerprint}), signed/ has no "
+            f"certificate for {name}"
+        )
+        yield findings.warning("the CA does not have the agent's certificate", detail, enrol)
+    if signed is None or signed.fingerprint == certificate.fingerprint:
         return
     detail = (
-        f"signed/{name}.pem is {theirs.fingerprint} for {key_text(theirs.key)}, the agent has {mine.fingerprint} "
-        f"for {key_text(mine.key)}"
+        f"signed/{name}.pem is {signed.fingerprint} for {key_text(signed.key)}, the agent has "
+        f"{certificate.fingerprint} for {key_text(certificate.key)}"
     )
-    if theirs.key == mine.key:
-        yield findings.notice("the CA has another certificate for the same key", f"{detail}; a renewal?")
+    if signed.key == certificate.key:
+        yield findings.notice("the CA has another certificate for the same key", f"{detail}; possibly a renewal")
     else:
-        yield findings.error("the CA has a certificate for another key", detail, again, "B22")
+        yield findings.error("the CA has a certificate for another key", detail, enrol, "B22")
 
 
 def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
-    """The agent has no certificate: what would the CA say to its request?"""
+    """Tell what the CA holds for an agent without a certificate, and how it would answer the agent's request."""
     signed, request = cadir.signed.get(name), cadir.requests.get(name)
-    again = ssldir.advise("{enrol}")
-    mine = f"the agent's key is {key_text(ssldir.key)}" if ssldir.key else "the agent has no key"
+    enrol = ssldir.advise("{enrol}")
+    agent_key = f"the agent's key is {key_text(ssldir.key)}" if ssldir.key else "the agent has no key"
     if signed and ssldir.key == signed.key:
         detail = f"signed/{name}.pem ({signed.fingerprint}) is for the agent's key"
-        yield findings.notice("signed, but not fetched yet", detail, "`puppet agent -t`")
+        yield findings.notice("certificate signed, but not downloaded yet", detail, "`puppet agent -t`")
     elif signed:
         state = "revoked" if signed.serial in cadir.revoked else "signed"
         detail = (
-            f"signed/{name}.pem ({signed.fingerprint}) is for {key_text(signed.key)}, {mine}; "
-            f"a request gets: {name} already has a {state} certificate; ignoring certificate request"
+            f"signed/{name}.pem ({signed.fingerprint}) is for {key_text(signed.key)}, {agent_key}; "
+            f"the CA answers requests with: {name} already has a {state} certificate; ignoring certificate request"
         )
-        yield findings.error("the CA has a certificate for another key", detail, again, "B18")
+        yield findings.error("the CA has a certificate for another key", detail, enrol, "B18")
     elif request and ssldir.key == request.key:
-        detail = f"the request on the CA is of the agent's key: (SHA256) {request.fingerprint}"
-        yield findings.notice("waiting to be signed", detail, cadir.advise("On the CA {sign}", name))
+        detail = f"the request on the CA has the agent's key: (SHA256) {request.fingerprint}"
+        yield findings.notice("waiting to be signed", detail, cadir.advise("On the CA: {sign}", name))
     elif request:
-        detail = f"the request on the CA is for {key_text(request.key)}, {mine}"
-        yield findings.error("the CA holds a request of another key", detail, again, "B20")
+        detail = f"the request on the CA is for {key_text(request.key)}, {agent_key}"
+        yield findings.error("the CA has a signing request for another key", detail, enrol, "B20")
     elif ssldir.csr_key and ssldir.generation == "legacy":
         csr = ssldir.file("certificate_requests")
-        detail = f"{csr} lies here, so the agent sends none; the CA has neither a request nor a certificate for {name}"
-        yield findings.error("a local signing request blocks", detail, f"`rm {ssldir.path(csr)}; puppet agent -t`")
+        detail = (
+            f"{csr} exists, so the agent sends no request; the CA has neither a request nor a certificate for {name}"
+        )
+        yield findings.error(
+            "a local signing request blocks the bootstrap", detail, f"`rm {ssldir.path(csr)}; puppet agent -t`"
+        )
     else:
         detail = f"the CA has neither a request nor a certificate for {name}"
-        yield findings.notice("the CA never heard of this agent", detail,
-                               "`puppet agent -t`; if it sends one: is this the CA that it talks to?")  # fmt: skip
+        fix = "`puppet agent -t`; if the agent sends a request, check that it uses this CA"
+        yield findings.notice("the CA has nothing for this agent", detail, fix)
 
 
-# -- the wire -----------------------------------------------------------------------------------------
+# -- the traffic -----------------------------------------------------------------------------------------
 
 
 def _asked_and_served(ssldir: SslDir, cadir: CaDir | None, own: Sequence[WireKey]) -> Iterator[Diagnosis]:
-    """The last request and the last certificate on the wire, in one sentence with the key that lies here."""
+    """Compare the last request and the last certificate in the traffic with the key in the ssldir."""
     name = ssldir.certname or ""
-    csr = next((each for each in reversed(own) if each.kind == "csr"), None)
-    served = next((each for each in reversed(own) if each.kind == "certificate"), None)
-    said: list[str] = []
-    wrong = False
+    csr = next((wire_key for wire_key in reversed(own) if wire_key.kind == "csr"), None)
+    served = next((wire_key for wire_key in reversed(own) if wire_key.kind == "certificate"), None)
+    facts: list[str] = []
+    mismatch = False
     if csr and ssldir.key is None:
-        said.append(f"a CSR of {csr} was made with {key_text(csr.key)}, of which nothing is left here")
-        wrong = True
+        facts.append(f"the CSR of {csr} has {key_text(csr.key)}, which is not in this ssldir")
+        mismatch = True
     elif csr and csr.key == ssldir.key:
-        said.append(f"the agent's key is the one in the CSR of {csr}")
+        facts.append(f"the agent's key matches the CSR of {csr}")
     elif csr:
-        earlier = next((each for each in reversed(own) if each.kind == "csr" and each.key == ssldir.key), None)
-        was = f"; its own was in the one of {earlier}" if earlier else ""
-        said.append(f"the agent's key is not the one in the CSR of {csr}{was}")
-        wrong = True
+        earlier = next(
+            (wire_key for wire_key in reversed(own) if wire_key.kind == "csr" and wire_key.key == ssldir.key), None
+        )
+        match = f"; it matches the CSR of {earlier}" if earlier else ""
+        facts.append(f"the agent's key does not match the CSR of {csr}{match}")
+        mismatch = True
     if served and ssldir.key and served.key != ssldir.key:
-        said.append(f"the CA serves a certificate for another key ({served}, {key_text(served.key)})")
-        wrong = True
+        facts.append(f"the CA serves a certificate for another key ({served}, {key_text(served.key)})")
+        mismatch = True
     elif served and ssldir.key:
-        said.append(f"the CA serves a certificate for it ({served})")
+        facts.append(f"the CA serves a certificate for the agent's key ({served})")
     signed = cadir.signed.get(name) if cadir else None
     if served and signed and signed.key != served.key:
-        said.append(
-            f"signed/{name}.pem is for {key_text(signed.key)}: what was served came from another CA, or from before"
+        facts.append(
+            f"signed/{name}.pem is for {key_text(signed.key)}: the served certificate is of another CA or older"
         )
-    if wrong:
-        said.append(f"the key here is {key_text(ssldir.key)}" if ssldir.key else "there is no key here")
-        again = ssldir.advise("{enrol}")
-        yield findings.error("the agent's key does not fit", "; ".join(said), again, "B22")
-    elif said:
-        yield findings.notice("the agent's key on the wire", "; ".join(said))
+    if mismatch:
+        facts.append(f"the key in this ssldir is {key_text(ssldir.key)}" if ssldir.key else "this ssldir has no key")
+        enrol = ssldir.advise("{enrol}")
+        yield findings.error("the agent's key does not match", "; ".join(facts), enrol, "B22")
+    elif facts:
+        yield findings.notice("the agent's key in the traffic", "; ".join(facts))

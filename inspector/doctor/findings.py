@@ -1,6 +1,6 @@
-"""What the doctor found, in words, and the judgements that several of its examinations share.
+"""Diagnoses of ``doctor``, and the checks that several of its modules share.
 
-It reads no files and no clock: ``now`` is given, in seconds since the epoch.
+Nothing here reads a file or a clock: ``now`` is an argument, in seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -26,79 +26,79 @@ if TYPE_CHECKING:
     from inspector.protocol.certificates import Certificate
 
 type Generation = Literal["legacy", "modern"]
-"""Which commands fit: up to 6.3 and the Ruby CA (``puppet cert``), or 6.4 and later (``puppetserver ca``)."""
+"""Which commands apply: up to 6.3 and the Ruby CA (``puppet cert``), or 6.4 and later (``puppetserver ca``)."""
 
 DAY = 86400.0
 SOON = 30 * DAY
 SKEW = 300.0
-"""How far a CRL's beginning may lie in the future before agents mind (docs/protocol.md#clocks)."""
+"""Seconds by which a CRL may begin in the future before agents refuse it (docs/protocol.md#clocks)."""
 
 CA_FILES = ("ca_crt.pem", "ca_key.pem", "ca_crl.pem", "inventory.txt", "serial")
-"""What a CA service wants all of, or nothing of (docs/protocol.md#the-directory-of-a-ca)."""
+"""Files of which a CA service needs all or none (docs/protocol.md#the-directory-of-a-ca)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One thing that is wrong, or worth knowing."""
+    """A problem, or a fact worth knowing."""
 
     severity: Severity
-    what: str
-    """A short title."""
+    title: str
+    """A few words."""
     detail: str
     """The facts: fingerprints, dates, paths relative to the directory that was examined."""
-    remedy: str = ""
+    fix: str = ""
     """What to do next, with the exact command."""
     rule: str | None = None
-    """The rule that finds the same in traffic."""
+    """The rule that finds the same problem in traffic."""
 
 
-def error(what: str, detail: str, remedy: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.ERROR, wording.clean(what), wording.clean(detail), wording.clean(remedy), rule)
+def error(title: str, detail: str, fix: str = "", rule: str | None = None) -> Diagnosis:
+    return Diagnosis(Severity.ERROR, wording.clean(title), wording.clean(detail), wording.clean(fix), rule)
 
 
-def warning(what: str, detail: str, remedy: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.WARNING, wording.clean(what), wording.clean(detail), wording.clean(remedy), rule)
+def warning(title: str, detail: str, fix: str = "", rule: str | None = None) -> Diagnosis:
+    return Diagnosis(Severity.WARNING, wording.clean(title), wording.clean(detail), wording.clean(fix), rule)
 
 
-def notice(what: str, detail: str, remedy: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.NOTICE, wording.clean(what), wording.clean(detail), wording.clean(remedy), rule)
+def notice(title: str, detail: str, fix: str = "", rule: str | None = None) -> Diagnosis:
+    return Diagnosis(Severity.NOTICE, wording.clean(title), wording.clean(detail), wording.clean(fix), rule)
 
 
-def worst_first(found: Iterable[Diagnosis]) -> list[Diagnosis]:
-    """Each once, errors before warnings before notices."""
-    return sorted(dict.fromkeys(found), key=lambda each: -each.severity.rank)
+def worst_first(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
+    """Return the diagnoses without duplicates: errors, then warnings, then notices."""
+    return sorted(dict.fromkeys(diagnoses), key=lambda diagnosis: -diagnosis.severity.rank)
 
 
-def advise(remedy: str, certname: str | None, generation: Generation) -> str:
-    """A remedy with ``{sign}``, ``{clean}``, ``{reset}`` ... as the commands of a generation."""
+def advise(fix: str, certname: str | None, generation: Generation) -> str:
+    """Return a fix with ``{sign}``, ``{clean}``, ``{reset}`` ... replaced by the commands of a generation."""
     name = shlex.quote(certname) if certname else None
-    return remedies.fill(remedy, Run(None, certname=name, dialect="legacy" if generation == "legacy" else "v3"))
+    return remedies.fill(fix, Run(None, certname=name, dialect="legacy" if generation == "legacy" else "v3"))
 
 
 def key_text(key: str | None) -> str:
-    """A public key's digest, short enough to be compared by eye."""
+    """Return a public key's digest, short enough to be compared by eye."""
     return f"key {key[:16]}…" if key else "no key"
 
 
 def day(time: float) -> str:
-    """A date, UTC."""
+    """Return the date, UTC."""
     return wording.utc(time)[:10]
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """``a, b, c and 4 more``."""
+    """Join names, at most ``most`` of them: ``a, b, c and 4 more``."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
 
 
 def crl_problems(authorities: Iterable[Certificate], crls: Sequence[RevocationList], now: float) -> list[x509.Problem]:
-    """What an agent that checks the whole chain would say about its CRLs, CA by CA."""
+    """Return what an agent that checks the whole chain refuses in its CRLs, CA by CA."""
     problems = []
     for authority in authorities:
         own = [crl for crl in crls if crl.issuer == authority.subject]
-        # A renewed CA has its namesake's lists beside its own.
+        # A renewed CA has the CRLs of its predecessor of the same name beside its own.
         keyed = [crl for crl in own if crl.authority_key_identifier in (None, authority.key_identifier)] or own
-        crl = max(keyed, key=lambda each: each.last_update, default=None)
+        crl = max(keyed, key=lambda crl: crl.last_update, default=None)
         code = 0
         if crl is None:
             code = 3
@@ -138,18 +138,23 @@ def verified(
     now: float,
     revocation: x509.Revocation,
 ) -> list[x509.Problem]:
-    """Why an agent refuses a certificate, with its tolerance for a CRL that begins in some minutes."""
-    chain = [certificate.der, *(each.der for each in others)]
-    problems = x509.verify(chain, [each.der for each in authorities], [crl.der for crl in crls], now, revocation)
+    """Return why an agent refuses a certificate.
+
+    Like the agent it tolerates a CRL that begins up to SKEW seconds in the future.
+    """
+    chain = [certificate.der, *(other.der for other in others)]
+    problems = x509.verify(
+        chain, [authority.der for authority in authorities], [crl.der for crl in crls], now, revocation
+    )
     future = {crl.issuer for crl in crls if crl.last_update > now + SKEW}
-    return [each for each in problems if each.code != 11 or each.issuer in future]
+    return [problem for problem in problems if problem.code != 11 or problem.issuer in future]
 
 
-def ending(things: Iterable[tuple[str, float | None]], now: float, within: float = SOON) -> list[str]:
-    """Of names and dates those that end soon, in words."""
+def expiring(expiries: Iterable[tuple[str, float | None]], now: float, within: float = SOON) -> list[str]:
+    """Return in words those of the names whose dates are less than ``within`` seconds ahead."""
     return [
-        f"{name} ends on {day(end)}, {_in_days(end - now)}"
-        for name, end in things
+        f"{name} expires on {day(end)}, {_in_days(end - now)}"
+        for name, end in expiries
         if end is not None and now <= end < now + within
     ]
 

@@ -1,6 +1,6 @@
-"""A running master as an agent meets it: connection, TLS, names and dates, CA and CRL, and the agent's certificate.
+"""Check a running master as an agent would: connection, TLS, names, dates, CA, CRL and the agent's certificate.
 
-Only GETs are sent, never a signing request. All that comes back is hostile: it is bounded in size and time.
+Sends GET requests only, never a signing request. Answers are untrusted: their size and time are limited.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 
 from inspector.doctor import findings
-from inspector.doctor.findings import SOON, ending, listed
+from inspector.doctor.findings import SOON, expiring, listed
 from inspector.doctor.tls_client import LIMIT, Answer, Session, Target, Unreachable, talk
 from inspector.errors import IdentityError
 from inspector.model import Severity
@@ -31,24 +31,26 @@ if TYPE_CHECKING:
     from inspector.protocol.certificates import Certificate, RevocationList
 
 TIMEOUT = 10.0
-"""Seconds for one connection with all that is asked on it."""
+"""Seconds for one connection with its request."""
 _OLD = {"TLSv1": SSL.TLS1_VERSION, "TLSv1.1": SSL.TLS1_1_VERSION}
 _SKEW = 300.0
 _PROTECTED = "/puppet/v3/environments"
-"""Any agent with a certificate may read it, nobody without (docs/protocol.md#default-rules)."""
+"""A path that every agent with a certificate may read, and nobody without one (docs/protocol.md#default-rules)."""
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
 
 
 @dataclass(slots=True)
-class _Probe:
+class _Check:
+    """The state of one check of a master."""
+
     target: Target
     now: float
     authorities: tuple[Certificate, ...] = ()
-    """What this host's agents trust; empty if that is not known."""
+    """The CAs that this host's agents trust; empty if not known."""
     crls: tuple[RevocationList, ...] = ()
     revocable: bool = False
-    """A CRL of this host's was given."""
-    found: list[Diagnosis] = field(default_factory=list)
+    """The caller passed a CRL of this host."""
+    diagnoses: list[Diagnosis] = field(default_factory=list)
     generation: Generation = "modern"
 
 
@@ -64,175 +66,179 @@ def probe(
     now: float,
     timeout: float = TIMEOUT,
 ) -> list[Diagnosis]:
-    """What agents of this host would say to a master, worst first.
+    """Return what agents of this host would find wrong with a master, worst first.
 
-    ``ca`` and ``crl`` are what they hold (without ``ca``: what a new agent would fetch), ``certificate`` and
-    ``key`` an agent's; ``name`` is what they call the master, if not ``host``. ``timeout`` seconds are given
-    to each of some six connections. Raises IdentityError if one of the files can't be used.
+    ``ca`` and ``crl`` are the agents' files (without ``ca``: those that a new agent would download). ``certificate``
+    and ``key`` are an agent's. ``name`` is the agents' name for the master, if it is not ``host``. ``timeout`` is in
+    seconds, for each of about six connections.
+    Raises IdentityError if one of the files can't be used.
     """
-    asked = _Probe(Target(host, port, name or host, timeout), now)
+    check = _Check(Target(host, port, name or host, timeout), now)
     if ca:
-        asked.authorities = tuple(_read(ca, x509.read_certificates, "CA bundle"))
+        check.authorities = tuple(_read(ca, x509.read_certificates, "CA bundle"))
     if crl:
-        asked.crls, asked.revocable = tuple(_read(crl, x509.read_crls, "CRL")), True
-    lent = identity.load(certificate, key or certificate) if certificate else None
+        check.crls, check.revocable = tuple(_read(crl, x509.read_crls, "CRL")), True
+    credentials = identity.load(certificate, key or certificate) if certificate else None
     try:
-        session = talk(asked.target, "/puppet-ca/v1/certificate/ca")
+        session = talk(check.target, "/puppet-ca/v1/certificate/ca")
     except Unreachable as error:
         return [_unreachable(error)]
-    _protocols(asked, session)
+    _protocols(check, session)
     bundle: tuple[Certificate, ...] = ()
     crls: tuple[RevocationList, ...] = ()
     if session.answer:
-        bundle, crls = _bundle(asked, session.answer), _revocation_lists(asked)
-    elif session.trouble:
-        asked.found.append(_unreachable(session.trouble))
-    _chain(asked, session, bundle, crls)
-    if lent and session.answer:
-        _with_certificate(asked, lent, bundle, crls)
-    found = findings.worst_first(asked.found)
-    if not any(each.severity is Severity.ERROR for each in found):
-        whom = "this host's agents" if asked.authorities else "new agents"
-        found.append(findings.notice("accepted", f"{whom} would accept {host}:{port} as {asked.target.name}"))
-    return found
+        bundle, crls = _bundle(check, session.answer), _revocation_lists(check)
+    elif session.problem:
+        check.diagnoses.append(_unreachable(session.problem))
+    _chain(check, session, bundle, crls)
+    if credentials and session.answer:
+        _with_certificate(check, credentials, bundle, crls)
+    diagnoses = findings.worst_first(check.diagnoses)
+    if not any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses):
+        agents = "this host's agents" if check.authorities else "new agents"
+        diagnoses.append(findings.notice("accepted", f"{agents} would accept {host}:{port} as {check.target.name}"))
+    return diagnoses
 
 
 # -- judging ------------------------------------------------------------------------------------------
 
 
-def _protocols(asked: _Probe, session: Session) -> None:
-    """What was negotiated, and whether something older than TLS 1.2 would be taken too."""
+def _protocols(check: _Check, session: Session) -> None:
+    """Report the negotiated TLS version, and whether the master accepts versions before 1.2."""
     version = session.answer.headers.get("x-puppet-version") if session.answer else None
     puppet = f"; Puppet {version}" if version else ""
-    asked.found.append(findings.notice("TLS", f"{session.protocol}, {session.cipher}{puppet}"))
-    remedy = "`ssl-protocols: [TLSv1.2, TLSv1.3]` in webserver.conf, then restart the master"
+    check.diagnoses.append(findings.notice("TLS", f"{session.protocol}, {session.cipher}{puppet}"))
+    fix = "`ssl-protocols: [TLSv1.2, TLSv1.3]` in webserver.conf, then restart the master"
     if session.protocol in _OLD:
-        detail = f"{session.protocol} is the newest it speaks; agents with OpenSSL 3 refuse that"
-        asked.found.append(findings.error("no TLS 1.2", detail, remedy))
+        detail = f"{session.protocol} is the newest version of the master; agents with OpenSSL 3 refuse it"
+        check.diagnoses.append(findings.error("no TLS 1.2", detail, fix))
         return
-    taken = []
+    accepted = []
     for protocol, number in _OLD.items():
         try:
-            if talk(asked.target, None, only=number).protocol == protocol:
-                taken.append(protocol)
+            if talk(check.target, None, only=number).protocol == protocol:
+                accepted.append(protocol)
         except Unreachable:
             continue
-    if taken:
-        asked.found.append(findings.warning("TLS below 1.2", f"it accepts {' and '.join(taken)}", remedy))
+    if accepted:
+        check.diagnoses.append(findings.warning("TLS below 1.2", f"the master accepts {' and '.join(accepted)}", fix))
 
 
 def _unreachable(error: Unreachable) -> Diagnosis:
-    return findings.error(error.what, str(error), error.remedy)
+    return findings.error(error.title, str(error), error.fix)
 
 
-def _bundle(asked: _Probe, answer: Answer) -> tuple[Certificate, ...]:
-    """The CA bundle that it hands out, by today's path or by Puppet 3's."""
-    if answer.status != 200 and (old := _old_master(asked)):
-        answer, asked.generation = old, "legacy"
-        asked.found.append(findings.notice("a master of Puppet 3", "it answers the legacy URLs only"))
-    certificates = tuple(_parsed(asked, answer, "CA certificate", x509.read_certificates))
+def _bundle(check: _Check, answer: Answer) -> tuple[Certificate, ...]:
+    """Download the master's CA bundle, from the current path or from that of Puppet 3."""
+    if answer.status != 200 and (old := _old_master(check)):
+        answer, check.generation = old, "legacy"
+        check.diagnoses.append(findings.notice("a Puppet 3 master", "the master answers only the legacy URLs"))
+    certificates = tuple(_parsed(check, answer, "CA certificate", x509.read_certificates))
     if not certificates:
         return ()
-    _clock(asked, answer)
-    strays = [each.subject for each in certificates if not each.is_ca]
+    _clock(check, answer)
+    strays = [certificate.subject for certificate in certificates if not certificate.is_ca]
     if strays:
-        asked.found.append(
-            findings.error("its CA bundle holds what is no CA", listed(strays), "Mend ca_crt.pem on the CA")
+        check.diagnoses.append(
+            findings.error(
+                "the CA bundle contains certificates that are not CAs", listed(strays), "Fix ca_crt.pem on the CA"
+            )
         )
-    subjects = {each.subject for each in certificates}
-    if lacking := [each.issuer for each in certificates if each.issuer not in subjects]:
-        detail = f"it lacks {listed(lacking)}"
-        asked.found.append(
-            findings.error("its CA bundle is incomplete", detail, "Put every CA up to the root into ca_crt.pem")
+    subjects = {certificate.subject for certificate in certificates}
+    if missing := [certificate.issuer for certificate in certificates if certificate.issuer not in subjects]:
+        detail = f"missing: {listed(missing)}"
+        check.diagnoses.append(
+            findings.error("the CA bundle is incomplete", detail, "Put every CA up to the root into ca_crt.pem")
         )
-    if asked.authorities:
-        _compare(asked, certificates)
+    if check.authorities:
+        _compare(check, certificates)
     return certificates
 
 
-def _compare(asked: _Probe, served: Sequence[Certificate]) -> None:
-    """Its CA bundle against what agents hold."""
-    here, there = ({each.key for each in each_bundle} for each_bundle in (asked.authorities, served))
-    if here.isdisjoint(there):
-        detail = f"agents hold {_named(asked.authorities)}, it serves {_named(served)}"
-        asked.found.append(
+def _compare(check: _Check, served: Sequence[Certificate]) -> None:
+    """Compare the master's CA bundle with the one that agents have."""
+    if {authority.key for authority in check.authorities}.isdisjoint(authority.key for authority in served):
+        detail = f"agents have {_named(check.authorities)}, the master serves {_named(served)}"
+        check.diagnoses.append(
             findings.error(
                 "another CA",
                 detail,
-                "Is this the right master? If the CA was made anew, on each agent: "
-                + findings.advise("{enrol_ca}", None, asked.generation),
+                "Check that this is the right master. If the CA was recreated, on each agent: "
+                + findings.advise("{enrol_ca}", None, check.generation),
             )
         )
-    elif {each.fingerprint for each in asked.authorities} != {each.fingerprint for each in served}:
-        detail = f"agents hold {_named(asked.authorities)}, it serves {_named(served)}"
-        asked.found.append(
-            findings.notice("the CA bundles differ", detail, "Agents of 8.1 and later fetch the new one")
+    elif {certificate.fingerprint for certificate in check.authorities} != {
+        certificate.fingerprint for certificate in served
+    }:
+        detail = f"agents have {_named(check.authorities)}, the master serves {_named(served)}"
+        check.diagnoses.append(
+            findings.notice("the CA bundles differ", detail, "Agents of 8.1 and later download the new bundle")
         )
 
 
 def _named(authorities: Sequence[Certificate]) -> str:
-    return listed([f"{each.subject} ({each.fingerprint})" for each in authorities], 3)
+    return listed([f"{authority.subject} ({authority.fingerprint})" for authority in authorities], 3)
 
 
-def _revocation_lists(asked: _Probe) -> tuple[RevocationList, ...]:
+def _revocation_lists(check: _Check) -> tuple[RevocationList, ...]:
     path = "/puppet-ca/v1/certificate_revocation_list/ca"
-    if asked.generation == "legacy":
+    if check.generation == "legacy":
         path = "/production/certificate_revocation_list/ca"
-    answer = _ask(asked, path)
+    answer = _ask(check, path)
     if answer is None:
         return ()
-    if asked.generation == "legacy" and answer.status == 403:
-        return ()  # it wants a certificate for that
-    return tuple(_parsed(asked, answer, "CRL", x509.read_crls))
+    if check.generation == "legacy" and answer.status == 403:
+        return ()  # Puppet 3 gives its CRL only to clients with a certificate
+    return tuple(_parsed(check, answer, "CRL", x509.read_crls))
 
 
-def _chain(asked: _Probe, session: Session, bundle: Sequence[Certificate], served: Sequence[RevocationList]) -> None:
-    """The master's certificate as agents judge it: with what they hold, and with what they would fetch."""
+def _chain(check: _Check, session: Session, bundle: Sequence[Certificate], served: Sequence[RevocationList]) -> None:
+    """Verify the master's certificate with the files that agents have and with those that they would download."""
     try:
         presented = [x509.read_der(der) for der in session.chain]
     except x509.Malformed as error:
-        asked.found.append(findings.error("unreadable certificate", str(error)))
+        check.diagnoses.append(findings.error("unreadable certificate", str(error)))
         return
     if not presented:
-        asked.found.append(findings.error("no certificate", "the master shows none in its TLS handshake"))
+        check.diagnoses.append(findings.error("no certificate", "the master presents none in the TLS handshake"))
         return
     leaf, others = presented[0], presented[1:]
-    if not x509.names_match(leaf, asked.target.name):
-        names = ", ".join(each.partition(":")[2] for each in leaf.alt_names) or leaf.subject
-        detail = f"Server hostname '{asked.target.name}' did not match server certificate; expected one of {names}"
-        asked.found.append(
+    if not x509.names_match(leaf, check.target.name):
+        names = ", ".join(alt_name.partition(":")[2] for alt_name in leaf.alt_names) or leaf.subject
+        detail = f"Server hostname '{check.target.name}' did not match server certificate; expected one of {names}"
+        check.diagnoses.append(
             findings.error(
                 "wrong name",
                 detail,
-                "Use one of its names: `puppet config set server NAME --section main`, or reissue it with that name",
+                "Use one of its names: `puppet config set server NAME --section main`, or reissue it",
             )
         )
     if not _serves(leaf.der):
-        asked.found.append(
-            findings.error("not for servers", f"{leaf.subject} lacks the usage serverAuth", "Reissue it")
+        check.diagnoses.append(
+            findings.error("not a server certificate", f"{leaf.subject} lacks the usage serverAuth", "Reissue it")
         )
-    trusted = asked.authorities or bundle
+    trusted = check.authorities or bundle
     problems: list[x509.Problem] = []
-    if asked.authorities:
-        mode: x509.Revocation = "chain" if asked.revocable else "none"
-        problems += findings.verified(leaf, others, trusted, asked.crls, asked.now, mode)
+    if check.authorities:
+        mode: x509.Revocation = "chain" if check.revocable else "none"
+        problems += findings.verified(leaf, others, trusted, check.crls, check.now, mode)
     if bundle:
         mode = "chain" if served else "none"
-        problems += findings.verified(leaf, others, bundle, served, asked.now, mode)
-        problems += findings.crl_problems(bundle, served, asked.now) if served else []
+        problems += findings.verified(leaf, others, bundle, served, check.now, mode)
+        problems += findings.crl_problems(bundle, served, check.now) if served else []
     if not trusted:
-        problems += findings.verified(leaf, others, presented, (), asked.now, "none")
-    asked.found += [_refused(each, asked.generation) for each in dict.fromkeys(problems)]
-    ends = [(each.subject, each.not_after) for each in (leaf, *bundle)]
-    ends += [(f"the CRL of {each.issuer}", each.next_update) for each in served if each.next_update]
-    if soon := ending(ends, asked.now, SOON):
-        asked.found.append(findings.warning("ends soon", "; ".join(dict.fromkeys(soon)), "Renew it on the CA"))
+        problems += findings.verified(leaf, others, presented, (), check.now, "none")
+    check.diagnoses += [_refused(problem, check.generation) for problem in dict.fromkeys(problems)]
+    expiries = [(certificate.subject, certificate.not_after) for certificate in (leaf, *bundle)]
+    expiries += [(f"the CRL of {crl.issuer}", crl.next_update) for crl in served if crl.next_update]
+    if soon := expiring(expiries, check.now, SOON):
+        check.diagnoses.append(findings.warning("expires soon", "; ".join(dict.fromkeys(soon)), "Renew it on the CA"))
 
 
 def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
-    what, remedy, rule = {
-        3: ("the CRLs do not cover the chain", "Add that CA's CRL to ca_crl.pem on the CA", "B13"),
-        8: ("bad signature of the CRL", "Restore ca_crl.pem on the CA", None),
+    title, fix, rule = {
+        3: ("the CRLs do not cover the chain", "Add the CRL of the CA named above to ca_crl.pem on the CA", "B13"),
+        8: ("invalid signature on the CRL", "Restore ca_crl.pem on the CA", None),
         9: ("certificate not yet valid", "Compare the clocks of both hosts: `date -u`", None),
         10: (
             "certificate expired",
@@ -242,19 +248,19 @@ def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
         11: ("CRL not yet valid", "Compare the clocks of both hosts: `date -u`", None),
         12: (
             "CRL expired",
-            findings.advise("On the CA {new_crl}; agents before 8 must then drop their crl.pem", None, generation),
+            findings.advise("On the CA: {new_crl}; then delete crl.pem on agents before 8", None, generation),
             "B10",
         ),
         23: ("the master's certificate is revoked", "Reissue it on the CA", None),
     }.get(
         problem.code,
         (
-            "the master's certificate is of another CA",
+            "the master's certificate is from another CA",
             "Is this the right master? Compare `openssl x509 -noout -fingerprint -sha256 -in ca.pem` on both hosts",
             None,
         ),
     )
-    return findings.error(what, str(problem), remedy, rule)
+    return findings.error(title, str(problem), fix, rule)
 
 
 def _serves(der: bytes) -> bool:
@@ -265,44 +271,47 @@ def _serves(der: bytes) -> bool:
     return ExtendedKeyUsageOID.SERVER_AUTH in usage or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usage
 
 
-def _clock(asked: _Probe, answer: Answer) -> None:
+def _clock(check: _Check, answer: Answer) -> None:
     try:
-        told = parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
+        master_time = parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
     except (ValueError, TypeError, OverflowError):
         return
-    if abs(told - asked.now) > _SKEW:
-        ahead = "ahead of" if told > asked.now else "behind"
-        detail = f"the master's clock is {wording.seconds(abs(told - asked.now))} {ahead} this host's"
-        asked.found.append(findings.warning("the clocks differ", detail, "Synchronize both: `timedatectl`"))
+    if abs(master_time - check.now) > _SKEW:
+        ahead = "ahead of" if master_time > check.now else "behind"
+        detail = f"the master's clock is {wording.seconds(abs(master_time - check.now))} {ahead} this host's"
+        check.diagnoses.append(findings.warning("the clocks differ", detail, "Synchronize both clocks: `timedatectl`"))
 
 
 def _with_certificate(
-    asked: _Probe, lent: identity.Credentials, bundle: Sequence[Certificate], served: Sequence[RevocationList]
+    check: _Check, credentials: identity.Credentials, bundle: Sequence[Certificate], served: Sequence[RevocationList]
 ) -> None:
-    """Whether the master lets an agent in; TLS 1.3 tells only with the first answer, and Java hardly why."""
-    path = _PROTECTED if asked.generation == "modern" else "/production/certificate_revocation_list/ca"
-    leaf = x509.certificate(lent.chain[0])
-    who = f"{leaf.subject}, serial {leaf.serial:04X}, until {wording.utc(leaf.not_after)[:10]}"
-    if bundle and (bad := findings.verified(leaf, (), bundle, served, asked.now, "leaf" if served else "none")):
-        who += f" ({'; '.join(map(str, bad))})"
-    remedy = findings.advise(
-        "On the CA {list}; if it is revoked: {enrol}; if it is of another CA: {enrol_ca}",
+    """Check whether the master accepts an agent's certificate.
+
+    With TLS 1.3 a refusal shows only in the first answer, and Java gives hardly a reason.
+    """
+    path = _PROTECTED if check.generation == "modern" else "/production/certificate_revocation_list/ca"
+    leaf = x509.certificate(credentials.chain[0])
+    identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {wording.utc(leaf.not_after)[:10]}"
+    if bundle and (problems := findings.verified(leaf, (), bundle, served, check.now, "leaf" if served else "none")):
+        identified += f" ({'; '.join(map(str, problems))})"
+    fix = findings.advise(
+        "On the CA: {list}; if the certificate is revoked: {enrol}; if it is from another CA: {enrol_ca}",
         leaf.common_name,
-        asked.generation,
+        check.generation,
     )
     try:
-        session = talk(asked.target, path, lent)
-        trouble, answer = session.trouble, session.answer
+        session = talk(check.target, path, credentials)
+        problem, answer = session.problem, session.answer
     except Unreachable as error:
-        trouble, answer = error, None
+        problem, answer = error, None
     if answer is None:
-        detail = f"{who}: {trouble}"
-        asked.found.append(findings.error("the master refuses the agent's certificate", detail, remedy))
+        detail = f"{identified}: {problem}"
+        check.diagnoses.append(findings.error("the master refuses the agent's certificate", detail, fix))
     elif answer.status in (401, 403):
-        detail = f"{who}: {path} was answered {answer.status}, as to an agent without a certificate"
-        asked.found.append(findings.error("the master does not take the agent's certificate", detail, remedy, "T03"))
+        detail = f"{identified}: {path} got {answer.status}, like a request without a certificate"
+        check.diagnoses.append(findings.error("the master ignores the agent's certificate", detail, fix, "T03"))
     else:
-        asked.found.append(findings.notice("the agent's certificate is taken", who))
+        check.diagnoses.append(findings.notice("the agent's certificate is accepted", identified))
 
 
 # -- answers ------------------------------------------------------------------------------------------
@@ -316,67 +325,70 @@ def _read[T](path: Path, parse: Callable[[bytes], list[T]], what: str) -> list[T
         raise IdentityError(f"The {what} {path} can't be read: {error.strerror}.", "Run this as root.") from error
     except x509.Malformed as error:
         raise IdentityError(
-            f"The {what} {path} can't be used: {error}.", "Without --live, `doctor --ssldir DIR` says more."
+            f"The {what} {path} can't be used: {error}.", "`doctor --ssldir DIR` without --live shows the details."
         ) from error
 
 
-def _ask(asked: _Probe, path: str) -> Answer | None:
-    """One GET; what prevents it is noted."""
+def _ask(check: _Check, path: str) -> Answer | None:
+    """Send one GET request; add a diagnosis if it fails."""
     try:
-        session = talk(asked.target, path)
+        session = talk(check.target, path)
     except Unreachable as error:
-        asked.found.append(_unreachable(error))
+        check.diagnoses.append(_unreachable(error))
         return None
-    if session.trouble:
-        asked.found.append(_unreachable(session.trouble))
+    if session.problem:
+        check.diagnoses.append(_unreachable(session.problem))
     return session.answer
 
 
-def _parsed[T](asked: _Probe, answer: Answer, what: str, parse: Callable[[bytes], list[T]]) -> list[T]:
-    """The PEM of an answer; empty, with a diagnosis, if it is none."""
+def _parsed[T](check: _Check, answer: Answer, what: str, parse: Callable[[bytes], list[T]]) -> list[T]:
+    """Parse the PEM of an answer; return nothing and add a diagnosis if it is not PEM."""
     if answer.status == 200:
         try:
             return parse(answer.body)
         except x509.Malformed:
             detail = (
-                f"{answer.headers.get('content-type', 'no type')}, {wording.size(len(answer.body))}{_glimpse(answer)}"
+                f"{answer.headers.get('content-type', 'no type')}, {wording.size(len(answer.body))}{_excerpt(answer)}"
             )
-            asked.found.append(
+            check.diagnoses.append(
                 findings.error(
-                    f"its {what} is no PEM",
+                    f"the {what} is not PEM",
                     detail,
-                    "Something else than the master answers (a load balancer?): look at what listens there",
+                    "Check what answers at this address: not a master (a load balancer?)",
                 )
             )
             return []
-    said = f"{answer.status}{_glimpse(answer)}"
+    received = f"{answer.status}{_excerpt(answer)}"
     if what == "CRL":
-        detail, rule = f"{said}; agents of 6.4 and later stop here, older ones go on without revocation", "B08"
-        remedy = "Look for ca_crl.pem on the CA; `puppet config set certificate_revocation false` only knowingly"
-        asked.found.append(findings.error(f"no {what}", detail, remedy, rule))
+        detail, rule = (
+            f"{received}; agents of 6.4 and later stop here, older ones continue without revocation checks",
+            "B08",
+        )
+        fix = "Check ca_crl.pem on the CA; `puppet config set certificate_revocation false` turns revocation checks off"
+        check.diagnoses.append(findings.error(f"no {what}", detail, fix, rule))
     elif answer.status == 404:
-        asked.found.append(
+        check.diagnoses.append(
             findings.error(
                 f"no {what}",
-                f"{said}: it is no CA, or its CA service is off",
-                "Name the CA: `puppet config set ca_server HOST --section main`",
+                f"{received}: this host is not a CA, or its CA service is off",
+                "Set the CA's name: `puppet config set ca_server HOST --section main`",
             )
         )
     else:
-        asked.found.append(findings.error(f"no {what}", said, "Look into the master's log and its auth.conf"))
+        check.diagnoses.append(findings.error(f"no {what}", received, "Check the master's log and its auth.conf"))
     return []
 
 
-def _glimpse(answer: Answer) -> str:
-    """The beginning of a text that nobody asked for."""
-    title = _TITLE.search(answer.body[:65536])
-    text = (title[1] if title else answer.body[:100]).decode("utf-8", "replace").strip()
+def _excerpt(answer: Answer) -> str:
+    """Return the beginning of an unexpected text, or its HTML title."""
+    heading = _TITLE.search(answer.body[:65536])
+    text = (heading[1] if heading else answer.body[:100]).decode("utf-8", "replace").strip()
     return f" ({wording.clean(' '.join(text.split()))})" if text else ""
 
 
-def _old_master(asked: _Probe) -> Answer | None:
+def _old_master(check: _Check) -> Answer | None:
     try:
-        answer = talk(asked.target, "/production/certificate/ca").answer
+        answer = talk(check.target, "/production/certificate/ca").answer
     except Unreachable:
         return None
     return answer if answer and answer.status == 200 and b"-----BEGIN" in answer.body else None

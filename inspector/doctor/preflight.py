@@ -1,6 +1,6 @@
-"""Will agents that call the proxy by a name trust a certificate? Every question an agent asks, with its answer.
+"""Check whether agents that use a name for the proxy will trust its certificate.
 
-Asks the files as they are now; what the master thinks of anything is not its business.
+Runs every check that an agent makes, on the files as they are now. The master is not asked.
 """
 
 from __future__ import annotations
@@ -28,57 +28,63 @@ _REVOKED = 23
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question and its answer."""
+    """A check and its result."""
 
     name: str
     ok: bool
     message: str
-    """The facts if it is well, else the reason in the agent's words."""
+    """The facts if the check passes, else the reason in the agent's words."""
 
 
 def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list[Check]:
-    """The preflight of a certificate shown under ``name`` to agents that hold this CA bundle and these CRLs.
+    """Check a certificate that is presented under ``name`` to agents with this CA bundle and these CRLs.
 
     Raises IdentityError if certificate, key or CA bundle can't be used at all.
     """
-    shown = identity.load(certificate, key)
+    presented = identity.load(certificate, key)
     try:
         material = tls.Material(ca, crl)
     except IdentityError as error:
-        raise IdentityError(error.message, "Name the agents' CA bundle: --ca FILE (and --crl FILE).") from error
-    leaf = x509.certificate(shown.chain[0])
-    names = ", ".join(each.partition(":")[2] for each in leaf.alt_names) or leaf.subject
-    found = _problems(shown, material)
-    expiry = [each for each in found if each.code in _VALIDITY]
-    revoked = [each for each in found if each.code == _REVOKED]
-    lacking = [each for each in found if each.undecided]
-    untrusted = [each for each in found if each not in (*expiry, *revoked, *lacking)]
+        raise IdentityError(error.message, "Pass the agents' CA bundle: --ca FILE (and --crl FILE).") from error
+    leaf = x509.certificate(presented.chain[0])
+    names = ", ".join(alt_name.partition(":")[2] for alt_name in leaf.alt_names) or leaf.subject
+    problems = _problems(presented, material)
+    expired = [problem for problem in problems if problem.code in _VALIDITY]
+    revoked = [problem for problem in problems if problem.code == _REVOKED]
+    undecided = [problem for problem in problems if problem.undecided]
+    untrusted = [problem for problem in problems if problem not in (*expired, *revoked, *undecided)]
     wrong_name = f"Server hostname '{name}' did not match server certificate; expected one of {names}"
     wrong_usage = f"certificate verify failed [unsuitable certificate purpose for {leaf.subject}]"
-    unknown = ["not known: there is no chain to a CA that agents trust"] if untrusted else []
-    unlisted = [] if any(crl.issuer == shown.chain[0].issuer for crl in material.crls) else ["not known without a CRL"]
+    unknown = ["not known: no chain to a CA that agents trust"] if untrusted else []
+    unlisted = (
+        [] if any(crl.issuer == presented.chain[0].issuer for crl in material.crls) else ["not known without a CRL"]
+    )
     return [
-        _check("chain", untrusted, f"issued by {leaf.issuer}, which {ca} leads to"),
-        _check("validity", expiry, f"from {wording.utc(leaf.not_before)[:10]} to {wording.utc(leaf.not_after)[:10]}"),
-        _check("name", [] if x509.names_match(leaf, name) else [wrong_name], f"it is for {names}"),
-        _check("usage", [] if _serves(shown.chain[0]) else [wrong_usage], "it is good for servers (serverAuth)"),
-        _check("revocation", revoked or unknown or unlisted, f"serial {leaf.serial} is on no CRL"),
-        _check("CRL", [material.trouble] if material.trouble else lacking or unknown, f"{crl} covers the chain"),
+        _check("chain", untrusted, f"issued by {leaf.issuer}, trusted by {ca}"),
+        _check("validity", expired, f"from {wording.utc(leaf.not_before)[:10]} to {wording.utc(leaf.not_after)[:10]}"),
+        _check("name", [] if x509.names_match(leaf, name) else [wrong_name], f"the certificate is for {names}"),
+        _check(
+            "usage",
+            [] if _serves(presented.chain[0]) else [wrong_usage],
+            "the certificate is valid for servers (serverAuth)",
+        ),
+        _check("revocation", revoked or unknown or unlisted, f"serial number {leaf.serial} is not on a CRL"),
+        _check("CRL", [material.trouble] if material.trouble else undecided or unknown, f"{crl} covers the chain"),
     ]
 
 
-def _check(name: str, problems: Sequence[object], well: str) -> Check:
-    return Check(name, not problems, "; ".join(map(str, problems)) or well)
+def _check(name: str, problems: Sequence[object], facts: str) -> Check:
+    return Check(name, not problems, "; ".join(map(str, problems)) or facts)
 
 
-def _problems(shown: identity.Credentials, material: tls.Material) -> list[x509.Problem]:
-    authorities = [each.public_bytes(Encoding.DER) for each in material.authorities]
-    crls = [each.public_bytes(Encoding.DER) for each in material.crls]
-    problems = x509.verify(shown.ders, authorities, crls, time.time())
-    leaf = shown.chain[0]
+def _problems(presented: identity.Credentials, material: tls.Material) -> list[x509.Problem]:
+    authorities = [authority.public_bytes(Encoding.DER) for authority in material.authorities]
+    crls = [crl.public_bytes(Encoding.DER) for crl in material.crls]
+    problems = x509.verify(presented.ders, authorities, crls, time.time())
+    leaf = presented.chain[0]
     serials = {entry.serial_number for crl in material.crls for entry in crl if crl.issuer == leaf.issuer}
-    if leaf.serial_number in serials and all(each.code != _REVOKED for each in problems):
-        # OpenSSL does not look into a CRL that has expired.
+    if leaf.serial_number in serials and all(problem.code != _REVOKED for problem in problems):
+        # OpenSSL does not read a CRL that has expired.
         problems.append(x509.Problem(_REVOKED, 0, x509.name_of(leaf.subject), x509.name_of(leaf.issuer)))
     return problems
 

@@ -1,7 +1,4 @@
-"""``puppet-inspector doctor``: what is wrong, on the wire, in a directory, at a running master, and what to do now.
-
-It puts together what others find out: verdicts of a capture's runs, diagnoses of directories and of a live master.
-"""
+"""Collect and print what ``puppet-inspector doctor`` finds in a capture, in directories and at a live master."""
 
 from __future__ import annotations
 
@@ -29,23 +26,23 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 SCREEN = 12
-"""Verdicts that fit on one screen, with their remedies."""
+"""Verdicts that fit on one screen, with their fixes."""
 
 
 @dataclass(slots=True)
-class Ailment:
-    """Runs of one agent that come down to the same."""
+class AgentVerdict:
+    """The verdict that several runs of one agent share."""
 
     run: Run
-    """The latest of them."""
+    """The latest of these runs."""
     cause: str | None
     rank: int
     """3 for an error, 2 for a warning."""
     times: int = 1
 
 
-def of_capture(path: Path) -> tuple[list[Ailment], int, list[WireKey]]:
-    """What ails the agents of a capture, worst first; how many runs there are; and the keys that it shows.
+def of_capture(path: Path) -> tuple[list[AgentVerdict], int, list[WireKey]]:
+    """Return the verdicts of a capture, worst first, the number of its runs, and the public keys in its traffic.
 
     Raises CaptureError.
     """
@@ -56,12 +53,12 @@ def of_capture(path: Path) -> tuple[list[Ailment], int, list[WireKey]]:
             for key in _keys(analyzer.feed(record)):
                 keys[key.kind, key.certname, key.key] = key
     runs = analyzer.finish()
-    return ailments(runs), len(runs), list(keys.values())
+    return agent_verdicts(runs), len(runs), list(keys.values())
 
 
-def ailments(runs: Iterable[Run]) -> list[Ailment]:
-    """The verdicts of runs, one for each agent and cause, the worst first and of those the latest."""
-    found: dict[tuple[str | None, str | None, str], Ailment] = {}
+def agent_verdicts(runs: Iterable[Run]) -> list[AgentVerdict]:
+    """Return the verdicts of runs, one per agent and cause: the worst first, then the latest."""
+    by_cause: dict[tuple[str | None, str | None, str], AgentVerdict] = {}
     for run in runs:
         verdict = verdicts.verdict(run)
         if verdict is None:
@@ -69,10 +66,10 @@ def ailments(runs: Iterable[Run]) -> list[Ailment]:
         cause = verdict.cause.rule if verdict.cause else None
         rank = verdict.cause.severity.rank if verdict.cause and run.outcome == "complete" else Severity.ERROR.rank
         key = (run.certname or run.address, cause, run.outcome if cause is None else "")
-        before = found.pop(key, None)
-        found[key] = Ailment(run, cause, rank, before.times + 1 if before else 1)
-    bad = sorted(found.values(), key=lambda each: -each.run.started)
-    return sorted(bad, key=lambda each: (-each.rank, each.run.outcome == "complete"))
+        earlier = by_cause.pop(key, None)
+        by_cause[key] = AgentVerdict(run, cause, rank, earlier.times + 1 if earlier else 1)
+    latest_first = sorted(by_cause.values(), key=lambda verdict: -verdict.run.started)
+    return sorted(latest_first, key=lambda verdict: (-verdict.rank, verdict.run.outcome == "complete"))
 
 
 def _keys(step: Step) -> Iterator[WireKey]:
@@ -91,66 +88,73 @@ def _keys(step: Step) -> Iterator[WireKey]:
 
 
 def of_directories(
-    ssl: Path | None, ca: Path | None, certname: str | None, seen: Sequence[WireKey] = ()
+    ssl: Path | None, ca: Path | None, certname: str | None, wire_keys: Sequence[WireKey] = ()
 ) -> list[Diagnosis]:
-    """What is wrong in an agent's ssldir, in a CA's directory, between them, and with what a capture saw.
+    """Return what is wrong in an ssldir, in a cadir, between the two, and between them and a capture's keys.
 
     Raises InspectorError.
     """
     now = time.time()
-    held = ssldir.read(ssl, certname) if ssl else None
+    agent = ssldir.read(ssl, certname) if ssl else None
     authority = cadir.read(ca) if ca else None
-    found = cadir.examine(authority, now) if authority else []
-    found += cross_check.following(ssldir.examine(held, now), found) if held else []
-    if held:
-        found += cross_check.join(held, authority) + cross_check.against_wire(held, authority, seen)
-    return findings.worst_first(found)
+    diagnoses = cadir.examine(authority, now) if authority else []
+    if agent:
+        diagnoses += cross_check.with_causes(ssldir.examine(agent, now), diagnoses)
+        diagnoses += cross_check.join(agent, authority) + cross_check.against_wire(agent, authority, wire_keys)
+    return findings.worst_first(diagnoses)
 
 
 def of_master(address: str, ssl: Path | None, cert: Path | None, key: Path | None) -> list[Diagnosis]:
-    """What an agent of this host would say to a running master. Raises InspectorError."""
+    """Return what an agent of this host would find wrong with a running master. Raises InspectorError."""
     host, port = puppetconf.split_address(address)
     conf = puppetconf.read(str(ssl) if ssl else None)
     if (cert is None) != (key is None):
-        raise InspectorError("--cert and --key go together.", "Give both, or neither: then no certificate is shown.")
+        raise InspectorError(
+            "--cert and --key must be used together.", "Without both of them no certificate is presented."
+        )
     return livecheck.probe(
-        host, port, ca=_if_there(conf.ca), crl=_if_there(conf.crl), certificate=cert, key=key, now=time.time()
+        host, port, ca=_existing(conf.ca), crl=_existing(conf.crl), certificate=cert, key=key, now=time.time()
     )
 
 
-def _if_there(path: Path) -> Path | None:
+def _existing(path: Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def lines(ailing: Sequence[Ailment], runs: int) -> Iterator[str]:
-    """A capture's verdicts on one screen."""
-    for each in ailing[:SCREEN]:
-        told = wording.verdict(each.run)
-        if told is None:
+def verdict_lines(agents: Sequence[AgentVerdict], runs: int) -> Iterator[str]:
+    """Yield a capture's verdicts, at most one screen of them; ``runs`` is the number of its runs."""
+    for agent in agents[:SCREEN]:
+        verdict = wording.verdict(agent.run)
+        if verdict is None:
             continue
-        again = f" ({each.times} runs)" if each.times > 1 else ""
-        yield f"run {each.run.number}{again}: {told[0]}"
-        yield f"  do: {told[1]}"
-    if len(ailing) > SCREEN:
-        yield f"... and {len(ailing) - SCREEN} more: `puppet-inspector runs` and `check` have them all"
-    if not ailing:
-        yield f"nothing ails {runs} run{'' if runs == 1 else 's'}" if runs else "there are no runs in it"
+        times = f" ({agent.times} runs)" if agent.times > 1 else ""
+        yield f"run {agent.run.number}{times}: {verdict[0]}"
+        yield f"  fix: {verdict[1]}"
+    if len(agents) > SCREEN:
+        yield f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them"
+    if not agents:
+        yield f"no problems in {runs} run{'' if runs == 1 else 's'}" if runs else "the capture contains no runs"
 
 
-def diagnosed(found: Sequence[Diagnosis]) -> Iterator[str]:
-    """Diagnoses in words."""
-    for each in found:
-        yield f"{each.severity.upper()} {each.what}: {each.detail}"
-        if each.remedy:
-            yield f"  do: {each.remedy}"
-    if not found:
-        yield "nothing is wrong there"
+def diagnosis_lines(diagnoses: Sequence[Diagnosis]) -> Iterator[str]:
+    """Yield diagnoses as text, each with its fix."""
+    for diagnosis in diagnoses:
+        yield f"{diagnosis.severity.upper()} {diagnosis.title}: {diagnosis.detail}"
+        if diagnosis.fix:
+            yield f"  fix: {diagnosis.fix}"
+    if not diagnoses:
+        yield "no problems found"
 
 
-def plain(found: Sequence[Diagnosis]) -> list[dict[str, Any]]:
-    """Diagnoses for ``--json``."""
+def plain(diagnoses: Sequence[Diagnosis]) -> list[dict[str, Any]]:
+    """Return diagnoses for ``--json``."""
     return [
-        {"severity": str(each.severity), "what": each.what, "detail": each.detail, "remedy": each.remedy or None,
-         "rule": each.rule}
-        for each in found
-    ]  # fmt: skip
+        {
+            "severity": str(diagnosis.severity),
+            "what": diagnosis.title,
+            "detail": diagnosis.detail,
+            "remedy": diagnosis.fix or None,
+            "rule": diagnosis.rule,
+        }
+        for diagnosis in diagnoses
+    ]

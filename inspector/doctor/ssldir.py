@@ -1,18 +1,19 @@
-"""An agent's ssldir: what it holds, and what keeps its agent from a run (docs/protocol.md#the-ssldir-of-an-agent).
+"""Check an agent's ssldir for what keeps the agent from a run (docs/protocol.md#the-ssldir-of-an-agent).
 
-``read`` looks and changes nothing; ``examine`` judges what was read at a given time. It asks no master and no
-CA: ``inspector.doctor.cross_check`` compares with those.
+``read`` reads the directory and changes nothing. ``examine`` returns what is wrong with it at a given time. Neither
+asks a master or a CA: ``inspector.doctor.cross_check`` compares with a CA's directory.
 """
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.doctor import findings, puppet_dir
-from inspector.doctor.findings import CA_FILES, DAY, SOON, advise, ending, key_text, listed
+from inspector.doctor.findings import CA_FILES, DAY, SOON, advise, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, PrivateKey
 from inspector.errors import InspectorError
 from inspector.summaries import wording
@@ -35,88 +36,89 @@ _MARKS = ("certs", "private_keys", "certificate_requests", CRL)
 
 @dataclass(frozen=True, slots=True)
 class SslDir:
-    """What an agent's directory holds; what joins it with a CA or a capture comes first."""
+    """The contents of an agent's directory; the fields that are compared with a CA or a capture come first."""
 
     certname: str | None
-    """None: no agent was ever enrolled here."""
+    """None: no agent has been enrolled here."""
     key: str | None = None
-    """Of the agent's own key, as ``Certificate.key``."""
+    """The digest of the agent's key, as in ``Certificate.key``."""
     csr_key: str | None = None
-    """Of the signing request that lies here."""
+    """The digest of the key in the stored signing request."""
     certificate: Certificate | None = None
     authorities: tuple[Certificate, ...] = ()
     crls: tuple[RevocationList, ...] = ()
     generation: Generation = "modern"
-    """As told by what lies here; newer if nothing tells."""
+    """Derived from the files; ``modern`` if they do not decide."""
     folder: Folder = field(default_factory=lambda: Folder(Path()))
     private: PrivateKey | None = None
     public: str | None = None
-    """Of the file in public_keys/."""
+    """The digest of the key in public_keys/."""
     request: CertificateRequest | None = None
     own_ca: tuple[Certificate, ...] = ()
-    """Certificates of a CA that lies within this very directory."""
+    """Certificates of a CA in this directory's ca/."""
     lock: str = ""
-    """The process that ssl.lock names."""
+    """The process id in ssl.lock."""
 
     def file(self, directory: str) -> str:
-        """``certs/NAME.pem`` and the like."""
+        """Return the agent's file in a directory: ``certs/NAME.pem``."""
         return f"{directory}/{self.certname}.pem"
 
     def missing(self, directory: str) -> bool:
         return self.folder.missing(self.file(directory))
 
     def path(self, *names: str) -> str:
-        """Absolute, quoted for a shell."""
+        """Return the absolute paths of files, quoted for a shell."""
         return " ".join(shlex.quote(str(self.folder.path.absolute() / name)) for name in names)
 
-    def advise(self, remedy: str) -> str:
-        return advise(remedy, self.certname, self.generation)
+    def advise(self, fix: str) -> str:
+        return advise(fix, self.certname, self.generation)
 
 
 def read(path: Path, certname: str | None = None, generation: Generation | None = None) -> SslDir:
-    """What lies in an ssldir. Raises InspectorError if it is none, if it holds several agents' keys, or nothing of the
-    one that is asked for.
+    """Read an ssldir.
 
-    ``certname`` is needed only where it holds several; ``generation`` if it is known better than the directory tells.
+    ``certname`` is needed only if the directory contains several agents' files. ``generation`` overrides the one that
+    is derived from the files.
+    Raises InspectorError if the directory is not an ssldir, or has several agents' files, or none of ``certname``.
     """
-    there = Folder(path)
-    names = there.list()
-    if not any(mark in names for mark in _MARKS) and not there.hidden:
+    folder = Folder(path)
+    names = folder.list()
+    if not any(mark in names for mark in _MARKS) and not folder.hidden:
         raise _no_ssldir(path, names)
-    held = {directory: _names(there, directory) for directory in _DIRECTORIES}
-    name = certname or _certname(path, held)
-    if certname and not there.hidden:
-        _expect(path, certname, held)
-    if "ca" in names and not there.entries["ca"].link:
-        there.list("ca")
-    own_ca = there.certificates("ca/ca_crt.pem") if "ca/ca_crt.pem" in there.entries else ()
-    lock = (there.read("ssl.lock") or b"")[:20].decode("ascii", "replace").strip()
+    names_in = {directory: _names(folder, directory) for directory in _DIRECTORIES}
+    name = certname or _certname(path, names_in)
+    if certname and not folder.hidden:
+        _expect(path, certname, names_in)
+    if "ca" in names and not folder.entries["ca"].link:
+        folder.list("ca")
+    own_ca = folder.certificates("ca/ca_crt.pem") if "ca/ca_crt.pem" in folder.entries else ()
+    lock = (folder.read("ssl.lock") or b"")[:20].decode("ascii", "replace").strip()
     shared = SslDir(
         name,
-        generation=generation or (_generation(name, held) if name else "modern"),
-        authorities=there.certificates(CA, _FETCH_CA),
-        crls=there.crls(CRL, _FETCH_CRL),
-        folder=there,
+        generation=generation or (_generation(name, names_in) if name else "modern"),
+        authorities=folder.certificates(CA, _FETCH_CA),
+        crls=folder.crls(CRL, _FETCH_CRL),
+        folder=folder,
         own_ca=own_ca,
         lock=lock,
     )
     if name is None:
         return shared
     key_file, cert_file, csr_file = map(shared.file, ("private_keys", "certs", "certificate_requests"))
-    anew = shared.advise("Restore it, or start anew: {enrol}")
-    private = there.key(key_file, "private/password", anew)
-    request = there.request(csr_file, _fetch(shared, csr_file))
+    fix = shared.advise("Restore it, or enrol again: {enrol}")
+    private = folder.key(key_file, "private/password", fix)
+    request = folder.request(csr_file, _fetch(shared, csr_file))
     return SslDir(
         name,
         key=private.key if private else None,
         csr_key=request.key if request else None,
-        certificate=next(iter(there.certificates(cert_file, _fetch(shared, cert_file))), None),
+        certificate=next(iter(folder.certificates(cert_file, _fetch(shared, cert_file))), None),
         authorities=shared.authorities,
         crls=shared.crls,
         generation=shared.generation,
-        folder=there,
+        folder=folder,
         private=private,
-        public=there.public_key(shared.file("public_keys")),
+        public=folder.public_key(shared.file("public_keys")),
         request=request,
         own_ca=own_ca,
         lock=lock,
@@ -124,18 +126,22 @@ def read(path: Path, certname: str | None = None, generation: Generation | None 
 
 
 def examine(ssldir: SslDir, now: float, revocation: x509.Revocation = "chain") -> list[Diagnosis]:
-    """What is wrong in an ssldir at a time, worst first; ``revocation`` is the agent's certificate_revocation."""
-    found = list(ssldir.folder.troubles)
+    """Return what is wrong with an ssldir at a given time, worst first.
+
+    ``revocation`` is the agent's setting certificate_revocation.
+    """
+    diagnoses = list(ssldir.folder.problems)
     if ssldir.certname is None and not ssldir.folder.hidden:
-        found.append(findings.notice("not enrolled", "there is no key and no certificate here", "`puppet agent -t`"))
+        detail = "the directory contains no key and no certificate"
+        diagnoses.append(findings.notice("not enrolled", detail, "`puppet agent -t`"))
     elif ssldir.certname is not None:
-        found += _belonging(ssldir)
-        found += _waiting(ssldir)
-    found += _trust(ssldir, now, revocation)
-    found += _dates(ssldir, now)
-    found += _leftovers(ssldir)
-    found += _rights(ssldir)
-    return findings.worst_first(found)
+        diagnoses += _belonging(ssldir)
+        diagnoses += _waiting(ssldir)
+    diagnoses += _trust(ssldir, now, revocation)
+    diagnoses += _dates(ssldir, now)
+    diagnoses += _leftovers(ssldir)
+    diagnoses += _rights(ssldir)
+    return findings.worst_first(diagnoses)
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -145,88 +151,91 @@ def _no_ssldir(path: Path, names: Sequence[str]) -> InspectorError:
     if not path.is_dir():
         return InspectorError(
             f"There is no directory {path}.",
-            "`puppet config print ssldir` prints the one in use; the first `puppet agent -t` makes it.",
+            "`puppet config print ssldir` prints the one in use; the first `puppet agent -t` creates it.",
         )
     if not names:
-        return InspectorError(f"{path} is empty: no agent has run here as this user.", "`puppet agent -t` fills it.")
+        return InspectorError(
+            f"{path} is empty: no agent has run here as this user.", "The first `puppet agent -t` creates its files."
+        )
     if any(name in names for name in CA_FILES):
-        return InspectorError(f"{path} is a CA's directory, not an agent's.", "Give it with --cadir.")
+        return InspectorError(f"{path} is a CA's directory, not an agent's.", "Pass it with --cadir.")
     return InspectorError(
-        f"{path} is no ssldir: it has none of {', '.join(_MARKS)}.",
-        "Name the one that `puppet config print ssldir` prints.",
+        f"{path} is not an ssldir: it contains none of {', '.join(_MARKS)}.",
+        "Use the directory that `puppet config print ssldir` prints.",
     )
 
 
-def _names(there: Folder, directory: str) -> list[str]:
-    """Whose files lie in a directory, the CA's own left out."""
-    return [name[:-4] for name in there.list(directory) if name.endswith(".pem") and name != "ca.pem"]
+def _names(folder: Folder, directory: str) -> list[str]:
+    """Return the certnames of the files in a directory, without the CA's."""
+    return [name[:-4] for name in folder.list(directory) if name.endswith(".pem") and name != "ca.pem"]
 
 
-def _certname(path: Path, held: dict[str, list[str]]) -> str | None:
+def _certname(path: Path, names_in: dict[str, list[str]]) -> str | None:
     for directory in ("private_keys", "certs", "certificate_requests"):
-        names = held[directory]
+        names = names_in[directory]
         if len(names) > 1:
-            held_by = wording.clean(listed(names))
-            raise InspectorError(f"{path}/{directory} holds {held_by}.", "Say whose: --certname NAME")
+            found = wording.clean(listed(names))
+            raise InspectorError(f"{path}/{directory} has files of {found}.", "Choose one: --certname NAME")
         if names:
             return names[0]
     return None
 
 
-def _expect(path: Path, certname: str, held: dict[str, list[str]]) -> None:
-    names = dict.fromkeys(name for each in held.values() for name in each)
+def _expect(path: Path, certname: str, names_in: dict[str, list[str]]) -> None:
+    names = dict.fromkeys(itertools.chain.from_iterable(names_in.values()))
     if names and certname not in names:
         raise InspectorError(
-            f"There is nothing of {wording.clean(certname)} in {path}.", f"It holds {wording.clean(listed([*names]))}."
+            f"{path} has no files of {wording.clean(certname)}.", f"It has files of {wording.clean(listed([*names]))}."
         )
 
 
-def _generation(name: str, held: dict[str, list[str]]) -> Generation:
-    """6.4 and later delete their request with the certificate's arrival and write no public key."""
-    requested = name in held["certificate_requests"]
-    return "legacy" if requested and (name in held["certs"] or name in held["public_keys"]) else "modern"
+def _generation(name: str, names_in: dict[str, list[str]]) -> Generation:
+    """Derive the generation: 6.4 and later delete their request with the certificate, and store no public key."""
+    requested = name in names_in["certificate_requests"]
+    return "legacy" if requested and (name in names_in["certs"] or name in names_in["public_keys"]) else "modern"
 
 
 # -- judging ------------------------------------------------------------------------------------------
 
 
 def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
-    """Key, certificate and request: whether they are there, are this name's, and are for one key."""
+    """Check that key, certificate and request exist, are for this certname, and are for the same key."""
     name, certificate, private = ssldir.certname, ssldir.certificate, ssldir.private
     key_file, cert_file = ssldir.file("private_keys"), ssldir.file("certs")
-    again = ssldir.advise("{enrol}")
+    enrol = ssldir.advise("{enrol}")
     if private and private.key is None:
-        detail = f"{key_file} is encrypted, and private/password does not open it"
-        yield findings.error(
-            "the private key can't be opened", detail, "Restore private/password, or start anew: " + again
-        )
+        detail = f"{key_file} is encrypted, and private/password is missing or holds a wrong password"
+        fix = f"Restore private/password, or enrol again: {enrol}"
+        yield findings.error("the private key can't be decrypted", detail, fix)
     elif private and private.size and private.size < 2048:
         yield findings.warning(
             "weak key",
-            f"{key_file} has {private.size} bits (RSA); OpenSSL refuses less than 2048",
-            "`puppet config set keylength 4096 --section agent`, then " + again,
+            f"{key_file} is an RSA key of {private.size} bits; OpenSSL refuses fewer than 2048",
+            "`puppet config set keylength 4096 --section agent`, then " + enrol,
         )
     if certificate is None:
         return
     if ssldir.missing("private_keys"):
         detail = (
-            f"{cert_file} ({certificate.fingerprint}) is there, {key_file} is not; the agent would make a new key, "
-            f"which the certificate does not fit, and a puppetserver here would not start"
+            f"{cert_file} ({certificate.fingerprint}) exists, {key_file} does not; the agent would make a new key that "
+            f"does not match the certificate, and a puppetserver on this host would not start"
         )
         yield findings.error(
-            "certificate without its private key", detail, f"Restore {key_file}, or start anew: {again}"
+            "certificate without its private key", detail, f"Restore {key_file}, or enrol again: {enrol}"
         )
     if ssldir.key and certificate.key != ssldir.key:
         detail = (
             f"The certificate for '{certificate.subject}' does not match its private key: {cert_file} is for "
-            f"{key_text(certificate.key)}, {key_file} is {key_text(ssldir.key)}"
+            f"{key_text(certificate.key)}, {key_file} holds {key_text(ssldir.key)}"
         )
-        yield findings.error("certificate and key do not belong together", detail, again, "B22")
-    own = [each.partition(":")[2] for each in certificate.alt_names]
+        yield findings.error("certificate and key do not match", detail, enrol, "B22")
+    own = [alt_name.partition(":")[2] for alt_name in certificate.alt_names]
     if certificate.common_name != name and name not in own:
-        yield findings.error("certificate of another name", f"{cert_file} is for {certificate.subject}", again)
+        yield findings.error("certificate for another name", f"{cert_file} is for {certificate.subject}", enrol)
     if ssldir.public and ssldir.key and ssldir.public != ssldir.key:
-        detail = f"{ssldir.file('public_keys')} is {key_text(ssldir.public)}, {key_file} is {key_text(ssldir.key)}"
+        detail = (
+            f"{ssldir.file('public_keys')} holds {key_text(ssldir.public)}, {key_file} holds {key_text(ssldir.key)}"
+        )
         yield findings.notice("stale public key", detail, f"`rm {ssldir.path(ssldir.file('public_keys'))}`")
     if ssldir.csr_key and ssldir.csr_key != certificate.key:
         csr_file = ssldir.file("certificate_requests")
@@ -235,14 +244,14 @@ def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
 
 
 def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
-    """An agent without a certificate: what it has, and whether that holds it up."""
+    """Check what an agent without a certificate has, and whether that blocks its bootstrap."""
     if not ssldir.missing("certs"):
         return
     name, request = ssldir.certname or "", ssldir.request
     csr_file, key_file = ssldir.file("certificate_requests"), ssldir.file("private_keys")
     if name != name.lower():
         yield findings.error(
-            "certname in upper case",
+            "certname with upper-case letters",
             f"The CA refuses {name}: certificate names must be lower case",
             f"`puppet config set certname {shlex.quote(name.lower())} --section main`, then "
             + ssldir.advise("{reset}"),
@@ -251,56 +260,57 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
         if ssldir.missing("certificate_requests"):
             key = f"{key_file} is missing" if ssldir.missing("private_keys") else f"{key_file} can't be used"
             if ssldir.key:
-                key = f"{key_file} is there ({key_text(ssldir.key)})"
+                key = f"{key_file} exists ({key_text(ssldir.key)})"
             detail = f"{key}; there is no signing request and no certificate"
             yield findings.notice("no certificate yet", detail, "`puppet agent -t`")
         return
     if ssldir.key and request.key != ssldir.key:
-        detail = f"{csr_file} is for {key_text(request.key)}, {key_file} is {key_text(ssldir.key)}"
-        what = "signing request of another key"
+        detail = f"{csr_file} is for {key_text(request.key)}, {key_file} holds {key_text(ssldir.key)}"
+        title = "signing request for another key"
         if ssldir.generation == "legacy":
             yield findings.error(
-                what,
-                f"{detail}; it would be sent no more, and its certificate not fit",
+                title,
+                f"{detail}; the agent would not send it again, and its certificate would not match",
                 ssldir.advise("{enrol}"),
                 "B20",
             )
         else:
-            yield findings.notice(what, f"{detail}; the agent makes a new one from its key", "`puppet agent -t`")
+            yield findings.notice(title, f"{detail}; the agent makes a new request with its key", "`puppet agent -t`")
         return
-    asked = f"{csr_file} (SHA256) {request.fingerprint}, {key_text(request.key)}; there is no certificate"
+    pending = f"{csr_file} (SHA256) {request.fingerprint}, {key_text(request.key)}; there is no certificate"
     compare = ssldir.advise("Compare with {list} on the CA, then {sign}")
     if ssldir.generation == "legacy":
         blocks = (
-            f"{asked}. While it lies here the agent sends it no more: if the CA has lost it, the agent waits for ever"
+            f"{pending}. While this file exists the agent does not send it again: if the CA lost the request, the "
+            f"agent waits forever"
         )
-        remedy = f"{compare}; if the CA has none: {_fetch(ssldir, csr_file)}"
-        yield findings.warning("a local signing request", blocks, remedy)
+        fix = f"{compare}; if the CA has no request: {_fetch(ssldir, csr_file)}"
+        yield findings.warning("a local signing request", blocks, fix)
     else:
-        yield findings.notice("waiting for its certificate", asked, compare)
+        yield findings.notice("waiting for the certificate", pending, compare)
 
 
 def _trust(ssldir: SslDir, now: float, revocation: x509.Revocation) -> Iterator[Diagnosis]:
-    """The CA bundle and the CRLs, and what the agent says when it checks its own certificate with them."""
-    certificate, there = ssldir.certificate, ssldir.folder
-    if there.missing(CA):
-        detail = f"{CA} is missing: the next run fetches it without verifying whom from"
+    """Check the CA bundle and the CRLs, and verify the agent's own certificate with them."""
+    certificate, folder = ssldir.certificate, ssldir.folder
+    if folder.missing(CA):
+        detail = f"{CA} is missing: the next run downloads it without verifying the server"
         if certificate:
-            detail += "; a puppetserver here would not start"
+            detail += "; a puppetserver on this host would not start"
             yield findings.warning("no CA certificate", detail, "Copy it from the CA, or `puppet agent -t`", "B01")
         elif ssldir.certname:
             yield findings.notice("no CA certificate", detail, "`puppet agent -t`", "B01")
         return
-    if there.missing(CRL):
+    if folder.missing(CRL):
         if certificate and revocation != "none":
-            yield findings.notice("no CRL", f"{CRL} is missing: the next run fetches it", "`puppet agent -t`", "B07")
+            yield findings.notice("no CRL", f"{CRL} is missing: the next run downloads it", "`puppet agent -t`", "B07")
         revocation = "none"
-    elif not ssldir.crls:  # said already, of the file
+    elif not ssldir.crls:  # the file has a diagnosis already
         revocation = "none"
     if not ssldir.authorities:
         return
-    for stray in (each for each in ssldir.authorities if not each.is_ca):
-        yield findings.error("no CA certificate", f"{CA} holds {stray.subject}, which is no CA", _fetch(ssldir, CA))
+    for stray in (authority for authority in ssldir.authorities if not authority.is_ca):
+        yield findings.error("not a CA", f"{CA} contains {stray.subject}, which is not a CA", _fetch(ssldir, CA))
     problems = []
     if certificate:
         problems = findings.verified(certificate, (), ssldir.authorities, ssldir.crls, now, revocation)
@@ -315,97 +325,103 @@ def _fetch(ssldir: SslDir, *files: str) -> str:
 
 
 def _refused(ssldir: SslDir, problem: x509.Problem) -> Diagnosis:
-    """One reason of OpenSSL's as a diagnosis."""
-    fetched, again = _fetch(ssldir, CRL), ssldir.advise("{enrol}")
+    """Return a verification error of OpenSSL's as a diagnosis."""
+    fetch, enrol = _fetch(ssldir, CRL), ssldir.advise("{enrol}")
     own = ssldir.certificate is not None and problem.subject == ssldir.certificate.subject
-    what, remedy, rule = {
-        3: ("the agent's CRLs do not cover the chain", f"Fetch them again: {fetched}", "B13"),
-        7: ("bad signature", f"{CA} is not the CA that signed it. Fetch it again: {_fetch(ssldir, CA, CRL)}", None),
-        8: ("bad signature of the agent's CRL", f"Fetch it again: {fetched}", None),
-        9: ("certificate not yet valid", "Set this host's clock: `timedatectl`", None),
-        10: ("certificate expired", again if own else "Renew the CA, then give agents the new ca.pem", None),
-        11: ("the agent's CRL is not yet valid", "Set this host's clock: `timedatectl`", None),
-        12: ("the agent's CRL expired", f"Once the CA has made a new one: {fetched}", "B10"),
-        23: ("certificate revoked", again, None),
+    title, fix, rule = {
+        3: ("the agent's CRLs do not cover the chain", f"Download them again: {fetch}", "B13"),
+        7: (
+            "invalid signature",
+            f"{CA} is not from the CA that signed it. Download it again: {_fetch(ssldir, CA, CRL)}",
+            None,
+        ),
+        8: ("invalid signature on the agent's CRL", f"Download it again: {fetch}", None),
+        9: ("certificate not yet valid", "Correct this host's clock: `timedatectl`", None),
+        10: ("certificate expired", enrol if own else "Renew the CA certificate, then distribute the new ca.pem", None),
+        11: ("the agent's CRL is not yet valid", "Correct this host's clock: `timedatectl`", None),
+        12: ("the agent's CRL has expired", f"After the CA has issued a new one: {fetch}", "B10"),
+        23: ("certificate revoked", enrol, None),
     }.get(
         problem.code,
         (
-            "certificate of another CA",
-            f"If {CA} is the old one: {_fetch(ssldir, CA, CRL)}; if the certificate is: {again}",
+            "certificate from another CA",
+            f"If {CA} is out of date: {_fetch(ssldir, CA, CRL)}; if the certificate is: {enrol}",
             None,
         ),
     )
     detail = str(problem)
     if problem.code not in (3, 8, 9, 10, 11, 12, 23):
-        detail += f"; {CA} holds {listed([each.subject for each in ssldir.authorities])}"
-    return findings.error(what, detail, remedy, rule)
+        detail += f"; {CA} contains {listed([authority.subject for authority in ssldir.authorities])}"
+    return findings.error(title, detail, fix, rule)
 
 
 def _dates(ssldir: SslDir, now: float) -> Iterator[Diagnosis]:
-    """What ends soon. Agents before 8 never fetch a new CRL by themselves."""
-    certificate, again = ssldir.certificate, ssldir.advise("{enrol}")
+    """Report what expires soon. Agents before 8 never download a new CRL by themselves."""
+    certificate, enrol = ssldir.certificate, ssldir.advise("{enrol}")
     if certificate:
         own = [(ssldir.file("certs"), certificate.not_after)]
-        if soon := ending(own, now):
-            yield findings.warning("certificate ends soon", soon[0], again)
-        elif certificate.not_after - certificate.not_before > 365 * DAY and (later := ending(own, now, 3 * SOON)):
-            yield findings.notice("certificate ends in the next three months", later[0], again)
-    authorities = [(f"{CA}: {each.subject}", each.not_after) for each in ssldir.authorities]
-    if soon := ending(authorities, now, 3 * SOON):
-        yield findings.warning("CA ends soon", "; ".join(soon), "Renew the CA on its host")
-    if soon := ending([(f"{CRL}: {each.issuer}", each.next_update) for each in ssldir.crls], now):
+        if soon := expiring(own, now):
+            yield findings.warning("certificate expires soon", soon[0], enrol)
+        elif certificate.not_after - certificate.not_before > 365 * DAY and (later := expiring(own, now, 3 * SOON)):
+            yield findings.notice("certificate expires within three months", later[0], enrol)
+    authorities = [(f"{CA}: {authority.subject}", authority.not_after) for authority in ssldir.authorities]
+    if soon := expiring(authorities, now, 3 * SOON):
+        yield findings.warning("the CA certificate expires soon", "; ".join(soon), "Renew it on the CA's host")
+    if soon := expiring([(f"{CRL}: {crl.issuer}", crl.next_update) for crl in ssldir.crls], now):
         yield findings.warning(
-            "the agent's CRL ends soon", "; ".join(soon), f"Once the CA has made a new one: {_fetch(ssldir, CRL)}"
+            "the agent's CRL expires soon", "; ".join(soon), f"After the CA has issued a new one: {_fetch(ssldir, CRL)}"
         )
 
 
 def _leftovers(ssldir: SslDir) -> Iterator[Diagnosis]:
-    there = ssldir.folder
+    folder = ssldir.folder
     yield from _own_ca(ssldir)
     if ssldir.lock:
-        detail = f"ssl.lock names process {ssldir.lock}: an agent is at its bootstrap, or died in it"
+        detail = f"ssl.lock names process {ssldir.lock}: an agent is in its bootstrap, or was killed during it"
         yield findings.notice("locked", detail, f"`ps -p {shlex.quote(ssldir.lock)}`")
-    own = {ssldir.file(each) for each in _DIRECTORIES} | {CA, "private/password"}
-    stray = [name for name in there.entries if name != "." and not name.startswith("ca/")]
+    own = {ssldir.file(directory) for directory in _DIRECTORIES} | {CA, "private/password"}
+    stray = [name for name in folder.entries if name != "." and not name.startswith("ca/")]
     stray = [name for name in stray if name not in own and name not in _KNOWN]
     if stray:
-        detail = f"{listed(stray)}: files that the agent {ssldir.certname or ''} does not read".replace("  ", " ")
+        detail = f"{listed(stray)}: files that the agent {ssldir.certname or ''} does not use".replace("  ", " ")
         yield findings.notice("other files", detail, "They may belong to another certname of this host.")
 
 
 def _own_ca(ssldir: SslDir) -> Iterator[Diagnosis]:
-    """A CA within the ssldir: on the CA's host up to 6 it belongs there, on other masters it blocks."""
-    there = ssldir.folder
-    had = [name for name in CA_FILES if f"ca/{name}" in there.entries]
-    lacking = [name for name in CA_FILES if there.missing(f"ca/{name}")]
-    if not had or there.entries["ca"].link:
+    """Check a CA in the ssldir: up to Puppet 6 its place on the CA's host; on other masters it blocks the start."""
+    folder = ssldir.folder
+    present = [name for name in CA_FILES if f"ca/{name}" in folder.entries]
+    missing = [name for name in CA_FILES if folder.missing(f"ca/{name}")]
+    if not present or folder.entries["ca"].link:
         return
     off = "`puppet config set ca false --section master`"
     if ssldir.generation == "modern":
-        off = "the CA service off in services.d/ca.cfg"
-    away = f"On a master that is no CA: {off}, then `mv {ssldir.path('ca')} {ssldir.path('ca.old')}`"
-    if lacking:
+        off = "disable the CA service in services.d/ca.cfg"
+    move = f"On a master that is not the CA: {off}, then `mv {ssldir.path('ca')} {ssldir.path('ca.old')}`"
+    if missing:
         detail = (
-            f"ca/ has {', '.join(had)}, not {', '.join(lacking)}; a CA service wants all or none, else does not start"
+            f"ca/ has {', '.join(present)}, not {', '.join(missing)}; the CA service needs all or none of "
+            f"them, and does not start"
         )
-        yield findings.error("half-initialised CA", detail, f"{away}; on the CA itself restore the missing files")
-    trusted = {each.key for each in ssldir.authorities}
+        yield findings.error("half-initialised CA", detail, f"{move}; on the CA itself restore the missing files")
+    trusted = {authority.key for authority in ssldir.authorities}
     if ssldir.own_ca and trusted and ssldir.own_ca[0].key not in trusted:
-        mine, theirs = ssldir.own_ca[0], ssldir.authorities[0]
+        local, trusted_ca = ssldir.own_ca[0], ssldir.authorities[0]
         detail = (
-            f"ca/ca_crt.pem is {mine.subject} ({mine.fingerprint}), {CA} holds {theirs.subject} "
-            f"({theirs.fingerprint}): what is signed here no agent of that CA accepts"
+            f"ca/ca_crt.pem is {local.subject} ({local.fingerprint}), {CA} contains {trusted_ca.subject} "
+            f"({trusted_ca.fingerprint}): its agents do not accept certificates that are signed here"
         )
-        yield findings.warning("a second CA", detail, away)
+        yield findings.warning("a second CA", detail, move)
 
 
 def _rights(ssldir: SslDir) -> Iterator[Diagnosis]:
-    there = ssldir.folder
-    yield from puppet_dir.open_to_all(there, [name for name in there.entries if name.startswith("private_keys/")])
+    folder = ssldir.folder
+    yield from puppet_dir.open_to_all(folder, [name for name in folder.entries if name.startswith("private_keys/")])
     wanted = [ssldir.file("private_keys"), ssldir.file("certs"), CA, CRL]
-    if bad := puppet_dir.owner_troubles(there, wanted):
-        user = puppet_dir.owner(there)
+    if unreadable := puppet_dir.unreadable_for_owner(folder, wanted):
+        user = puppet_dir.owner(folder)
         detail = (
-            f"{', '.join(bad)}; {user}, who owns the directory, can't read that (was the agent run as another user?)"
+            f"{', '.join(unreadable)}; the owner of the directory ({user}) can't read this (was the agent run as "
+            f"another user?)"
         )
         yield findings.warning("wrong owner", detail, f"`chown -R {user}: {ssldir.path('.')}`")

@@ -1,6 +1,6 @@
-"""One GET over TLS from a server that nobody trusts yet: bounded in time and size, any certificate taken.
+"""Send one GET over TLS to an untrusted server: limited in time and size, and with any server certificate accepted.
 
-What is wrong with the certificate is for the caller to judge, all of it; an agent stops at the first fault.
+The caller verifies the certificate, and so finds all of its problems: an agent stops at the first.
 """
 
 from __future__ import annotations
@@ -30,60 +30,66 @@ _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNOR
 
 
 class Unreachable(Exception):
-    """No answer: ``what`` in short, the exception's own text in full, ``remedy`` what to do."""
+    """The server gave no answer: ``title`` is short, the exception's text the detail, ``fix`` what to do."""
 
-    def __init__(self, what: str, detail: str, remedy: str = "") -> None:
+    def __init__(self, title: str, detail: str, fix: str = "") -> None:
         super().__init__(detail)
-        self.what, self.remedy = what, remedy
+        self.title, self.fix = title, fix
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Whom to ask."""
+    """The server to connect to."""
 
     host: str
     port: int
     name: str
-    """What the server is called: in SNI and ``Host``."""
+    """The server's name in SNI and in ``Host``."""
     timeout: float
-    """Seconds for one connection with all that is asked on it."""
+    """Seconds for one connection with its request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """An HTTP response."""
+
     status: int
     headers: dict[str, str]
-    """By names in lower case."""
+    """Values by lower-case name."""
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one TLS connection showed."""
+    """The result of one TLS connection."""
 
     protocol: str
     cipher: str
     chain: tuple[bytes, ...]
-    """DER, the server's own first."""
+    """The presented certificates as DER, the server's own first."""
     answer: Answer | None = None
-    trouble: Unreachable | None = None
-    """Why there is no answer though there was a handshake."""
+    problem: Unreachable | None = None
+    """Why there is no answer although the handshake succeeded."""
 
 
-def talk(target: Target, path: str | None, lent: Credentials | None = None, *, only: int | None = None) -> Session:
-    """One connection: the handshake and, with a path, one GET. Raises Unreachable if there is no handshake.
+def talk(
+    target: Target, path: str | None, credentials: Credentials | None = None, *, only: int | None = None
+) -> Session:
+    """Connect, make the TLS handshake and, with a path, send one GET.
 
-    ``lent`` is shown if the server asks for a certificate; ``only`` is the one protocol version that is spoken.
+    ``credentials`` are presented if the server asks for a certificate. ``only`` limits the connection to one protocol
+    version.
+    Raises Unreachable if there is no handshake.
     """
     deadline = time.monotonic() + target.timeout
     with _connected(target, deadline) as raw:
-        line = _Line(raw, _client(target, lent, only), deadline)
+        line = _Line(raw, _client(target, credentials, only), deadline)
         line.handshake()
         chain = line.tls.get_peer_cert_chain(as_cryptography=True) or []
         session = Session(
             line.tls.get_protocol_version_name(),
             line.tls.get_cipher_name() or "",
-            tuple(each.public_bytes(Encoding.DER) for each in chain),
+            tuple(certificate.public_bytes(Encoding.DER) for certificate in chain),
         )
         if path is None:
             return session
@@ -95,7 +101,7 @@ def talk(target: Target, path: str | None, lent: Credentials | None = None, *, o
         try:
             return replace(session, answer=_answer(line.ask(request.encode("latin-1", "replace"))))
         except Unreachable as error:
-            return replace(session, trouble=error)
+            return replace(session, problem=error)
 
 
 def _connected(target: Target, deadline: float) -> socket.socket:
@@ -103,7 +109,7 @@ def _connected(target: Target, deadline: float) -> socket.socket:
     try:
         addresses = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no host name"
+        reason = getattr(error, "strerror", None) or "not a host name"
         raise Unreachable("unknown host", f"{target.host}: {reason}", f"`getent hosts {target.host}`") from error
     failed: OSError | None = None
     for family, kind, protocol, _, address in addresses:
@@ -118,32 +124,33 @@ def _connected(target: Target, deadline: float) -> socket.socket:
         raw.setblocking(False)
         return raw
     if isinstance(failed, TimeoutError):
-        raise Unreachable("no connection", f"{where} does not answer within {target.timeout:g} s",
-                          "Look for a firewall or a wrong route between here and there") from failed  # fmt: skip
+        detail = f"{where} did not answer within {target.timeout:g} s"
+        fix = "Check for a firewall or a wrong route between this host and the master"
+        raise Unreachable("no connection", detail, fix) from failed
     reason = failed.strerror if failed else "no address"
     raise Unreachable(
         "no connection", f"{where}: {reason}", f"On the master: `ss -ltn 'sport = :{target.port}'`"
     ) from failed
 
 
-def _client(target: Target, lent: Credentials | None, only: int | None) -> SSL.Connection:
-    """The agent's end, which takes any certificate: what is wrong with it is judged later, all of it."""
+def _client(target: Target, credentials: Credentials | None, only: int | None) -> SSL.Connection:
+    """Return the client end of a TLS connection, which accepts any server certificate."""
     context = SSL.Context(SSL.TLS_CLIENT_METHOD)
     context.set_cipher_list(tls.CIPHERS)
     context.set_min_proto_version(only or SSL.TLS1_VERSION)
     if only:
         context.set_max_proto_version(only)
-    if lent:
-        context.use_certificate(lent.chain[0])
-        context.use_privatekey(lent.key)
-        for each in lent.chain[1:]:
-            context.add_extra_chain_cert(each)
+    if credentials:
+        context.use_certificate(credentials.chain[0])
+        context.use_privatekey(credentials.key)
+        for certificate in credentials.chain[1:]:
+            context.add_extra_chain_cert(certificate)
     session = SSL.Connection(context, None)
     if not _is_address(target.name):
         try:
             session.set_tlsext_host_name(target.name.encode("idna"))
         except UnicodeError as error:
-            raise Unreachable("unknown host", f"{target.name!r} is no host name") from error
+            raise Unreachable("unknown host", f"{target.name!r} is not a host name") from error
     session.set_connect_state()
     return session
 
@@ -158,7 +165,7 @@ class _Line:
     def __init__(self, raw: socket.socket, session: SSL.Connection, deadline: float) -> None:
         self.raw, self.tls, self.deadline = raw, session, deadline
         self.first = b""
-        """The peer's first bytes, as they came."""
+        """The peer's first bytes, before decryption."""
         self.alert = ""
         self.secured = False
         session.set_info_callback(self._listen)
@@ -173,19 +180,22 @@ class _Line:
             except SSL.WantReadError:
                 self._flush()
                 if not self._receive():
-                    raise self._ended("closed the connection in the TLS handshake") from None
+                    raise self._ended("closed the connection during the TLS handshake") from None
             except SSL.Error as error:
                 raise self._ended(_reason(error)) from error
 
     def ask(self, request: bytes) -> bytes:
-        """Send, and receive until the peer closes. Raises Unreachable, also if nothing came."""
+        """Send a request, and receive until the answer is complete or the peer closes.
+
+        Raises Unreachable, also if nothing was received.
+        """
         self.tls.sendall(request)
         self._flush()
-        got = bytearray()
-        while len(got) <= LIMIT:
+        received = bytearray()
+        while len(received) <= LIMIT:
             try:
-                got += self.tls.recv(65536)
-                if _complete(got):
+                received += self.tls.recv(65536)
+                if _complete(received):
                     break
             except SSL.WantReadError:
                 if not self._receive():
@@ -193,14 +203,14 @@ class _Line:
             except SSL.ZeroReturnError:
                 break
             except SSL.Error as error:
-                if not got:
+                if not received:
                     raise self._ended(_reason(error)) from error
                 break
-        if len(got) > LIMIT:
-            raise Unreachable("too much", f"the answer is larger than {wording.size(LIMIT)}")
-        if not got:
+        if len(received) > LIMIT:
+            raise Unreachable("answer too large", f"the answer is larger than {wording.size(LIMIT)}")
+        if not received:
             raise self._ended("closed the connection without an answer")
-        return bytes(got)
+        return bytes(received)
 
     def _listen(self, _connection: SSL.Connection, where: int, code: int) -> None:
         if where & SSL.SSL_CB_ALERT and where & SSL.SSL_CB_READ and code & 0xFF:
@@ -210,15 +220,15 @@ class _Line:
         if self.first.startswith(b"HTTP/") or b"<html" in self.first[:256].lower():
             return Unreachable(
                 "plain HTTP",
-                "it answers a TLS handshake with HTTP",
-                "Agents speak TLS only: look at what listens there (a load balancer without TLS?)",
+                "the server answered the TLS handshake with HTTP",
+                "Agents use TLS only: check what listens at this address (a load balancer without TLS?)",
             )
         if self.alert:
-            return Unreachable("TLS refused", f"it answers with the alert {self.alert}")
+            return Unreachable("TLS refused", f"the server sent the alert {self.alert}")
         return Unreachable(
             "no answer" if self.secured else "no TLS",
-            f"it {reason}" if reason.startswith("closed") else reason,
-            "Look at what listens there, and into the master's log",
+            f"the server {reason}" if reason.startswith("closed") else reason,
+            "Check what listens at this address, and the master's log",
         )
 
     def _flush(self) -> None:
@@ -234,12 +244,12 @@ class _Line:
                 except BlockingIOError:
                     continue
                 except OSError as error:
-                    # What it said before it closed may tell why.
+                    # The server may have sent the reason before it closed.
                     if not self._receive():
                         raise self._ended(f"closed the connection ({error.strerror})") from error
 
     def _receive(self) -> bool:
-        """Take in what came; False if the peer has closed."""
+        """Receive what the peer has sent; return False if it has closed."""
         self._wait(write=False)
         try:
             data = self.raw.recv(65536)
@@ -258,25 +268,25 @@ class _Line:
         if left <= 0 or not any(ready):
             raise Unreachable(
                 "too slow",
-                "it accepted the connection, and then said nothing, or too little, in time",
-                "A hanging master, or something else that listens there",
+                "the server accepted the connection but did not answer in time",
+                "Check whether the master hangs, or whether something else listens at this address",
             )
 
 
-def _complete(got: bytearray) -> bool:
-    """An answer with a length is over before the peer closes; some never do."""
-    head, _, _ = bytes(got[:65536]).partition(b"\r\n\r\n")
+def _complete(answer: bytearray) -> bool:
+    """Tell whether an answer with a length is complete: some servers never close."""
+    head, _, _ = bytes(answer[:65536]).partition(b"\r\n\r\n")
     length = _LENGTH.search(head + b"\r\n")
-    return length is not None and len(got) - len(head) - 4 >= int(length[1])
+    return length is not None and len(answer) - len(head) - 4 >= int(length[1])
 
 
 def _reason(error: SSL.Error) -> str:
-    parts = [str(each[-1]) for each in (error.args[0] if error.args and isinstance(error.args[0], list) else [])]
-    return f"TLS fails: {', '.join(parts) or 'closed by the other end'}"
+    entries = error.args[0] if error.args and isinstance(error.args[0], list) else []
+    return f"TLS failed: {', '.join(str(entry[-1]) for entry in entries) or 'closed by the server'}"
 
 
 class _Replayed:
-    """An answer that http.client reads as if from a socket."""
+    """An answer in memory, in the shape of a socket for http.client."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -293,6 +303,6 @@ def _answer(data: bytes) -> Answer:
     except http.client.IncompleteRead as error:
         body = error.partial
     except (http.client.HTTPException, OSError, ValueError) as error:
-        detail = f"{wording.clean(data[:60].decode('latin-1'))!r} is no HTTP: {type(error).__name__}"
-        raise Unreachable("no HTTP", detail, "Something else than a master listens there") from error
+        detail = f"{wording.clean(data[:60].decode('latin-1'))!r} is not HTTP: {type(error).__name__}"
+        raise Unreachable("not HTTP", detail, "Check what listens at this address: not a master") from error
     return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)

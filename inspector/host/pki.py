@@ -175,7 +175,11 @@ def sign(
 
 def puppet_extensions(certificate: x509.Certificate) -> list[x509.Extension[x509.ExtensionType]]:
     """The extensions of Puppet's own (trusted facts, authorization), which decide what a master answers."""
-    return [each for each in certificate.extensions if each.oid.dotted_string.startswith("1.3.6.1.4.1.34380.1.")]
+    return [
+        extension
+        for extension in certificate.extensions
+        if extension.oid.dotted_string.startswith("1.3.6.1.4.1.34380.1.")
+    ]
 
 
 def make_crl(

@@ -153,8 +153,8 @@ def read(
     chosen = Path(configured).expanduser() if configured else _default_ssldir(values, place)
     values.defaults["ssldir"] = str(chosen)
     port = _port(values.get("serverport", "masterport"), file) or PORT
-    listed = (each for each in (values.get("server_list") or "").split(",") if each.strip())
-    servers = tuple(split_address(each, port) for each in listed)
+    listed = (address for address in (values.get("server_list") or "").split(",") if address.strip())
+    servers = tuple(split_address(address, port) for address in listed)
     server, port = servers[0] if servers else (values.get("server") or "puppet", port)
     proxy = (values.get("http_proxy_host") or "none").lower()
     return PuppetConf(
@@ -214,24 +214,24 @@ def _place(confdir: Path | None) -> tuple[_Place, Path]:
     if confdir is not None:
         known = next((place for place, conf in expanded if conf == confdir), None)
         return known or next((p for p, conf in expanded if p.root and conf.is_dir()), places[0]), confdir
-    with_file = next((each for each in expanded if _is_file(each[1] / "puppet.conf")), None)
-    return with_file or next((each for each in expanded if each[1].is_dir()), expanded[0])
+    with_file = next((candidate for candidate in expanded if _is_file(candidate[1] / "puppet.conf")), None)
+    return with_file or next((candidate for candidate in expanded if candidate[1].is_dir()), expanded[0])
 
 
 def _default_ssldir(values: _Values, place: _Place) -> Path:
     """Where Puppet keeps its certificates unless told otherwise; the first that holds a key, else that exists."""
-    candidates = [Path(values.expand(each)).expanduser() for each in place.ssldirs]
+    candidates = [Path(values.expand(directory)).expanduser() for directory in place.ssldirs]
     if values.defaults["confdir"] != str(Path(place.confdir).expanduser()):
         candidates.reverse()  # a confdir of one's own: what lies in it comes first
-    with_key = next((each for each in candidates if _keys(each)), None)
-    return with_key or next((each for each in candidates if each.is_dir()), candidates[0])
+    with_key = next((directory for directory in candidates if _keys(directory)), None)
+    return with_key or next((directory for directory in candidates if directory.is_dir()), candidates[0])
 
 
 def _cadir(values: _Values, place: _Place) -> Path | None:
     if configured := values.get("cadir"):
         return Path(configured).expanduser()
-    candidates = [Path(values.expand(each)).expanduser() for each in place.cadirs]
-    return next((each for each in candidates if _is_file(each / "ca_key.pem")), None)
+    candidates = [Path(values.expand(directory)).expanduser() for directory in place.cadirs]
+    return next((directory for directory in candidates if _is_file(directory / "ca_key.pem")), None)
 
 
 def _is_file(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A CA's directory: its records against each other, against an agent's directory, and against the wire."""
+"""A CA's directory: its records compared with each other, with an agent's directory, and with traffic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from inspector.doctor import cadir, ssldir
-from inspector.doctor.cross_check import WireKey, against_wire, following, join
+from inspector.doctor.cross_check import WireKey, against_wire, join, with_causes
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.lab.ca import LabCA
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NAME = "node1.example"
 DAY = 86400.0
 PUPPET = 12345
-"""As whom the CA runs: root gives its files to it where it may."""
+"""The user id that the CA runs as: as root, tests give its files to this user."""
 
 
 class Authority:
@@ -57,7 +57,7 @@ class Authority:
 
     def write(self) -> None:
         self.ca.write_cadir(self.path)
-        lines = [_line(each) for each in self.ca.inventory]
+        lines = [_line(certificate) for certificate in self.ca.inventory]
         self.put("inventory.txt", "".join(lines))
         self.put("serial", f"{len(lines) + 3:04X}")
         for directory, read in (("signed", self.ca.certificate), ("requests", self.ca.request)):
@@ -82,7 +82,7 @@ class Authority:
 
     def found(self, now: float | None = None) -> list[Diagnosis]:
         found = cadir.examine(self.read(), now or time.time())
-        return [each for each in found if each.what != "the CA belongs to root"]
+        return [diagnosis for diagnosis in found if diagnosis.title != "the CA directory belongs to root"]
 
     def only(self, now: float | None = None) -> Diagnosis:
         found = self.found(now)
@@ -103,7 +103,7 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path / "ca")
 
 
-def test_a_healthy_ca_is_well_and_stays_as_it_is(authority: Authority) -> None:
+def test_a_healthy_ca_has_no_problems_and_stays_unchanged(authority: Authority) -> None:
     def snapshot() -> list[tuple[str, int, int]]:
         return sorted((str(p), (s := p.lstat()).st_mode, s.st_mtime_ns) for p in authority.path.rglob("*"))
 
@@ -112,7 +112,7 @@ def test_a_healthy_ca_is_well_and_stays_as_it_is(authority: Authority) -> None:
     assert snapshot() == before
 
 
-def test_what_a_join_needs(authority: Authority) -> None:
+def test_the_fields_for_a_comparison(authority: Authority) -> None:
     authority.request("node2.example")
     authority.ca.revoke(NAME)
     authority.write()
@@ -120,7 +120,7 @@ def test_what_a_join_needs(authority: Authority) -> None:
     assert set(read.signed) == {"master.example", NAME}
     assert set(read.requests) == {"node2.example"}
     assert read.serial == 5
-    assert [(each.serial, each.name) for each in read.inventory] == [(3, "master.example"), (4, NAME)]
+    assert [(entry.serial, entry.name) for entry in read.inventory] == [(3, "master.example"), (4, NAME)]
     assert read.revoked == {4}
 
 
@@ -133,7 +133,7 @@ def test_the_ruby_ca_writes_a_heading_and_an_encrypted_key(authority: Authority)
         serialization.BestAvailableEncryption(b"secret"),
     )
     (authority.path / "ca_key.pem").write_bytes(encrypted)
-    assert authority.only().what == "the CA's key can't be opened"
+    assert authority.only().title == "the CA's key can't be decrypted"
     (authority.path / "private").mkdir()
     authority.put("private/ca.pass", "secret").chmod(0o640)
     assert authority.found() == []
@@ -145,24 +145,24 @@ def test_the_ruby_ca_writes_a_heading_and_an_encrypted_key(authority: Authority)
 
 
 @pytest.mark.parametrize("name", ["ca_crt.pem", "ca_key.pem", "ca_crl.pem", "inventory.txt", "serial"])
-def test_a_missing_file_keeps_it_from_starting(authority: Authority, name: str) -> None:
+def test_a_missing_file_keeps_the_ca_from_starting(authority: Authority, name: str) -> None:
     (authority.path / name).unlink()
     found = authority.only()
-    assert (found.severity, found.what) == (Severity.ERROR, "half-initialised CA")
+    assert (found.severity, found.title) == (Severity.ERROR, "half-initialised CA")
     assert f"missing: {name};" in found.detail
 
 
 def test_the_key_of_another_ca(authority: Authority) -> None:
     pki.write_private(authority.path / "ca_key.pem", pki.key_pem(pki.new_key()))
-    found = next(each for each in authority.found() if each.severity is Severity.ERROR)
-    assert found.what == "the CA's key and certificate do not belong together"
+    found = next(diagnosis for diagnosis in authority.found() if diagnosis.severity is Severity.ERROR)
+    assert found.title == "the CA's key and certificate do not match"
 
 
 def test_certificates_of_a_second_ca(authority: Authority, tmp_path: Path) -> None:
     other = Authority(tmp_path / "other", "ca.example")  # the same name: the CA was made anew
     (authority.path / "signed" / f"{NAME}.pem").write_bytes(other.ca.certificate(NAME) or b"")
     found = authority.only()
-    assert (found.severity, found.what) == (Severity.WARNING, "certificates of a second CA")
+    assert (found.severity, found.title) == (Severity.WARNING, "certificates from another CA")
     assert NAME in found.detail
     assert "master.example" not in found.detail
 
@@ -170,81 +170,81 @@ def test_certificates_of_a_second_ca(authority: Authority, tmp_path: Path) -> No
 def test_crls(authority: Authority) -> None:
     crl = authority.path / "ca_crl.pem"
     crl.write_bytes(authority.ca.signing_crl)
-    assert (authority.only().what, authority.only().rule) == ("the CA's CRLs do not cover the chain", "B13")
+    assert (authority.only().title, authority.only().rule) == ("the CA's CRLs do not cover the chain", "B13")
     crl.write_bytes(LabCA("ca.example").crl_bundle)
-    assert "bad signature of the CA's CRL" in {each.what for each in authority.found()}
+    assert "invalid signature on the CA's CRL" in {diagnosis.title for diagnosis in authority.found()}
     blocks = authority.ca.crl_bundle.split(b"-----BEGIN X509 CRL-----\n")
     crl.write_bytes(b"-----BEGIN X509 CRL-----\n".join([b"", blocks[2], blocks[1]]))
-    assert authority.only().what == "wrong order of the CRLs"
+    assert authority.only().title == "wrong order of the CRLs"
 
 
 def test_the_end_of_the_crl(authority: Authority) -> None:
     end = time.time() + 5 * 365 * DAY
-    assert "the CA's CRL ends soon" in {each.what for each in authority.found(end - 10 * DAY)}
-    over = {each.what: each for each in authority.found(end + DAY)}
-    assert over["the CA's CRL expired"].rule == "B10"
-    assert "cp -p ca_crl.pem ca_crl.pem.old" in over["the CA's CRL expired"].remedy
+    assert "the CA's CRL expires soon" in {diagnosis.title for diagnosis in authority.found(end - 10 * DAY)}
+    over = {diagnosis.title: diagnosis for diagnosis in authority.found(end + DAY)}
+    assert over["the CA's CRL has expired"].rule == "B10"
+    assert "cp -p ca_crl.pem ca_crl.pem.old" in over["the CA's CRL has expired"].fix
     assert over["expired certificates"].severity is Severity.NOTICE
 
 
 def test_the_end_of_the_ca(authority: Authority) -> None:
     end = time.time() + 15 * 365 * DAY
-    assert "CA ends soon" in {each.what for each in authority.found(end - 40 * DAY)}
-    assert "CA expired" in {each.what for each in authority.found(end + DAY)}
+    assert "the CA certificate expires soon" in {diagnosis.title for diagnosis in authority.found(end - 40 * DAY)}
+    assert "the CA certificate has expired" in {diagnosis.title for diagnosis in authority.found(end + DAY)}
 
 
 # -- serial, inventory, signed ----------------------------------------------------------------------------
 
 
-def test_a_serial_that_was_given_already(authority: Authority) -> None:
+def test_a_serial_that_was_already_issued(authority: Authority) -> None:
     authority.put("serial", "0004")
     found = authority.only()
-    assert (found.severity, found.what) == (Severity.ERROR, "the CA would give a serial twice")
-    assert f"serial gives 0004 next, but 0004 was given already, to {NAME}" in found.detail
-    assert f"`echo 0005 > {authority.path / 'serial'}`" in found.remedy
+    assert (found.severity, found.title) == (Severity.ERROR, "the CA would issue a serial number twice")
+    assert f"the next serial number is 0004, but 0004 was already issued, to {NAME}" in found.detail
+    assert f"`echo 0005 > {authority.path / 'serial'}`" in found.fix
 
 
-def test_a_serial_that_is_none(authority: Authority) -> None:
+def test_an_invalid_serial(authority: Authority) -> None:
     authority.put("serial", "five")
-    assert authority.only().what == "serial can't be used"
+    assert authority.only().title == "unusable serial file"
 
 
-def test_a_serial_that_nobody_counted(authority: Authority) -> None:
+def test_a_serial_that_the_ca_did_not_count(authority: Authority) -> None:
     authority.keys["proxy.example"] = pki.new_key()
     foreign = pki.sign(authority.ca.authority, authority.keys["proxy.example"].public_key(), "proxy.example")
     (authority.path / "signed" / "proxy.example.pem").write_bytes(pki.pem(foreign))
-    assert [each.what for each in authority.found()] == ["certificates that the inventory does not know"]
+    assert [diagnosis.title for diagnosis in authority.found()] == ["certificates missing from the inventory"]
 
 
 def test_one_serial_for_two(authority: Authority) -> None:
     inventory = authority.path / "inventory.txt"
     inventory.write_text(inventory.read_text() + inventory.read_text().splitlines()[1].replace(NAME, "twin.example"))
     found = authority.only()
-    assert (found.severity, found.what) == (Severity.ERROR, "one serial, several certificates")
+    assert (found.severity, found.title) == (Severity.ERROR, "several certificates with one serial number")
     assert f"0004 ({NAME}, twin.example)" in found.detail
 
 
 def test_a_certificate_that_the_inventory_does_not_know(authority: Authority) -> None:
     lines = (authority.path / "inventory.txt").read_text().splitlines()
     authority.put("inventory.txt", f"{lines[0]}\nnonsense\n")
-    found = {each.what: each for each in authority.found()}
-    assert set(found) == {"certificates that the inventory does not know", "strange lines"}
-    assert NAME in found["certificates that the inventory does not know"].detail
+    found = {diagnosis.title: diagnosis for diagnosis in authority.found()}
+    assert set(found) == {"certificates missing from the inventory", "malformed inventory"}
+    assert NAME in found["certificates missing from the inventory"].detail
 
 
 def test_an_older_certificate_than_the_inventory(authority: Authority) -> None:
     inventory = authority.path / "inventory.txt"
     inventory.write_text(inventory.read_text() + inventory.read_text().splitlines()[1].replace("0x0004", "0x0005"))
     authority.put("serial", "0006")
-    assert authority.only().what == "older certificates are served"
+    assert authority.only().title == "outdated certificates in signed/"
 
 
 def test_revoked_and_not_cleaned_then_cleaned(authority: Authority) -> None:
     authority.ca.revoke(NAME)
     authority.write()
     found = authority.only()
-    assert (found.severity, found.what) == (Severity.NOTICE, "revoked but not cleaned")
-    assert found.remedy == f"`puppetserver ca clean --certname {NAME}`"
+    assert (found.severity, found.title) == (Severity.NOTICE, "revoked but not cleaned")
+    assert found.fix == f"`puppetserver ca clean --certname {NAME}`"
     authority.ca.clean(NAME)
     authority.write()
     assert authority.found() == []
@@ -255,21 +255,21 @@ def test_a_serial_revoked_that_was_never_issued(authority: Authority) -> None:
     authority.ca.clean(NAME)
     authority.write()
     authority.put("inventory.txt", lines[0] + "\n")
-    assert authority.only().what == "revoked serials that were never issued"
+    assert authority.only().title == "revoked serial numbers that were never issued"
 
 
 def test_a_certificate_under_another_name(authority: Authority) -> None:
     signed = authority.path / "signed"
     (signed / f"{NAME}.pem").rename(signed / "other.example.pem")
     found = authority.found()
-    assert "other.example.pem is for CN=node1.example" in " ".join(each.detail for each in found)
+    assert "other.example.pem is for CN=node1.example" in " ".join(diagnosis.detail for diagnosis in found)
 
 
 def test_a_key_under_two_names(authority: Authority) -> None:
     authority.request("clone.example", authority.keys[NAME])
-    found = {each.what: each for each in authority.found()}
-    assert found["a key that several agents have"].severity is Severity.WARNING
-    assert f"clone.example, {NAME}" in found["a key that several agents have"].detail
+    found = {diagnosis.title: diagnosis for diagnosis in authority.found()}
+    assert found["several agents share a key"].severity is Severity.WARNING
+    assert f"clone.example, {NAME}" in found["several agents share a key"].detail
 
 
 # -- requests ---------------------------------------------------------------------------------------------
@@ -280,13 +280,13 @@ def test_a_request_that_waits(authority: Authority) -> None:
     found = authority.only()
     fingerprint = authority.read().requests["node2.example"].fingerprint
     assert (found.severity, found.detail) == (Severity.NOTICE, f"node2.example (SHA256) {fingerprint}")
-    assert "`puppetserver ca sign --certname node2.example`" in found.remedy
+    assert "`puppetserver ca sign --certname node2.example`" in found.fix
 
 
 def test_a_request_that_will_be_refused(authority: Authority) -> None:
     authority.request("node2.example", alt_names=("www.example",))
-    found = {each.what: each for each in authority.found()}
-    assert found["request that the CA will not sign"].detail.endswith("the alternative names DNS:www.example")
+    found = {diagnosis.title: diagnosis for diagnosis in authority.found()}
+    assert found["signing request that the CA will not sign"].detail.endswith("the alternative names DNS:www.example")
 
 
 def test_a_request_for_a_signed_name(authority: Authority) -> None:
@@ -298,26 +298,26 @@ def test_a_request_for_a_signed_name(authority: Authority) -> None:
 
 def test_modes_and_owners(authority: Authority) -> None:
     (authority.path / "ca_key.pem").chmod(0o644)
-    assert authority.only().what == "private key open to everybody"
+    assert authority.only().title == "private key accessible to all users"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_file_of_root_in_the_ca_of_puppet(authority: Authority) -> None:
     os.chown(authority.path / "ca_key.pem", 0, 0)
     found = authority.only()
-    assert (found.severity, found.what) == (Severity.ERROR, "wrong owner")
-    assert found.remedy == f"`chown -R {PUPPET}: {authority.path}`"
+    assert (found.severity, found.title) == (Severity.ERROR, "wrong owner")
+    assert found.fix == f"`chown -R {PUPPET}: {authority.path}`"
 
 
-def test_what_is_no_cadir(authority: Authority, tmp_path: Path) -> None:
+def test_directories_that_are_not_a_cadir(authority: Authority, tmp_path: Path) -> None:
     with pytest.raises(InspectorError, match="There is no directory"):
         cadir.read(tmp_path / "nowhere")
-    with pytest.raises(InspectorError, match="is no cadir"):
+    with pytest.raises(InspectorError, match="is not a cadir"):
         cadir.read(tmp_path)
     authority.ca.enrol(tmp_path / "ssl", "node3.example")
     with pytest.raises(InspectorError) as raised:
         cadir.read(tmp_path / "ssl")
-    assert raised.value.hint == "Give it with --ssldir."
+    assert raised.value.hint == "Pass it with --ssldir."
 
 
 # -- with an agent ----------------------------------------------------------------------------------------
@@ -356,17 +356,19 @@ def pair(authority: Authority, tmp_path: Path) -> Pair:
 def test_the_agents_trouble_follows_from_the_cas(pair: Pair) -> None:
     end = time.time() + (5 * 365 + 1) * DAY
     ca = cadir.examine(pair.authority.read(), end)
-    alone = {each.what: each for each in ssldir.examine(pair.agent(), end)}
-    told = {each.what: each for each in following(list(alone.values()), ca)}
-    detail = alone["the agent's CRL expired"].detail
-    assert told["the agent's CRL expired"].detail == f"{detail}; it follows from 'the CA's CRL expired'"
-    assert told["certificate expired"] == alone["certificate expired"]
+    alone = {diagnosis.title: diagnosis for diagnosis in ssldir.examine(pair.agent(), end)}
+    explained = {diagnosis.title: diagnosis for diagnosis in with_causes(list(alone.values()), ca)}
+    detail = alone["the agent's CRL has expired"].detail
+    assert explained["the agent's CRL has expired"].detail == f"{detail}; consequence of 'the CA's CRL has expired'"
+    assert explained["certificate expired"] == alone["certificate expired"]
 
 
-def test_a_broken_file_of_the_ca_has_a_remedy(pair: Pair) -> None:
+def test_a_broken_file_of_the_ca_has_a_fix(pair: Pair) -> None:
     (pair.authority.path / "ca_crl.pem").write_bytes(b"no")
-    broken = next(each for each in pair.authority.found() if each.what == "ca_crl.pem is no CRL")
-    assert "backup" in broken.remedy
+    broken = next(
+        diagnosis for diagnosis in pair.authority.found() if diagnosis.title == "ca_crl.pem is not a valid CRL"
+    )
+    assert "backup" in broken.fix
 
 
 def test_agent_and_ca_agree(pair: Pair) -> None:
@@ -377,16 +379,16 @@ def test_agent_and_ca_agree(pair: Pair) -> None:
 def test_the_agent_lost_its_key(pair: Pair) -> None:
     key = pair.new_key()
     found = pair.joined()
-    assert [(each.severity, each.rule) for each in found] == [(Severity.ERROR, "B18")]
+    assert [(diagnosis.severity, diagnosis.rule) for diagnosis in found] == [(Severity.ERROR, "B18")]
     assert f"the agent's key is key {key[:16]}…" in found[0].detail
     assert f"{NAME} already has a signed certificate; ignoring certificate request" in found[0].detail
-    assert f"`puppetserver ca clean --certname {NAME}`" in found[0].remedy
+    assert f"`puppetserver ca clean --certname {NAME}`" in found[0].fix
 
 
 def test_signed_but_not_fetched(pair: Pair) -> None:
     pair.place.certificate.unlink()
-    assert [(each.severity, each.what) for each in pair.joined()] == [
-        (Severity.NOTICE, "signed, but not fetched yet"),
+    assert [(diagnosis.severity, diagnosis.title) for diagnosis in pair.joined()] == [
+        (Severity.NOTICE, "certificate signed, but not downloaded yet"),
     ]
 
 
@@ -394,54 +396,57 @@ def test_the_ca_revoked_it(pair: Pair) -> None:
     pair.authority.ca.revoke(NAME)
     pair.authority.write()
     found = pair.joined()
-    assert [each.what for each in found] == ["the CA has revoked the agent's certificate", "the agent has an older CRL"]
-    assert "crl.pem has number 0 of CN=Puppet CA: ca.example, the CA has 1" in found[1].detail
+    assert [diagnosis.title for diagnosis in found] == [
+        "the CA has revoked the agent's certificate",
+        "the agent has an older CRL",
+    ]
+    assert "crl.pem has CRL number 0 from CN=Puppet CA: ca.example, the CA has number 1" in found[1].detail
 
 
-def test_the_ca_gave_the_name_away(pair: Pair) -> None:
+def test_the_ca_issued_the_name_again(pair: Pair) -> None:
     pair.authority.ca.clean(NAME)
     pair.authority.issue(NAME)
-    found = [each.what for each in pair.joined() if each.severity is Severity.ERROR]
+    found = [diagnosis.title for diagnosis in pair.joined() if diagnosis.severity is Severity.ERROR]
     assert found == ["the CA has revoked the agent's certificate", "the CA has a certificate for another key"]
 
 
 def test_the_ca_lost_it(pair: Pair) -> None:
     (pair.authority.path / "signed" / f"{NAME}.pem").unlink()
-    assert [each.what for each in pair.joined()] == ["the CA does not know the agent's certificate"]
+    assert [diagnosis.title for diagnosis in pair.joined()] == ["the CA does not have the agent's certificate"]
 
 
 def test_a_renewed_certificate(pair: Pair) -> None:
     renewed = pki.sign(pair.authority.ca.authority, pair.authority.keys[NAME].public_key(), NAME)
     pair.place.certificate.write_bytes(pki.pem(renewed))
-    assert [each.severity for each in pair.joined()] == [Severity.NOTICE]
+    assert [diagnosis.severity for diagnosis in pair.joined()] == [Severity.NOTICE]
 
 
 def test_the_agent_trusts_another_ca(pair: Pair) -> None:
     pair.place.ca.write_bytes(LabCA("other.example").ca_bundle)
-    assert "the agent trusts another CA" in [each.what for each in pair.joined()]
+    assert "the agent trusts another CA" in [diagnosis.title for diagnosis in pair.joined()]
 
 
 @pytest.mark.parametrize(
-    ("own", "what"), [(True, "waiting to be signed"), (False, "the CA holds a request of another key")]
+    ("own", "what"), [(True, "waiting to be signed"), (False, "the CA has a signing request for another key")]
 )
 def test_a_request_on_the_ca(pair: Pair, own: bool, what: str) -> None:
     pair.authority.ca.clean(NAME)
     pair.new_key()
     pair.authority.request(NAME, pki.read_key(pair.place.key) if own else None)
-    found = [each for each in pair.joined() if "CRL" not in each.what]
-    assert [each.what for each in found] == [what]
+    found = [diagnosis for diagnosis in pair.joined() if "CRL" not in diagnosis.title]
+    assert [diagnosis.title for diagnosis in found] == [what]
     assert found[0].severity is (Severity.NOTICE if own else Severity.ERROR)
 
 
 @pytest.mark.parametrize(("generation", "severity"), [("legacy", Severity.ERROR), ("modern", Severity.NOTICE)])
-def test_a_local_request_of_which_the_ca_knows_nothing(pair: Pair, generation: Generation, severity: Severity) -> None:
+def test_a_local_request_that_the_ca_does_not_have(pair: Pair, generation: Generation, severity: Severity) -> None:
     pair.authority.ca.clean(NAME)
     pair.authority.write()
     pair.new_key()
     agent = pair.agent()
     agent = replace(agent, csr_key=agent.key, generation=generation)
-    found = [each for each in join(agent, pair.authority.read()) if "CRL" not in each.what]
-    assert [each.severity for each in found] == [severity]
+    found = [diagnosis for diagnosis in join(agent, pair.authority.read()) if "CRL" not in diagnosis.title]
+    assert [diagnosis.severity for diagnosis in found] == [severity]
 
 
 # -- with a capture ---------------------------------------------------------------------------------------
@@ -450,7 +455,7 @@ def test_a_local_request_of_which_the_ca_knows_nothing(pair: Pair, generation: G
 AT = 1_700_000_000.0
 
 
-def test_the_csr_of_the_wire_and_a_certificate_for_another_key(pair: Pair) -> None:
+def test_the_csr_of_the_traffic_and_a_certificate_for_another_key(pair: Pair) -> None:
     old = pair.agent().key or ""
     key = pair.new_key()
     seen = [
@@ -462,10 +467,10 @@ def test_the_csr_of_the_wire_and_a_certificate_for_another_key(pair: Pair) -> No
     assert (found.severity, found.rule) == (Severity.ERROR, "B22")
     asked, served = (wording.clock(AT + 60)[:5], wording.clock(AT + 61)[:5])
     assert found.detail.startswith(
-        f"the agent's key is the one in the CSR of {asked} (record 2); the CA serves a certificate for another key "
+        f"the agent's key matches the CSR of {asked} (record 2); the CA serves a certificate for another key "
         f"({served} (record 3)"
     )
-    assert f"`puppetserver ca clean --certname {NAME}`" in found.remedy
+    assert f"`puppetserver ca clean --certname {NAME}`" in found.fix
 
 
 def test_a_key_that_was_made_after_the_csr(pair: Pair) -> None:
@@ -473,14 +478,14 @@ def test_a_key_that_was_made_after_the_csr(pair: Pair) -> None:
     pair.new_key()
     (found,) = against_wire(pair.agent(), None, [WireKey("csr", NAME, old, AT, 7)])
     assert found.severity is Severity.ERROR
-    assert "the agent's key is not the one in the CSR of" in found.detail
+    assert "the agent's key does not match the CSR of" in found.detail
     pair.place.key.unlink()
     pair.place.certificate.write_bytes(pair.authority.ca.certificate(NAME) or b"")
     (found,) = against_wire(pair.agent(), None, [WireKey("csr", NAME, old, AT, 7)])
-    assert "of which nothing is left here" in found.detail
+    assert "which is not in this ssldir" in found.detail
 
 
-def test_all_is_well_on_the_wire(pair: Pair) -> None:
+def test_a_healthy_bootstrap_in_the_traffic(pair: Pair) -> None:
     key = pair.agent().key or ""
     seen = [
         WireKey("csr", NAME, key, AT, 1),
@@ -492,7 +497,7 @@ def test_all_is_well_on_the_wire(pair: Pair) -> None:
     assert against_wire(pair.agent(), None, []) == []
 
 
-def test_somebody_else_runs_under_the_name(pair: Pair) -> None:
+def test_the_certname_is_used_elsewhere(pair: Pair) -> None:
     (found,) = against_wire(pair.agent(), None, [WireKey("client", NAME, "ab" * 32, AT, 9)])
-    assert (found.severity, found.what) == (Severity.WARNING, "somebody else has this certname")
+    assert (found.severity, found.title) == (Severity.WARNING, "the certname is used elsewhere")
     assert "abababababababab…" in found.detail

@@ -1,4 +1,4 @@
-"""The live probe against masters on loopback, whole ones and broken ones."""
+"""The check of a live master, against healthy and broken masters on loopback."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ class Site:
 
     def errors(self, *, name: str = NAME, now: float | None = None, agent: bool = False) -> dict[str, Diagnosis]:
         found = self.probe(name=name, now=now, agent=agent)
-        errors = {each.what: each for each in found if each.severity is Severity.ERROR}
-        assert not errors or "accepted" not in {each.what for each in found}
+        errors = {diagnosis.title: diagnosis for diagnosis in found if diagnosis.severity is Severity.ERROR}
+        assert not errors or "accepted" not in {diagnosis.title for diagnosis in found}
         return errors
 
     def answer(self, path: str, response: Response) -> None:
         self.master.instead["GET", path] = response
 
-    def shown(self, certificate: bytes, key: pki.PrivateKey) -> None:
-        """Show another certificate to agents."""
+    def present(self, certificate: bytes, key: pki.PrivateKey) -> None:
+        """Present another certificate to agents."""
         self.place.certificate.write_bytes(certificate)
         pki.write_private(self.place.key, pki.key_pem(key))
 
@@ -78,7 +78,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 @contextlib.contextmanager
 def listening(talk: Callable[[socket.socket, threading.Event], None]) -> Iterator[tuple[str, int]]:
-    """A server that does with each connection what a test says; ``Event``: the test is over."""
+    """A server that handles every connection as the test asks; ``Event``: the test is over."""
     over, threads = threading.Event(), list[threading.Thread]()
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -111,21 +111,25 @@ def only(found: list[Diagnosis]) -> Diagnosis:
     return found[0]
 
 
-# -- a whole master ---------------------------------------------------------------------------------------
+# -- a healthy master ---------------------------------------------------------------------------------------
 
 
 def test_a_healthy_master(site: Site) -> None:
     found = site.probe(agent=True)
-    assert {each.severity for each in found} == {Severity.NOTICE}
-    assert [each.what for each in found] == ["TLS", "the agent's certificate is taken", "accepted"]
+    assert {diagnosis.severity for diagnosis in found} == {Severity.NOTICE}
+    assert [diagnosis.title for diagnosis in found] == ["TLS", "the agent's certificate is accepted", "accepted"]
     assert found[0].detail.startswith("TLSv1.3, TLS_")
     assert found[0].detail.endswith("; Puppet 7.23.0")
 
 
-def test_it_only_ever_gets(site: Site) -> None:
+def test_only_get_requests_are_sent(site: Site) -> None:
     site.probe(agent=True)
-    assert {each.request.method for each in site.master.received} == {"GET"}
-    assert {each.request.path for each in site.master.received} == {CA_PATH, CRL_PATH, "/puppet/v3/environments"}
+    assert {received.request.method for received in site.master.received} == {"GET"}
+    assert {received.request.path for received in site.master.received} == {
+        CA_PATH,
+        CRL_PATH,
+        "/puppet/v3/environments",
+    }
 
 
 def test_without_a_ca_of_this_host_it_is_a_new_agent(site: Site) -> None:
@@ -133,7 +137,7 @@ def test_without_a_ca_of_this_host_it_is_a_new_agent(site: Site) -> None:
     assert found[-1].detail.startswith("new agents would accept 127.0.0.1:")
 
 
-def test_a_file_that_is_no_ca(site: Site, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_ca(site: Site, tmp_path: Path) -> None:
     for file, why in ((tmp_path / "nothing", "can't be read"), (site.agent.crl, "can't be used")):
         with pytest.raises(IdentityError, match=why) as error:
             livecheck.probe(*site.address, ca=file, now=time.time())
@@ -155,8 +159,8 @@ def test_a_wrong_ca(site: Site, tmp_path: Path) -> None:
     site.agent.ca.write_bytes(other.ca.read_bytes())
     site.agent.crl.write_bytes(other.crl.read_bytes())
     errors = site.errors()
-    assert set(errors) == {"another CA", "the master's certificate is of another CA"}
-    assert "agents hold CN=Puppet CA: other.example" in errors["another CA"].detail
+    assert set(errors) == {"another CA", "the master's certificate is from another CA"}
+    assert "agents have CN=Puppet CA: other.example" in errors["another CA"].detail
 
 
 def test_an_expired_certificate(site: Site) -> None:
@@ -165,11 +169,11 @@ def test_an_expired_certificate(site: Site) -> None:
     assert errors["CRL expired"].rule == "B10"
 
 
-def test_it_will_end_soon(site: Site) -> None:
-    found = {each.what: each for each in site.probe(now=time.time() + (5 * 365 - 10) * DAY)}
-    assert found["ends soon"].severity is Severity.WARNING
+def test_a_certificate_that_expires_soon(site: Site) -> None:
+    found = {diagnosis.title: diagnosis for diagnosis in site.probe(now=time.time() + (5 * 365 - 10) * DAY)}
+    assert found["expires soon"].severity is Severity.WARNING
     assert found["the clocks differ"].severity is Severity.WARNING
-    assert f"CN={NAME} ends on" in found["ends soon"].detail
+    assert f"CN={NAME} expires on" in found["expires soon"].detail
 
 
 def test_a_revoked_master_by_the_crl_it_serves(site: Site) -> None:
@@ -178,14 +182,14 @@ def test_a_revoked_master_by_the_crl_it_serves(site: Site) -> None:
     assert errors["the master's certificate is revoked"].detail == f"Certificate 'CN={NAME}' is revoked"
 
 
-def test_a_certificate_of_its_own_making(site: Site) -> None:
+def test_a_certificate_from_an_unknown_ca(site: Site) -> None:
     stranger = LabCA("stranger.example")
     key = pki.new_key()
-    site.shown(pki.pem(pki.sign(stranger.authority, key.public_key(), NAME)), key)
-    assert "the master's certificate is of another CA" in site.errors()
+    site.present(pki.pem(pki.sign(stranger.authority, key.public_key(), NAME)), key)
+    assert "the master's certificate is from another CA" in site.errors()
 
 
-# -- what it hands out ------------------------------------------------------------------------------------
+# -- what it serves ------------------------------------------------------------------------------------
 
 
 def test_no_crl(site: Site) -> None:
@@ -204,21 +208,21 @@ def test_a_crl_that_does_not_cover_the_chain(site: Site) -> None:
 def test_a_page_of_a_balancer(site: Site) -> None:
     page = b"<html><head><title>Welcome to\n\x1b[31m nginx</title></head></html>"
     site.answer(CA_PATH, Response(status=200, headers=(("Content-Type", "text/html"),), body=page))
-    found = site.errors()["its CA certificate is no PEM"]
+    found = site.errors()["the CA certificate is not PEM"]
     assert found.detail.startswith("text/html, ")
     assert "Welcome to" in found.detail
     assert "\x1b" not in found.detail
 
 
-def test_it_is_no_ca(site: Site) -> None:
+def test_a_master_that_is_not_a_ca(site: Site) -> None:
     site.answer(CA_PATH, Response(status=404, body=b"not here"))
     found = site.errors()["no CA certificate"]
-    assert found.remedy == "Name the CA: `puppet config set ca_server HOST --section main`"
+    assert found.fix == "Set the CA's name: `puppet config set ca_server HOST --section main`"
 
 
 def test_a_bundle_without_its_root(site: Site) -> None:
     site.answer(CA_PATH, Response(status=200, body=pki.pem(site.ca.authority.certificate)))
-    assert "CN=Puppet Root CA" in site.errors()["its CA bundle is incomplete"].detail
+    assert "CN=Puppet Root CA" in site.errors()["the CA bundle is incomplete"].detail
 
 
 # -- an agent's certificate -------------------------------------------------------------------------------
@@ -229,29 +233,29 @@ def test_a_revoked_agent(site: Site) -> None:
     found = site.errors(agent=True)["the master refuses the agent's certificate"]
     assert "Certificate 'CN=node1.example' is revoked" in found.detail
     assert "alert certificate_revoked" in found.detail
-    assert "`puppetserver ca clean --certname node1.example`" in found.remedy
+    assert "`puppetserver ca clean --certname node1.example`" in found.fix
 
 
-def test_an_agent_that_is_not_taken_for_one(site: Site) -> None:
+def test_an_agent_whose_certificate_is_ignored(site: Site) -> None:
     site.answer("/puppet/v3/environments", Response(status=403))
-    found = site.errors(agent=True)["the master does not take the agent's certificate"]
+    found = site.errors(agent=True)["the master ignores the agent's certificate"]
     assert found.rule == "T03"
 
 
-# -- what is no master ------------------------------------------------------------------------------------
+# -- not a master ------------------------------------------------------------------------------------
 
 
 def test_nothing_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
     found = only(livecheck.probe(*address, now=time.time()))
-    assert (found.severity, found.what) == (Severity.ERROR, "no connection")
+    assert (found.severity, found.title) == (Severity.ERROR, "no connection")
     assert found.detail.endswith(": Connection refused")
 
 
-def test_a_host_that_is_none() -> None:
+def test_an_unknown_host() -> None:
     found = only(livecheck.probe("no-such-host.invalid", 8140, now=time.time()))
-    assert found.what == "unknown host"
+    assert found.title == "unknown host"
 
 
 def test_plain_http() -> None:
@@ -260,7 +264,7 @@ def test_plain_http() -> None:
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n<html>400</html>")
 
     with listening(talk) as address:
-        assert only(livecheck.probe(*address, now=time.time())).what == "plain HTTP"
+        assert only(livecheck.probe(*address, now=time.time())).title == "plain HTTP"
 
 
 def test_something_else_than_tls() -> None:
@@ -269,21 +273,21 @@ def test_something_else_than_tls() -> None:
         connection.recv(4096)
 
     with listening(talk) as address:
-        assert only(livecheck.probe(*address, now=time.time())).what == "no TLS"
+        assert only(livecheck.probe(*address, now=time.time())).title == "no TLS"
 
 
-def test_it_hangs_up() -> None:
+def test_a_server_that_closes_at_once() -> None:
     with listening(lambda connection, _over: connection.shutdown(socket.SHUT_RDWR)) as address:
-        assert only(livecheck.probe(*address, now=time.time())).what == "no TLS"
+        assert only(livecheck.probe(*address, now=time.time())).title == "no TLS"
 
 
-def test_it_says_nothing() -> None:
+def test_a_silent_server() -> None:
     def talk(_connection: socket.socket, over: threading.Event) -> None:
         over.wait(30)
 
     with listening(talk) as address:
         found = only(livecheck.probe(*address, now=time.time(), timeout=0.3))
-    assert found.what == "too slow"
+    assert found.title == "too slow"
 
 
 def secured(site: Site, talk: Callable[[ssl.SSLSocket, threading.Event], None]) -> Callable[..., None]:
@@ -296,7 +300,7 @@ def secured(site: Site, talk: Callable[[ssl.SSLSocket, threading.Event], None]) 
     return handle
 
 
-def test_it_answers_drop_by_drop(site: Site) -> None:
+def test_a_slow_answer(site: Site) -> None:
     def talk(tls: ssl.SSLSocket, over: threading.Event) -> None:
         if tls.recv(4096):
             tls.sendall(b"HTTP/1.1 200 OK\r\n")
@@ -304,15 +308,17 @@ def test_it_answers_drop_by_drop(site: Site) -> None:
                 tls.sendall(b"X-Slow: 1\r\n")
 
     with listening(secured(site, talk)) as site.address:
-        found = {each.what for each in livecheck.probe(*site.address, name="else", now=time.time(), timeout=0.5)}
+        found = {
+            diagnosis.title for diagnosis in livecheck.probe(*site.address, name="else", now=time.time(), timeout=0.5)
+        }
     assert found == {"too slow", "TLS", "wrong name"}  # the handshake is judged all the same
 
 
 @pytest.mark.parametrize(
     ("sent", "what"),
-    [(b"", "no answer"), (b"nonsense\r\n\r\n", "no HTTP"), (b"HTTP/1.1 200 OK\r\nA" + b"a" * 70_000, "no HTTP")],
+    [(b"", "no answer"), (b"nonsense\r\n\r\n", "not HTTP"), (b"HTTP/1.1 200 OK\r\nA" + b"a" * 70_000, "not HTTP")],
 )
-def test_it_answers_no_http(site: Site, sent: bytes, what: str) -> None:
+def test_an_answer_that_is_not_http(site: Site, sent: bytes, what: str) -> None:
     def talk(tls: ssl.SSLSocket, _over: threading.Event) -> None:
         if tls.recv(4096) and sent:
             tls.sendall(sent)
@@ -331,7 +337,7 @@ def test_an_endless_answer(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
                 tls.sendall(b"A" * 65536)
 
     with listening(secured(site, talk)) as site.address:
-        assert "too much" in site.errors()
+        assert "answer too large" in site.errors()
 
 
 # -- protocols --------------------------------------------------------------------------------------------
@@ -357,9 +363,9 @@ def speaking(site: Site, lowest: str, highest: str) -> Server:
 @pytest.mark.parametrize(
     ("lowest", "highest", "severity", "what", "detail"),
     [
-        ("TLSv1", "TLSv1", Severity.ERROR, "no TLS 1.2", "TLSv1 is the newest it speaks"),
-        ("TLSv1", "TLSv1_3", Severity.WARNING, "TLS below 1.2", "it accepts TLSv1 and TLSv1.1"),
-        ("TLSv1_1", "TLSv1_2", Severity.WARNING, "TLS below 1.2", "it accepts TLSv1.1"),
+        ("TLSv1", "TLSv1", Severity.ERROR, "no TLS 1.2", "TLSv1 is the newest version of the master"),
+        ("TLSv1", "TLSv1_3", Severity.WARNING, "TLS below 1.2", "the master accepts TLSv1 and TLSv1.1"),
+        ("TLSv1_1", "TLSv1_2", Severity.WARNING, "TLS below 1.2", "the master accepts TLSv1.1"),
     ],
 )
 def test_old_tls(site: Site, lowest: str, highest: str, severity: Severity, what: str, detail: str) -> None:
@@ -367,7 +373,7 @@ def test_old_tls(site: Site, lowest: str, highest: str, severity: Severity, what
     server.start()
     try:
         site.address = server.address
-        found = {each.what: each for each in site.probe()}
+        found = {diagnosis.title: diagnosis for diagnosis in site.probe()}
     finally:
         server.close()
     assert found[what].severity is severity
@@ -392,4 +398,4 @@ def test_a_master_of_puppet_3(site: Site) -> None:
         found = site.probe()
     finally:
         server.close()
-    assert [each.what for each in found] == ["TLS", "a master of Puppet 3", "accepted"]
+    assert [diagnosis.title for diagnosis in found] == ["TLS", "a Puppet 3 master", "accepted"]

@@ -1,4 +1,4 @@
-"""The preflight: what agents would say to a certificate, in their words."""
+"""The preflight: how agents would judge a certificate, in the agents' words."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ NAME = "proxy.example"
 
 
 class Preflight:
-    """A certificate in a file, and what agents hold; a test breaks one thing."""
+    """A certificate in a file, and the agents' CA bundle and CRL; a test breaks one thing."""
 
     def __init__(self, ca: LabCA, directory: Path) -> None:
         self.ca, self.key = ca, pki.new_key()
         self.pem, self.bundle, self.crl = (directory / name for name in ("cert.pem", "bundle.pem", "crl.pem"))
         self.bundle.write_bytes(ca.ca_bundle)
         self.crl.write_bytes(ca.crl_bundle)
-        self.show(pki.sign(ca.authority, self.key.public_key(), NAME, serial=77))
+        self.present(pki.sign(ca.authority, self.key.public_key(), NAME, serial=77))
 
-    def show(self, leaf: x509.Certificate) -> None:
+    def present(self, leaf: x509.Certificate) -> None:
         pki.write_private(self.pem, pki.key_pem(self.key) + pki.pem(leaf))
 
     def failed(self, name: str = NAME) -> dict[str, str]:
         found = checks(name, self.pem, self.pem, self.bundle, self.crl)
-        assert [each.name for each in found] == ["chain", "validity", "name", "usage", "revocation", "CRL"]
-        return {each.name: each.message for each in found if not each.ok}
+        assert [check.name for check in found] == ["chain", "validity", "name", "usage", "revocation", "CRL"]
+        return {check.name: check.message for check in found if not check.ok}
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def flight(tmp_path: Path) -> Preflight:
     return Preflight(LabCA("ca.example"), tmp_path)
 
 
-def test_all_is_well(flight: Preflight) -> None:
+def test_a_good_certificate(flight: Preflight) -> None:
     assert flight.failed() == {}
 
 
@@ -59,13 +59,13 @@ def test_a_certificate_of_another_ca(flight: Preflight) -> None:
 
 def test_an_expired_certificate(flight: Preflight) -> None:
     past = datetime.now(UTC) - timedelta(days=9)
-    flight.show(pki.sign(flight.ca.authority, flight.key.public_key(), NAME, not_before=past, lifetime=timedelta(1)))
+    flight.present(pki.sign(flight.ca.authority, flight.key.public_key(), NAME, not_before=past, lifetime=timedelta(1)))
     assert flight.failed() == {"validity": f"The certificate 'CN={NAME}' has expired, verify time is synchronized"}
 
 
 def test_a_certificate_that_is_not_valid_yet(flight: Preflight) -> None:
     soon = datetime.now(UTC) + timedelta(days=1)
-    flight.show(pki.sign(flight.ca.authority, flight.key.public_key(), NAME, not_before=soon))
+    flight.present(pki.sign(flight.ca.authority, flight.key.public_key(), NAME, not_before=soon))
     assert list(flight.failed()) == ["validity"]
 
 
@@ -86,7 +86,7 @@ def test_a_certificate_for_clients_only(flight: Preflight) -> None:
         .not_valid_after(now + timedelta(1))
         .add_extension(usage, critical=True)
     )
-    flight.show(builder.sign(authority.key, hashes.SHA256()))
+    flight.present(builder.sign(authority.key, hashes.SHA256()))
     assert list(flight.failed()) == ["usage"]
 
 
@@ -94,7 +94,7 @@ def test_a_revoked_certificate(flight: Preflight) -> None:
     root_crl = flight.ca.crl_bundle.removeprefix(flight.ca.signing_crl)
     flight.crl.write_bytes(pki.pem(pki.make_crl(flight.ca.authority, [77])) + root_crl)
     assert flight.failed() == {"revocation": f"Certificate 'CN={NAME}' is revoked"}
-    # Also on a list that has expired, into which OpenSSL does not look.
+    # Also with an expired CRL, which OpenSSL does not read.
     past = datetime.now(UTC) - timedelta(days=9)
     old = pki.make_crl(flight.ca.authority, [77], last_update=past, next_update=past + timedelta(1))
     flight.crl.write_bytes(pki.pem(old) + root_crl)
@@ -147,6 +147,6 @@ def test_mistakes_with_a_certificate(flight: Preflight, tmp_path: Path, capsys: 
         (["--cert", str(flight.pem), "--ca", str(tmp_path / "absent")], "The CA bundle"),
     ):
         assert main(["provision", *arguments]) == 2
-        said = capsys.readouterr().err
-        assert text in said
-        assert "Traceback" not in said
+        error = capsys.readouterr().err
+        assert text in error
+        assert "Traceback" not in error

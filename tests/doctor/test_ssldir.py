@@ -1,4 +1,4 @@
-"""An agent's directory: healthy ones say nothing, broken ones say what an agent would say, and what to do."""
+"""An agent's directory: no diagnoses for a healthy one, the agent's message and a fix for a broken one."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def snapshot(path: Path) -> list[tuple[str, int, int, int]]:
     return sorted((str(p), (s := p.lstat()).st_mode, s.st_mtime_ns, s.st_size) for p in path.rglob("*"))
 
 
-def test_a_healthy_directory_is_well_and_stays_as_it_is(agent: Agent) -> None:
+def test_a_healthy_directory_has_no_problems_and_stays_unchanged(agent: Agent) -> None:
     before = snapshot(agent.path)
     assert agent.found() == []
     assert snapshot(agent.path) == before
 
 
-def test_what_a_join_needs(agent: Agent) -> None:
+def test_the_fields_for_a_comparison(agent: Agent) -> None:
     key = pki.read_key(agent.place.key)
     agent.csr(key)
     read = ssldir.read(agent.path)
@@ -92,7 +92,7 @@ def test_what_a_join_needs(agent: Agent) -> None:
     assert read.generation == "legacy"  # a request kept beside its certificate
 
 
-def test_a_private_key_is_never_told(agent: Agent) -> None:
+def test_a_private_key_is_never_shown(agent: Agent) -> None:
     agent.place.key.write_bytes(pki.key_pem(pki.new_key()))
     assert "PRIVATE" not in repr(ssldir.read(agent.path)) + repr(agent.found())
 
@@ -105,29 +105,29 @@ def test_certificate_of_another_key(agent: Agent) -> None:
     found = agent.only()
     assert found.severity is Severity.ERROR
     assert f"The certificate for 'CN={NAME}' does not match its private key" in found.detail
-    assert found.remedy.startswith(
+    assert found.fix.startswith(
         f"`puppetserver ca clean --certname {NAME}` on the CA, `puppet ssl clean; puppet agent -t` on the node"
     )
 
 
 def test_commands_of_a_legacy_agent(agent: Agent) -> None:
     agent.place.key.write_bytes(pki.key_pem(pki.new_key()))
-    remedy = agent.only(generation="legacy").remedy
-    assert f"`puppet cert clean {NAME}`" in remedy
-    assert "puppet ssl" not in remedy
+    fix = agent.only(generation="legacy").fix
+    assert f"`puppet cert clean {NAME}`" in fix
+    assert "puppet ssl" not in fix
 
 
 def test_certificate_without_its_key(agent: Agent) -> None:
     agent.place.key.unlink()
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.ERROR, "certificate without its private key")
+    assert (found.severity, found.title) == (Severity.ERROR, "certificate without its private key")
 
 
 def test_certificate_of_another_name(agent: Agent) -> None:
     key = pki.read_key(agent.place.key)
     agent.place.certificate.write_bytes(pki.pem(pki.sign(agent.ca.authority, key.public_key(), "other.example")))
     found = agent.only()
-    assert found.what == "certificate of another name"
+    assert found.title == "certificate for another name"
     assert "CN=other.example" in found.detail
 
 
@@ -140,7 +140,7 @@ def test_an_encrypted_key_and_its_password(agent: Agent) -> None:
     )
     agent.place.key.write_bytes(encrypted)
     found = agent.only()
-    assert found.what == "the private key can't be opened"
+    assert found.title == "the private key can't be decrypted"
     assert "encrypted" in found.detail
     agent.write("private/password", b"sesame")
     assert agent.found() == []
@@ -151,14 +151,14 @@ def test_a_stale_public_key(agent: Agent) -> None:
     pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     agent.write(f"public_keys/{NAME}.pem", pem)
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.NOTICE, "stale public key")
+    assert (found.severity, found.title) == (Severity.NOTICE, "stale public key")
 
 
 def test_a_weak_key(ca: LabCA, agent: Agent) -> None:
     key = pki.new_key(1024)
     agent.place.key.write_bytes(pki.key_pem(key))
     agent.place.certificate.write_bytes(pki.pem(pki.sign(ca.authority, key.public_key(), NAME)))
-    assert [(each.severity, each.what) for each in agent.found()] == [(Severity.WARNING, "weak key")]
+    assert [(diagnosis.severity, diagnosis.title) for diagnosis in agent.found()] == [(Severity.WARNING, "weak key")]
 
 
 # -- bootstrap ------------------------------------------------------------------------------------------
@@ -168,8 +168,8 @@ def test_waiting_for_a_certificate(agent: Agent) -> None:
     agent.place.certificate.unlink()
     agent.csr(pki.read_key(agent.place.key))
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.NOTICE, "waiting for its certificate")
-    assert f"`puppetserver ca sign --certname {NAME}`" in found.remedy
+    assert (found.severity, found.title) == (Severity.NOTICE, "waiting for the certificate")
+    assert f"`puppetserver ca sign --certname {NAME}`" in found.fix
 
 
 def test_a_local_request_blocks_a_legacy_agent(agent: Agent) -> None:
@@ -180,9 +180,9 @@ def test_a_local_request_blocks_a_legacy_agent(agent: Agent) -> None:
     pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     agent.write(f"public_keys/{NAME}.pem", pem)  # 6.4 and later write none
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.WARNING, "a local signing request")
-    assert f"`rm {csr}; puppet agent -t`" in found.remedy
-    assert f"`puppet cert sign {NAME}`" in found.remedy
+    assert (found.severity, found.title) == (Severity.WARNING, "a local signing request")
+    assert f"`rm {csr}; puppet agent -t`" in found.fix
+    assert f"`puppet cert sign {NAME}`" in found.fix
 
 
 @pytest.mark.parametrize(("generation", "severity"), [("legacy", Severity.ERROR), ("modern", Severity.NOTICE)])
@@ -190,19 +190,21 @@ def test_a_local_request_of_another_key(agent: Agent, generation: Generation, se
     agent.place.certificate.unlink()
     agent.csr(pki.new_key())
     found = agent.only(generation=generation)
-    assert (found.severity, found.what) == (severity, "signing request of another key")
+    assert (found.severity, found.title) == (severity, "signing request for another key")
 
 
 def test_a_certname_in_upper_case(ca: LabCA, tmp_path: Path) -> None:
     agent = Agent(ca, tmp_path / "ssl", "Node1.example")
     agent.place.certificate.unlink()
-    assert "certname in upper case" in [each.what for each in agent.found() if each.severity is Severity.ERROR]
+    assert "certname with upper-case letters" in [
+        diagnosis.title for diagnosis in agent.found() if diagnosis.severity is Severity.ERROR
+    ]
 
 
 def test_nobody_enrolled_yet(tmp_path: Path) -> None:
     (tmp_path / "certs").mkdir()
     found = ssldir.examine(ssldir.read(tmp_path), time.time())
-    assert [(each.severity, each.what) for each in found] == [(Severity.NOTICE, "not enrolled")]
+    assert [(diagnosis.severity, diagnosis.title) for diagnosis in found] == [(Severity.NOTICE, "not enrolled")]
 
 
 # -- trust ----------------------------------------------------------------------------------------------
@@ -213,22 +215,22 @@ def test_another_ca(agent: Agent) -> None:
     agent.place.ca.write_bytes(other.ca_bundle)
     agent.place.crl.write_bytes(other.crl_bundle)
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.ERROR, "certificate of another CA")
+    assert (found.severity, found.title) == (Severity.ERROR, "certificate from another CA")
     assert "Puppet CA: other.example" in found.detail
-    assert f"`rm {agent.place.ca} {agent.place.crl}; puppet agent -t`" in found.remedy
+    assert f"`rm {agent.place.ca} {agent.place.crl}; puppet agent -t`" in found.fix
 
 
 def test_a_revoked_certificate(agent: Agent) -> None:
     agent.ca.revoke(NAME)
     agent.place.crl.write_bytes(agent.ca.crl_bundle)
     found = agent.only()
-    assert (found.what, found.detail) == ("certificate revoked", f"Certificate 'CN={NAME}' is revoked")
+    assert (found.title, found.detail) == ("certificate revoked", f"Certificate 'CN={NAME}' is revoked")
 
 
 def test_crls_that_do_not_cover_the_chain(agent: Agent) -> None:
     agent.place.crl.write_bytes(agent.ca.signing_crl)
     found = agent.only()
-    assert (found.what, found.rule) == ("the agent's CRLs do not cover the chain", "B13")
+    assert (found.title, found.rule) == ("the agent's CRLs do not cover the chain", "B13")
     assert "Puppet Root CA" in found.detail
     assert agent.found(revocation="leaf") == []
 
@@ -236,7 +238,7 @@ def test_crls_that_do_not_cover_the_chain(agent: Agent) -> None:
 def test_no_crl_is_fetched_with_the_next_run(agent: Agent) -> None:
     agent.place.crl.unlink()
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.NOTICE, "no CRL")
+    assert (found.severity, found.title) == (Severity.NOTICE, "no CRL")
     assert agent.found(revocation="none") == []
 
 
@@ -248,31 +250,31 @@ def test_no_ca_certificate(agent: Agent) -> None:
 
 def test_the_end_of_certificate_and_crl(agent: Agent) -> None:
     end = time.time() + 5 * 365 * DAY
-    assert [each.what for each in agent.found(end - 60 * DAY)] == ["certificate ends in the next three months"]
+    assert [diagnosis.title for diagnosis in agent.found(end - 60 * DAY)] == ["certificate expires within three months"]
     soon = agent.found(end - 10 * DAY)
-    assert {each.what for each in soon} == {"certificate ends soon", "the agent's CRL ends soon"}
-    assert {each.severity for each in soon} == {Severity.WARNING}
-    over = {each.what: each for each in agent.found(end + DAY)}
-    assert set(over) == {"certificate expired", "the agent's CRL expired"}
+    assert {diagnosis.title for diagnosis in soon} == {"certificate expires soon", "the agent's CRL expires soon"}
+    assert {diagnosis.severity for diagnosis in soon} == {Severity.WARNING}
+    over = {diagnosis.title: diagnosis for diagnosis in agent.found(end + DAY)}
+    assert set(over) == {"certificate expired", "the agent's CRL has expired"}
     assert f"CN={NAME}' has expired" in over["certificate expired"].detail
-    assert over["the agent's CRL expired"].rule == "B10"
+    assert over["the agent's CRL has expired"].rule == "B10"
 
 
 @pytest.mark.parametrize(("before", "when"), [(0.5, "within a day"), (1.5, "in a day"), (10.5, "in 10 days")])
-def test_how_soon_it_ends(agent: Agent, before: float, when: str) -> None:
+def test_how_soon_a_certificate_expires(agent: Agent, before: float, when: str) -> None:
     certificate = ssldir.read(agent.path).certificate
     assert certificate is not None
-    found = {each.what: each for each in agent.found(certificate.not_after - before * DAY)}
-    assert found["certificate ends soon"].detail.endswith(f", {when}")
+    found = {diagnosis.title: diagnosis for diagnosis in agent.found(certificate.not_after - before * DAY)}
+    assert found["certificate expires soon"].detail.endswith(f", {when}")
 
 
 def test_a_clock_behind(agent: Agent) -> None:
     found = agent.found(time.time() - 2 * DAY)
-    assert {"certificate not yet valid", "the agent's CRL is not yet valid"} <= {each.what for each in found}
-    assert all("timedatectl" in each.remedy for each in found)
+    assert {"certificate not yet valid", "the agent's CRL is not yet valid"} <= {diagnosis.title for diagnosis in found}
+    assert all("timedatectl" in diagnosis.fix for diagnosis in found)
 
 
-def test_agents_bear_with_a_crl_of_the_next_minutes(agent: Agent) -> None:
+def test_agents_accept_a_crl_that_begins_in_two_minutes(agent: Agent) -> None:
     assert agent.found(time.time() - 120) == []
 
 
@@ -285,16 +287,16 @@ def test_a_second_ca(agent: Agent) -> None:
     agent.write("ca/inventory.txt", b"")
     agent.write("ca/serial", b"0001\n")
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.WARNING, "a second CA")
+    assert (found.severity, found.title) == (Severity.WARNING, "a second CA")
     assert "Puppet CA: this-host.example" in found.detail
-    assert f"`mv {agent.path}/ca {agent.path}/ca.old`" in found.remedy
+    assert f"`mv {agent.path}/ca {agent.path}/ca.old`" in found.fix
 
 
 def test_a_half_initialised_master(agent: Agent) -> None:
     agent.write("ca/ca_crt.pem", agent.ca.ca_bundle)
     agent.write("ca/serial", b"0001\n")
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.ERROR, "half-initialised CA")
+    assert (found.severity, found.title) == (Severity.ERROR, "half-initialised CA")
     assert "ca/ has ca_crt.pem, serial, not ca_key.pem, ca_crl.pem, inventory.txt" in found.detail
 
 
@@ -308,7 +310,7 @@ def test_other_files_and_the_lock(agent: Agent) -> None:
     agent.write("ssl.lock", b"4711")
     agent.write("certs/old.example.pem", agent.place.certificate.read_bytes())
     agent.write("crl.pem.rpmsave", b"")
-    found = {each.what: each for each in agent.found()}
+    found = {diagnosis.title: diagnosis for diagnosis in agent.found()}
     assert set(found) == {"locked", "other files"}
     assert "4711" in found["locked"].detail
     assert "crl.pem.rpmsave, certs/old.example.pem" in found["other files"].detail
@@ -321,37 +323,38 @@ def test_broken_and_empty_files(agent: Agent) -> None:
     agent.place.certificate.write_bytes(b"")
     agent.place.crl.write_bytes(b"<html>no</html>")
     agent.place.key.write_bytes(b"-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n")
-    found = [each for each in agent.found() if each.severity is Severity.ERROR]
-    assert {each.what for each in found} >= {
-        f"certs/{NAME}.pem is no certificate", "crl.pem is no CRL", f"private_keys/{NAME}.pem is no private key",
+    found = [diagnosis for diagnosis in agent.found() if diagnosis.severity is Severity.ERROR]
+    assert {diagnosis.title for diagnosis in found} >= {
+        f"certs/{NAME}.pem is not a valid certificate", "crl.pem is not a valid CRL",
+        f"private_keys/{NAME}.pem is not a valid private key",
     }  # fmt: skip
-    assert f"certs/{NAME}.pem: it is empty" in [each.detail for each in found]
-    assert all(each.remedy for each in found)
+    assert f"certs/{NAME}.pem: the file is empty" in [diagnosis.detail for diagnosis in found]
+    assert all(diagnosis.fix for diagnosis in found)
 
 
-def test_a_broken_crl_is_told_of_once(agent: Agent) -> None:
+def test_a_broken_crl_is_reported_once(agent: Agent) -> None:
     agent.place.crl.write_bytes(b"<html>no</html>")
     found = agent.only()
-    assert found.what == "crl.pem is no CRL"
-    assert found.remedy == '`rm -f "$(puppet config print hostcrl)"; puppet agent -t`'
+    assert found.title == "crl.pem is not a valid CRL"
+    assert found.fix == '`rm -f "$(puppet config print hostcrl)"; puppet agent -t`'
 
 
 def test_a_pipe_is_not_opened(agent: Agent) -> None:
     agent.place.crl.unlink()
     os.mkfifo(agent.place.crl)
-    assert "crl.pem is no file" in [each.detail for each in agent.found()]
+    assert "crl.pem is not a regular file" in [diagnosis.detail for diagnosis in agent.found()]
 
 
 def test_a_device_is_not_followed(agent: Agent) -> None:
     agent.place.crl.unlink()
     agent.place.crl.symlink_to("/dev/zero")
-    assert "crl.pem is no file" in [each.detail for each in agent.found()]
+    assert "crl.pem is not a regular file" in [diagnosis.detail for diagnosis in agent.found()]
 
 
 def test_a_huge_file_is_not_read(agent: Agent) -> None:
     with agent.place.crl.open("wb") as file:
         file.truncate(200 << 20)
-    assert "file too large" in [each.what for each in agent.found()]
+    assert "file too large" in [diagnosis.title for diagnosis in agent.found()]
 
 
 def test_files_that_may_not_be_read(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,44 +367,44 @@ def test_files_that_may_not_be_read(agent: Agent, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("inspector.doctor.puppet_dir.os.open", refuse)
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.WARNING, "not readable")
+    assert (found.severity, found.title) == (Severity.WARNING, "not readable")
     assert f"private_keys/{NAME}.pem" in found.detail
-    assert found.remedy == "Run this as root."
+    assert found.fix == "Run this as root."
 
 
-def test_directories_that_may_not_be_read_are_told_of_once(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_directories_are_reported_once(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.iterdir", refuse)
     found = agent.only()  # and not: nobody enrolled here
-    assert (found.what, found.detail.partition(" ")[0]) == ("not readable", ".")
+    assert (found.title, found.detail.partition(" ")[0]) == ("not readable", ".")
 
 
 def test_hostile_names_reach_no_terminal(agent: Agent) -> None:
     agent.write("certs/\x1b[31mred.pem", b"")
     agent.write("odd {clean} $(reboot)", b"")
     found = agent.found(certname=NAME)
-    assert not any("\x1b" in each.detail + each.remedy for each in found)
+    assert not any("\x1b" in diagnosis.detail + diagnosis.fix for diagnosis in found)
 
 
 # -- modes and owners -----------------------------------------------------------------------------------
 
 
-def test_a_key_open_to_everybody(agent: Agent) -> None:
+def test_a_key_accessible_to_all_users(agent: Agent) -> None:
     agent.place.key.chmod(0o644)
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.WARNING, "private key open to everybody")
-    assert found.remedy == f"`chmod o= {agent.place.key}`"
+    assert (found.severity, found.title) == (Severity.WARNING, "private key accessible to all users")
+    assert found.fix == f"`chmod o= {agent.place.key}`"
 
 
-def test_anybody_may_write(agent: Agent) -> None:
+def test_a_file_that_all_users_may_write(agent: Agent) -> None:
     agent.place.ca.chmod(0o666)
-    assert agent.only().what == "writable for everybody"
+    assert agent.only().title == "writable by all users"
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640])
-def test_the_modes_of_every_generation_are_well(agent: Agent, mode: int) -> None:
+def test_the_modes_of_every_generation_are_accepted(agent: Agent, mode: int) -> None:
     agent.place.key.chmod(mode)
     agent.path.chmod(0o771)
     assert stat.S_IMODE(agent.path.stat().st_mode) == 0o771
@@ -415,11 +418,11 @@ def test_the_key_of_another_user(agent: Agent) -> None:
     assert agent.found() == []
     os.chown(agent.place.key, 0, 0)
     found = agent.only()
-    assert (found.severity, found.what) == (Severity.WARNING, "wrong owner")
-    assert f"private_keys/{NAME}.pem is 0600 root; 12345, who owns the directory" in found.detail
+    assert (found.severity, found.title) == (Severity.WARNING, "wrong owner")
+    assert f"private_keys/{NAME}.pem is 0600 root; the owner of the directory (12345)" in found.detail
 
 
-# -- what is no ssldir ------------------------------------------------------------------------------------
+# -- what is not an ssldir ------------------------------------------------------------------------------------
 
 
 def test_no_directory_and_the_wrong_one(ca: LabCA, tmp_path: Path) -> None:
@@ -427,14 +430,14 @@ def test_no_directory_and_the_wrong_one(ca: LabCA, tmp_path: Path) -> None:
         ssldir.read(tmp_path / "nowhere")
     with pytest.raises(InspectorError, match="is empty: no agent has run here as this user") as raised:
         ssldir.read(tmp_path)
-    assert raised.value.hint == "`puppet agent -t` fills it."
+    assert raised.value.hint == "The first `puppet agent -t` creates its files."
     (tmp_path / "facts.d").mkdir()
-    with pytest.raises(InspectorError, match="is no ssldir"):
+    with pytest.raises(InspectorError, match="is not an ssldir"):
         ssldir.read(tmp_path)
     ca.write_cadir(tmp_path / "ca")
     with pytest.raises(InspectorError) as raised:
         ssldir.read(tmp_path / "ca")
-    assert raised.value.hint == "Give it with --cadir."
+    assert raised.value.hint == "Pass it with --cadir."
 
 
 def test_several_agents_in_one_directory(agent: Agent) -> None:
@@ -442,13 +445,13 @@ def test_several_agents_in_one_directory(agent: Agent) -> None:
     with pytest.raises(InspectorError) as raised:
         ssldir.read(agent.path)
     assert "--certname" in raised.value.hint
-    assert [each.what for each in agent.found(certname=NAME)] == ["other files"]
-    with pytest.raises(InspectorError, match="There is nothing of nope in") as raised:
+    assert [diagnosis.title for diagnosis in agent.found(certname=NAME)] == ["other files"]
+    with pytest.raises(InspectorError, match="has no files of nope") as raised:
         ssldir.read(agent.path, "nope")
-    assert raised.value.hint == f"It holds {NAME}, node2.example."
+    assert raised.value.hint == f"It has files of {NAME}, node2.example."
 
 
-def test_nothing_of_a_name_is_said_only_of_what_can_be_read(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_name_in_an_unreadable_directory(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     real = type(agent.path).iterdir
 
     def refuse(path: Path) -> Iterator[Path]:
@@ -457,11 +460,13 @@ def test_nothing_of_a_name_is_said_only_of_what_can_be_read(agent: Agent, monkey
         return real(path)
 
     monkeypatch.setattr("pathlib.Path.iterdir", refuse)
-    found = {each.what: each for each in agent.found(certname="other.example")}
+    found = {diagnosis.title: diagnosis for diagnosis in agent.found(certname="other.example")}
     assert "private_keys/other.example.pem can't be used" in found["no certificate yet"].detail
 
 
-def test_a_name_in_a_directory_that_holds_nobodys(tmp_path: Path) -> None:
+def test_a_name_in_an_empty_directory(tmp_path: Path) -> None:
     (tmp_path / "certs").mkdir()
-    found = next(each for each in ssldir.examine(ssldir.read(tmp_path, NAME), time.time()) if "yet" in each.what)
+    found = next(
+        diagnosis for diagnosis in ssldir.examine(ssldir.read(tmp_path, NAME), time.time()) if "yet" in diagnosis.title
+    )
     assert found.detail.startswith(f"private_keys/{NAME}.pem is missing; ")

@@ -108,7 +108,7 @@ def understood(records: Sequence[Record]) -> Analyzer:
         clean([result["message"]["text"], result["locations"][0]["logicalLocations"][0]["name"]])
         clean(result["partialFingerprints"].values())
     clean(formats.junit(found, [(CAPTURE, run) for run in runs], Severity.WARNING).splitlines())
-    clean(doctor_report.lines(doctor_report.ailments(runs), len(runs)))
+    clean(doctor_report.verdict_lines(doctor_report.agent_verdicts(runs), len(runs)))
     for at in (0.0, max((each.ended for each in records), default=0.0), 4e9):
         for name in ladders.names():
             ladder = ladders.of(name, at)
