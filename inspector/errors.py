@@ -1,11 +1,11 @@
-"""Mistakes of our user: a sentence that says what is wrong, and a hint that says what to do.
+"""Errors of the user: one sentence about what is wrong, and a hint about what to do.
 
-Traffic never raises these (hostile bytes become ``Undecodable``); our own bugs neither.
+Neither traffic (hostile bytes become ``Undecodable``) nor a bug of this program raises these.
 """
 
 
 class InspectorError(Exception):
-    """What the user did or has cannot work; ``hint`` says what to do about it."""
+    """Wrong usage or unusable input; ``hint`` says what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -21,4 +21,4 @@ class CaptureError(InspectorError):
 
 
 class IdentityError(InspectorError):
-    """A certificate, key or CA that was given can't be used."""
+    """A certificate, key or CA can't be used."""

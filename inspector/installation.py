@@ -1,6 +1,6 @@
-"""Where this installation is: its package, its addon, its sample captures, and how it starts a process of its own.
+"""The paths of this installation (package, addon, sample captures), and the command that starts another process of it.
 
-Nothing else may derive a place from ``__file__``: a module that moves would then look elsewhere.
+No other module may derive a path from ``__file__``: it would change when the module moves.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def _file(in_checkout: str, in_package: str, name: str) -> Path:
 
 
 def command(module: str, *arguments: str, optimized: bool = False) -> list[str]:
-    """Return the command that runs ``main(arguments)`` of one of our modules in another process.
+    """Return the command that runs ``main(arguments)`` of a module of this package in another process.
 
-    It imports this installation, whatever the working directory holds (``-P``). ``optimized`` leaves out assertions
+    It imports this installation, whatever the working directory contains (``-P``). ``optimized`` leaves out assertions
     (``-O``), with which mitmproxy checks its own types at every event.
     """
     flags = ["-O"] if optimized else []

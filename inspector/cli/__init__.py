@@ -1,1 +1,1 @@
-"""The command ``puppet-inspector``: a module per command, and what several of them need."""
+"""The command ``puppet-inspector``: one module per command, and the code that several commands share."""

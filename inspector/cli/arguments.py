@@ -1,4 +1,4 @@
-"""Arguments that several commands have, and how they are read."""
+"""Arguments that several commands share, and their conversion."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ def add_filter(command: argparse.ArgumentParser) -> None:
         "--filter",
         default="",
         metavar="TERMS",
-        help="only what all of these hold for: 'phase:catalog status:>=400 agent:web* !rule:B01 words' (README)",
+        help="only what matches every term: 'phase:catalog status:>=400 agent:web* !rule:B01 text' (README)",
     )
 
 
 def capture_to_write(arguments: argparse.Namespace) -> Path:
+    """Return the path of the capture that a command creates: --output, or a new one in captures/."""
     return capture_path(arguments.output or "")
 
 
 def moment(text: str) -> float:
-    """A day or a moment in ISO 8601 (UTC unless it says otherwise), in seconds since the epoch."""
+    """Convert a date or a time in ISO 8601 (UTC by default) to seconds since the epoch. Raises InspectorError."""
     try:
-        moment = datetime.datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+        time = datetime.datetime.fromisoformat(text)
+        return (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).timestamp()
     except (ValueError, OverflowError) as error:
-        raise InspectorError(f"{text!r} is no date.", "Write it as 2027-03-02 or 2027-03-02T07:00:00Z.") from error
+        raise InspectorError(f"{text!r} is not a date.", "Use the form 2027-03-02 or 2027-03-02T07:00:00Z.") from error

@@ -1,4 +1,4 @@
-"""``puppet-inspector bootstrap``: the certificate bootstrap of an agent, rung by rung."""
+"""``puppet-inspector bootstrap``: explain how an agent got its certificate, step by step."""
 
 from __future__ import annotations
 
@@ -19,18 +19,23 @@ from inspector.summaries import wording
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector bootstrap captures/FILE.sqlite web1.example"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path)
-    parser.add_argument("certname", nargs="?", help="the agent, or its address if it said no name (default: all)")
-    parser.add_argument("--at", metavar="DATE", help="judge as of this day or moment, 2027-03-02 (default: now)")
-    parser.add_argument("--json", action="store_true", help="as JSON (docs/json/bootstrap.schema.json)")
+    parser.add_argument("capture", type=Path, help="the capture file")
+    parser.add_argument(
+        "certname", nargs="?", help="the agent, or its address if its name is unknown (default: all agents)"
+    )
+    parser.add_argument(
+        "--at", metavar="DATE", help="evaluate validity at this date or time, e.g. 2027-03-02 (default: now)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/bootstrap.schema.json)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """The agent's SSL state machine as the wire shows it, a rung a state: what was seen, where it hangs and since
-    when, whose keys are whose, and until when what was served will do."""
-
+    """Explain how each agent got its certificate, one line per state of its SSL state machine: the requests and
+    answers, where and since when the bootstrap hangs, the keys, and until when the downloaded files are valid."""
     analyzer, ladders = Analyzer(), Ladders()
     with Capture.open(arguments.capture) as records:
         for record in records.records():
@@ -40,17 +45,17 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.certname and arguments.certname not in names:
         near = difflib.get_close_matches(arguments.certname, names, 3) or names[:10]
         raise InspectorError(
-            f"{arguments.capture} shows no bootstrap of {arguments.certname!r}.",
-            f"It shows {', '.join(map(wording.clean, near))}." if near else "It shows no certificate requests at all.",
+            f"{arguments.capture} contains no bootstrap of {arguments.certname!r}.",
+            f"It contains {', '.join(map(wording.clean, near))}." if near else "It contains no certificate requests.",
         )
     at = moment(arguments.at) if arguments.at else time.time()
-    told = [ladders.of(name, at) for name in ([arguments.certname] if arguments.certname else names)]
+    chosen = [ladders.of(name, at) for name in ([arguments.certname] if arguments.certname else names)]
     if arguments.json:
-        print_json([bootstrap_text.plain(ladder) for ladder in told])
+        print_json([bootstrap_text.plain(ladder) for ladder in chosen])
         return 0
-    for ladder in told:
+    for ladder in chosen:
         for line in bootstrap_text.lines(ladder):
             print(line)
-    if not told:
-        print("There is no bootstrap in it.")
+    if not chosen:
+        print("The capture contains no bootstrap.")
     return 0

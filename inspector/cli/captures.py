@@ -1,4 +1,4 @@
-"""``puppet-inspector captures``: the captures in a directory: when, how large, whose runs, what was found."""
+"""``puppet-inspector captures``: list the captures in a directory: time, size, agents, findings."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from inspector.summaries import inventory, wording
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector captures /var/lib/puppet-inspector"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, nargs="?", metavar="DIR", help="default: captures/")
-    parser.add_argument("--json", action="store_true", help="as JSON (docs/json/captures.schema.json)")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/captures.schema.json)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """The captures in a directory, the latest at the end; `open` is one that a proxy is writing, or was killed while
-    it wrote. What no index tells yet is read first, which may take a while."""
-
+    """List the captures in a directory, the newest last. `open` marks a capture that a proxy is writing, or was
+    writing when it was killed. Captures without an index are read first, which may take a while."""
     folder = arguments.directory or paths.FOLDER
-    held = [inventory.look(path, progress) for path in inventory.captures_in(folder)]
+    inventories = [inventory.look(path, progress) for path in inventory.captures_in(folder)]
     if arguments.json:
-        print_json([capture.plain() for capture in held])
+        print_json([found.plain() for found in inventories])
         return 0
-    if held:
-        print_rows(inventory.COLUMNS, [capture.row() for capture in held])
-    size = wording.size(sum(capture.size for capture in held))
-    print(f"{len(held)} capture{'' if len(held) == 1 else 's'} in {folder}, {size}")
+    if inventories:
+        print_rows(inventory.COLUMNS, [capture.row() for capture in inventories])
+    size = wording.size(sum(capture.size for capture in inventories))
+    print(f"{len(inventories)} capture{'' if len(inventories) == 1 else 's'} in {folder}, {size}")
     return 0

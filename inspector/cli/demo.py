@@ -1,6 +1,6 @@
-"""``puppet-inspector demo``: the embedded lab with the real proxy in the middle, recorded.
+"""``puppet-inspector demo``: record an embedded lab through the real proxy.
 
-The master's answers outside the CA come from a recorded real run (``captures/samples``).
+The lab master's answers, except those of its CA, come from a recorded real run (``captures/samples``).
 """
 
 from __future__ import annotations
@@ -25,39 +25,42 @@ if TYPE_CHECKING:
     from inspector.lab import Fault
 
 SAMPLE = "first-run.sqlite"
-"""The recorded run that the lab's master answers from."""
+"""The recorded run that the lab's master replays."""
+
+EXAMPLE = "puppet-inspector demo --fault expired-crl"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", metavar="CAPTURE", help="record here (default: captures/<UTC time>.sqlite)")
-    parser.add_argument("--fault", metavar="NAME", help="break one thing; `help` lists what can be broken")
-    parser.add_argument("--json", action="store_true", help="the runs as JSON")
+    parser.add_argument(
+        "-o", "--output", metavar="CAPTURE", help="the capture to write (default: captures/<UTC time>.sqlite)"
+    )
+    parser.add_argument("--fault", metavar="NAME", help="break one thing on purpose; `help` lists the faults")
+    parser.add_argument("--json", action="store_true", help="print the runs as JSON")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Start an embedded lab (a master with a real CA, an agent) and the real proxy between them, on
-    loopback; then tell the runs and findings of the capture."""
-
+    """Start an embedded lab (a master with a real CA, and an agent) and the real proxy between them, on loopback.
+    Then print the runs of the capture and their findings."""
     if arguments.fault == "help":
-        print_rows(("fault", "what it shows"), faults())
+        print_rows(("fault", "description"), faults())
         return 0
     capture = record(capture_to_write(arguments), arguments.fault, quiet=arguments.json)
     return print_runs(capture, as_json=arguments.json)
 
 
 def recorded(name: str = SAMPLE) -> list[Exchange]:
-    """The exchanges of a sample."""
+    """Return the exchanges of a sample capture."""
     with Capture.open(installation.samples() / name) as capture:
         return [record for record in capture.records() if isinstance(record, Exchange)]
 
 
 def faults() -> list[tuple[str, str]]:
-    """What can be broken: name and what it shows."""
-    return [(name, fault.shows) for name, fault in FAULTS.items()]
+    """Return the name and the description of every fault."""
+    return [(name, fault.description) for name, fault in FAULTS.items()]
 
 
 def scenario(name: str | None) -> Fault:
-    """The fault of that name, the healthy scenario for None. Raises InspectorError."""
+    """Return the fault of that name, the healthy scenario for None. Raises InspectorError."""
     if name is None:
         return HEALTHY
     if name not in FAULTS:
@@ -66,17 +69,17 @@ def scenario(name: str | None) -> Fault:
 
 
 def record(capture: Path, fault: str | None = None, *, quiet: bool = False) -> Path:
-    """Play a scenario through the proxy; returns the capture."""
-    played = scenario(fault)
+    """Play a scenario through the proxy, and return the capture."""
+    chosen = scenario(fault)
     say: Callable[[str], None] = (lambda _: None) if quiet else print
     with Lab(answers=recorded()) as lab, Proxy(options(lab, capture), say=say) as proxy:
         lab.proxy_address = proxy.address
-        played.play(lab)
+        chosen.play(lab)
     return capture
 
 
 def options(lab: Lab, capture: Path) -> dict[str, str | Path]:
-    """The addon's options for a lab."""
+    """Return the addon's options for a lab."""
     host, port = lab.master_address
     return {
         "puppet_master": f"{host}:{port}",

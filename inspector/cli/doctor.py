@@ -1,4 +1,4 @@
-"""``puppet-inspector doctor``: what is wrong and what to do: in a capture, a directory, at a live master."""
+"""``puppet-inspector doctor``: diagnose a capture, a directory or a live master."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from inspector.model import Severity
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector doctor --live puppet.example:8140"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="the verdicts of its runs, worst first")
-    parser.add_argument("--ssldir", type=Path, metavar="DIR", help="look into an agent's ssldir (nothing is changed)")
-    parser.add_argument("--cadir", type=Path, metavar="DIR", help="look into a CA's directory (nothing is changed)")
-    parser.add_argument("--certname", metavar="NAME", help="whose keys, where an ssldir holds several")
-    parser.add_argument("--live", metavar="HOST[:PORT]", help="ask a running master as this host's agents would")
-    parser.add_argument("--cert", type=Path, metavar="PEM", help="with --live: show this certificate")
-    parser.add_argument("--key", type=Path, metavar="PEM", help="with --live: its key")
-    parser.add_argument("--json", action="store_true", help="as JSON (docs/json/doctor.schema.json)")
+    parser.add_argument("capture", type=Path, nargs="?", help="print the verdicts of its runs, worst first")
+    parser.add_argument("--ssldir", type=Path, metavar="DIR", help="check an agent's ssldir (read-only)")
+    parser.add_argument("--cadir", type=Path, metavar="DIR", help="check a CA's directory (read-only)")
+    parser.add_argument("--certname", metavar="NAME", help="the agent to check, if the ssldir has files of several")
+    parser.add_argument("--live", metavar="HOST[:PORT]", help="check a running master as this host's agents would")
+    parser.add_argument("--cert", type=Path, metavar="PEM", help="with --live: present this certificate")
+    parser.add_argument("--key", type=Path, metavar="PEM", help="with --live: the key of the certificate")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/doctor.schema.json)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """What is wrong, why, and what to do now: the verdicts of a capture's runs, the state of an agent's or a CA's
-    directory, what a running master would be for this host's agents; or several of them joined. Reads only.
-    The exit status is 1 when a run's outcome or anything found is an error (`check` goes by --fail-on, and by its
-    findings only)."""
-
+    """Diagnose a capture, an agent's or a CA's directory, or a running master, and print what is wrong and how to fix
+    it. Several of them are also compared with each other. Nothing is changed. The exit status is 1 if the outcome of
+    a run or a diagnosis is an error (`check` uses --fail-on, and only its findings)."""
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
-        raise InspectorError(
-            "There is nothing to look at.", "Name a capture, --ssldir DIR, --cadir DIR or --live HOST."
-        )
+        raise InspectorError("There is nothing to check.", "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST.")
     agents, runs, keys = report.of_capture(capture) if capture else ([], 0, [])
     diagnoses = []
     if directories:

@@ -1,4 +1,4 @@
-"""``puppet-inspector explain``: what an endpoint, a rule or an error message is about."""
+"""``puppet-inspector explain``: explain an endpoint, a rule or an error message."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from inspector.explain import reference
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector explain B23"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="+", help="a rule (B23), an endpoint (file_metadatas), a request path, or an "
-                         "error message as the agent printed it")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="as JSON")
+                         "agent's error message")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """What an endpoint is for, who calls it, who may; what a rule means and what to do; or what an error message
-    means that an agent printed."""
-
-    found = reference.explain(" ".join(arguments.what))
+    """Explain an endpoint (purpose, callers, access), a rule (meaning, fix), or an agent's error message."""
+    explanation = reference.explain(" ".join(arguments.what))
     if arguments.json:
-        print_json(found)
+        print_json(explanation)
     else:
-        for title, text in found.items():
+        for title, text in explanation.items():
             print(f"{title + ':':<10} {text}")
     return 0

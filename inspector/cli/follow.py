@@ -1,4 +1,4 @@
-"""``puppet-inspector follow``: the lines of a capture while a proxy writes it; ends with Ctrl-C."""
+"""``puppet-inspector follow``: print the lines of a capture while a proxy writes it, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from inspector.summaries import follow
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector follow --filter 'status:>=400'"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="default: the latest in captures/, then every new one")
-    parser.add_argument("--all", action="store_true", help="from its beginning, not from its end")
+    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/, then every new one")
+    parser.add_argument("--all", action="store_true", help="start at the beginning of the capture, not at its end")
     add_filter(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """The proxy's lines while it records: each exchange with its number, and each run that is over with its
-    verdict. Also through a pipe, and on another terminal than the proxy's."""
-
+    """Print a line per exchange, with its record number, and a verdict per finished run, while a proxy records. Works
+    in a pipe, and on another terminal than the proxy's."""
     for line in follow.follow(arguments.capture, arguments.filter, everything=arguments.all):
         print(line, flush=True)
     return 0

@@ -1,4 +1,4 @@
-"""``puppet-inspector import``: make a capture from mitmproxy flow files, HAR or jsonl."""
+"""``puppet-inspector import``: create a capture from mitmproxy flows, HAR or jsonl."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ from inspector.formats import importing
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector import FILE.mitm -o FILE.sqlite"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("-o", "--output", metavar="CAPTURE", help="default: captures/<UTC time>.sqlite")
-    parser.add_argument("--json", action="store_true", help="say what was made as JSON")
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a flow file, HAR or jsonl")
+    parser.add_argument(
+        "-o", "--output", metavar="CAPTURE", help="the capture to create (default: captures/<UTC time>.sqlite)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Make a capture from mitmproxy's flows, HTTP archives (HAR) and what `export` wrote. What is cut off is taken up
-    to there. Flows and foreign archives hold no failed handshakes and no empty connections."""
-
+    """Create a capture from mitmproxy flows, HTTP archives (HAR) and files written by `export`. A truncated file is
+    imported up to the damage. Flows, and archives of other tools, contain no failed handshakes and no empty
+    connections."""
     target = capture_to_write(arguments)
     loaded = importing.load(arguments.files, target)
     if arguments.json:
         print_json({"capture": str(target), **loaded.counts})
     elif loaded.kinds:
-        print(f"{loaded.words} are in {target}")
+        print(f"{loaded.words} imported into {target}")
     for trouble in loaded.troubles:
         print(f"puppet-inspector: {trouble.message}\n  {trouble.hint}", file=sys.stderr)
     return 2 if loaded.troubles else 0

@@ -1,4 +1,4 @@
-"""``puppet-inspector list``: the exchanges of a capture, a line each."""
+"""``puppet-inspector list``: list the exchanges of a capture, one line each."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from inspector.summaries import follow
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector list captures/FILE.sqlite --filter phase:catalog"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path)
-    parser.add_argument("--json", action="store_true", help="as JSON (docs/json/list.schema.json)")
+    parser.add_argument("capture", type=Path, help="the capture file")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/list.schema.json)")
     add_filter(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Every exchange, failed handshake and gap of a capture as the proxy prints them, each with its number (for
-    `show`) and with all findings that it proves."""
-
-    found = follow.listed(arguments.capture, arguments.filter)
+    """List every exchange, failed handshake and gap of a capture, one line each, with its record number (for `show`)
+    and the findings that it is evidence for."""
+    listing = follow.listed(arguments.capture, arguments.filter)
     if arguments.json:
-        print_json([follow.row(summary, run) for summary, run, _ in found])
+        print_json([follow.row(summary, run) for summary, run, _ in listing])
         return 0
-    for summary, _, line in found:
+    for summary, _, line in listing:
         print(follow.numbered(summary.seq, line))
     return 0

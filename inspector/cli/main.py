@@ -1,6 +1,7 @@
-"""The command line: which commands there are, and what all of them have in common.
+"""The command line: the list of commands, and what all of them share.
 
-To add a command, add a module with ``add_arguments`` and ``execute`` to this package, and a line to ``COMMANDS``.
+To add a command, add a module with ``EXAMPLE``, ``add_arguments`` and ``execute`` to this package, and a line to
+``COMMANDS``.
 """
 
 from __future__ import annotations
@@ -20,46 +21,49 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
-    "open": "look into a capture on the whole terminal (also: no command at all)",
-    "demo": "record an embedded lab and tell what happened",
-    "proxy": "the proxy, between agents and their master",
+    "open": "browse a capture in the terminal (the default command)",
+    "demo": "record an embedded lab and print what happened",
+    "proxy": "run the proxy between agents and their master",
     "run": "run this host's agent once through the proxy",
-    "runs": "the runs of a capture",
-    "list": "the exchanges of a capture, a line each",
-    "follow": "the lines of a capture while a proxy writes it; ends with Ctrl-C",
-    "show": "one exchange or handshake in full",
-    "check": "what deviates from the protocol, why, and what to do",
-    "doctor": "what is wrong and what to do: in a capture, a directory, at a live master",
-    "bootstrap": "the certificate bootstrap of an agent, rung by rung",
-    "export": "a capture for other tools: mitmproxy's flows, HAR or jsonl",
-    "share": "a capture to give away: without secrets and names, with the same findings",
-    "import": "make a capture from mitmproxy flow files, HAR or jsonl",
-    "captures": "the captures in a directory: when, how large, whose runs, what was found",
-    "merge": "make one capture of several",
-    "vacuum": "make a capture as small as it can be",
-    "provision": "get a certificate that agents trust for the proxy",
-    "explain": "what an endpoint, a rule or an error message is about",
+    "runs": "list the runs of a capture",
+    "list": "list the exchanges of a capture, one line each",
+    "follow": "print the lines of a capture while a proxy writes it, until Ctrl-C",
+    "show": "show one record in full",
+    "check": "report what deviates from the protocol, why, and how to fix it",
+    "doctor": "diagnose a capture, a directory or a live master",
+    "bootstrap": "explain how an agent got its certificate, step by step",
+    "export": "export a capture for other tools: mitmproxy flows, HAR or jsonl",
+    "share": "copy a capture without secrets and names, with the same findings",
+    "import": "create a capture from mitmproxy flows, HAR or jsonl",
+    "captures": "list the captures in a directory: time, size, agents, findings",
+    "merge": "merge several captures into one",
+    "vacuum": "make a capture as small as possible",
+    "provision": "get a certificate for the proxy that agents trust",
+    "explain": "explain an endpoint, a rule or an error message",
     "addon": "print the path of the mitmproxy addon",
 }
-"""The commands in the order of the help, each with its line there."""
+"""The commands in the order of the help, each with its line in the help."""
 DEFAULT = "open"
-"""The command without a name."""
-DESCRIPTION = "See what a Puppet or OpenVox agent and its master really say to each other."
+"""The command that runs if none is named."""
+DESCRIPTION = "Record and analyze the traffic between Puppet or OpenVox agents and their master."
 EPILOG = """\
 first steps:
-  puppet-inspector demo                          an embedded lab, recorded and explained
-  puppet-inspector run -- puppet agent -t        this host's agent, once, through the proxy
-  mitmdump -s "$(puppet-inspector addon)"        the proxy, between agents and their master
-  puppet-inspector follow                        what happens, while the proxy records it
-  puppet-inspector runs captures/FILE.sqlite     what happened
-  puppet-inspector check captures/FILE.sqlite    what was wrong, and what to do
+  puppet-inspector demo                          record and explain an embedded lab
+  puppet-inspector run -- puppet agent -t        run this host's agent once through the proxy
+  mitmdump -s "$(puppet-inspector addon)"        run the proxy between agents and their master
+  puppet-inspector follow                        watch while the proxy records
+  puppet-inspector runs captures/FILE.sqlite     list what happened
+  puppet-inspector check captures/FILE.sqlite    report what was wrong, and how to fix it
 
-exit status: 0 all is well, 1 findings that reach --fail-on, 2 a mistake that the message explains.
+exit status: 0 success, 1 findings at or above --fail-on, 2 wrong usage or unusable input (see the message).
 """
 
 
 class Command(Protocol):
-    """What a module of this package offers for the command of its name."""
+    """What a module of this package provides for the command of its name."""
+
+    EXAMPLE: str
+    """A short command line, for the end of the command's help."""
 
     def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
         """Add the command's options and arguments."""
@@ -70,10 +74,10 @@ class Command(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    given = sys.argv[1:] if argv is None else list(argv)
-    arguments = _parser(given[0] if given else "").parse_args(given)
+    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = _parser(words[0] if words else "").parse_args(words)
     if threading.current_thread() is threading.main_thread():
-        # Like Ctrl-C: what was started (a proxy that holds keys) must end with us.
+        # As with Ctrl-C, a proxy that this process started must end with it: it has keys.
         signal.signal(signal.SIGTERM, _terminated)
     try:
         status: int = arguments.execute(arguments)
@@ -85,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"  {error.hint}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader (head, less) has seen enough.
+        # The reader (head, less) has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -97,7 +101,7 @@ def _terminated(number: int, _frame: object) -> None:
 
 
 def _parser(first: str) -> argparse.ArgumentParser:
-    """Return the parser of a command line that begins with a word: only that word's command is imported."""
+    """Return the parser of a command line that begins with ``first``: only that command's module is imported."""
     parser = argparse.ArgumentParser(
         "puppet-inspector",
         description=DESCRIPTION,
@@ -119,11 +123,12 @@ def _parser(first: str) -> argparse.ArgumentParser:
 def _fill(parser: argparse.ArgumentParser, name: str) -> None:
     module = _module(name)
     parser.description = (module.execute.__doc__ or COMMANDS[name]).split("\n\n")[0]
+    parser.epilog = f"example: {module.EXAMPLE}"
     parser.set_defaults(execute=module.execute)
     module.add_arguments(parser)
 
 
 def _module(name: str) -> Command:
-    # A name that Python or its builtins have already gets an underscore.
+    # A keyword of Python, or the name of a builtin, gets an underscore.
     file = f"{name}_" if name in ("import", "list", "open") else name
     return cast("Command", importlib.import_module(f"inspector.cli.{file}"))

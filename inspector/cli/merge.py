@@ -1,4 +1,4 @@
-"""``puppet-inspector merge``: make one capture of several."""
+"""``puppet-inspector merge``: merge several captures into one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from inspector.cli.output import print_json
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector merge a.sqlite b.sqlite -o both.sqlite"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("captures", type=Path, nargs="+", metavar="CAPTURE")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="CAPTURE", help="the new one")
-    parser.add_argument("--json", action="store_true", help="say what was made as JSON")
+    parser.add_argument("captures", type=Path, nargs="+", metavar="CAPTURE", help="a capture file")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="CAPTURE", help="the capture to create")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Make one capture of several (of one proxy, or of proxies side by side): all records in the order in which they
-    ended, each once, numbered anew. A run that several captures show parts of is one run in it."""
-
+    """Merge several captures of one proxy, or of parallel proxies, into a new one: every record once, renumbered in
+    the order in which the records ended. A run that is spread over several captures becomes one run."""
     merged = merge.merge(arguments.captures, arguments.output)
     if arguments.json:
         print_json({"capture": str(arguments.output), **merged._asdict()})
     else:
-        twice = f" ({merged.twice} were in several)" if merged.twice else ""
-        print(f"{merged.records} records are in {arguments.output}{twice}")
+        duplicates = f" ({merged.twice} were in several captures)" if merged.twice else ""
+        print(f"{merged.records} records written to {arguments.output}{duplicates}")
     return 0

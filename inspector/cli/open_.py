@@ -1,4 +1,4 @@
-"""``puppet-inspector open``: look into a capture on the whole terminal (also: no command at all)."""
+"""``puppet-inspector open``: browse a capture in the terminal (the default command)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from inspector.errors import InspectorError
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector open captures/FILE.sqlite"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path, nargs="?", help="default: the latest in captures/")
+    parser.add_argument("capture", type=Path, nargs="?", help="default: the newest in captures/")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """The terminal inspector: runs, exchanges, findings and the certificate bootstrap of a capture, also while a
-    proxy writes it. All keys are under `?`. Marks and notes are kept in a file beside the capture, and an index that
-    can be thrown away."""
+    """Browse the runs, exchanges, findings and bootstraps of a capture in the terminal, also while a proxy writes it.
+    Press `?` for the keys. Marks and notes are stored in a file beside the capture, and so is an index, which can be
+    deleted."""
     from inspector.capture import paths
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InspectorError("This is no terminal.", "Without one: `puppet-inspector runs`, `list`, `check` (--help).")
-    # Nothing of what is loaded now is ever garbage: not to look for it saves a tenth of the time to the first screen.
+        raise InspectorError(
+            "Standard input or output is not a terminal.", "Use `puppet-inspector runs`, `list` or `check` (--help)."
+        )
+    # The modules loaded now are never garbage: without collection the first screen comes a tenth sooner.
     gc.disable()
     from inspector.tui import app
 

@@ -1,4 +1,4 @@
-"""How commands print: JSON, tables, verdicts, progress."""
+"""Print JSON, tables, verdicts and progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def print_json(value: Any) -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> None:
-    """A table: drawn on a terminal, tab-separated in a pipe. The long column ``below`` gets lines of its own."""
+    """Print a table: aligned on a terminal, tab-separated in a pipe.
+
+    On a terminal the long column ``below`` is printed as separate lines after the table.
+    """
     if not sys.stdout.isatty():
         print("\t".join(columns))
         for row in rows:
@@ -30,11 +33,11 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str
         return
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    shown = [at for at, column in enumerate(columns) if column != below]
-    for at in shown:
-        table.add_column(columns[at], no_wrap=at != shown[-1], overflow="ellipsis" if at != shown[-1] else "fold")
+    in_table = [at for at, column in enumerate(columns) if column != below]
+    for at in in_table:
+        table.add_column(columns[at], no_wrap=at != in_table[-1], overflow="ellipsis" if at != in_table[-1] else "fold")
     for row in rows:
-        table.add_row(*(Text(row[at]) for at in shown))
+        table.add_row(*(Text(row[at]) for at in in_table))
     console = Console()
     console.print(table)
     for row in rows if below else ():
@@ -42,18 +45,17 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str
 
 
 def print_verdicts(runs: Iterable[Run]) -> int:
-    """Returns how many there are."""
-
-    told = 0
+    """Print the verdicts of runs, and return how many there are."""
+    printed = 0
     for run in runs:
         if (verdict := wording.verdict(run)) is not None:
-            told += 1
+            printed += 1
             print(f"run {run.number}: {verdict[0]}")
-            print(f"  do: {verdict[1]}")
-    return told
+            print(f"  fix: {verdict[1]}")
+    return printed
 
 
 def progress(line: str) -> None:
-    """Say on a terminal why it takes a while; what is printed is not mixed with it."""
+    """Print a progress line to standard error, if that is a terminal."""
     if sys.stderr.isatty():
         print(line, file=sys.stderr)

@@ -1,7 +1,7 @@
-"""``puppet-inspector provision``: a certificate for the proxy that agents trust, and whether they will.
+"""``puppet-inspector provision``: get a certificate for the proxy that agents trust.
 
-Where it can come from: this host's own certificate (nothing to do), the CA on this host (a command to run),
-or a CA directory whose key may be used (made here). Then the preflight says what an agent would say.
+The certificate is this host's own, one from the CA on this host (a command to run), or one made here with the key of
+a CA directory. A preflight then makes the checks that an agent makes.
 """
 
 from __future__ import annotations
@@ -32,30 +32,31 @@ if TYPE_CHECKING:
     from inspector.host.puppetconf import PuppetConf
 
 type How = Literal["own", "ca", "cadir", "given"]
-"""This host's own certificate, one from the CA on this host, one made with a CA's key, or the one named."""
+"""This host's own certificate, one from the CA on this host, one made with a CA's key, or a file of the caller."""
 
 LIFETIME = timedelta(days=30)
-"""Of a certificate made with ``--cadir``: the CA keeps no record of it, so it cannot be revoked by name."""
+"""Lifetime of a certificate made with ``--cadir``: short, because the CA has no record of it to revoke it by name."""
 
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 
+EXAMPLE = "puppet-inspector provision proxy.example"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", help="the name that agents will use for the proxy")
-    parser.add_argument("--alt-name", action="append", default=[], metavar="NAME", help="further names")
-    parser.add_argument("--cadir", type=Path, help="make the certificate with this CA directory's key")
+    parser.add_argument("name", nargs="?", help="the name that agents use for the proxy")
+    parser.add_argument("--alt-name", action="append", default=[], metavar="NAME", help="an additional name")
+    parser.add_argument("--cadir", type=Path, help="make the certificate with the key of this CA directory")
     parser.add_argument("--ca", type=Path, help="preflight: the agents' CA bundle (default: the ssldir's)")
     parser.add_argument("--crl", type=Path, help="preflight: the agents' CRLs (default: the ssldir's)")
-    parser.add_argument("--cert", type=Path, help="preflight only: a PEM file with key and certificate")
-    parser.add_argument("--execute", action="store_true", help="run this CA host's command, not only print it")
-    parser.add_argument("-o", "--output", type=Path, metavar="PEM", help="where to write key and certificate")
-    parser.add_argument("--json", action="store_true", help="the preflight as JSON")
+    parser.add_argument("--cert", type=Path, help="only check this PEM file with key and certificate")
+    parser.add_argument("--execute", action="store_true", help="run the command on this CA host instead of printing it")
+    parser.add_argument("-o", "--output", type=Path, metavar="PEM", help="the file to create with key and certificate")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Get a certificate for the proxy that agents trust: the right command for this host's CA, or one made
-    with a CA directory; then a preflight, the command to try, and how to take it back."""
-
+    """Get a certificate for the proxy that agents trust: this host's own, one from this host's CA (prints the command),
+    or one made with a CA directory. Then check it as an agent would, and print how to use it and how to undo this."""
     result = provision(
         arguments.name,
         alt_names=arguments.alt_name,
@@ -76,14 +77,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class Result:
-    """What there is, what to do, and what agents will say to it."""
+    """The certificate, the commands to use and to undo it, and the results of the preflight."""
 
     name: str
     how: How
     certificate: Path | None = None
     key: Path | None = None
     command: list[str] = field(default_factory=list)
-    """What makes the certificate on this CA host."""
+    """The command that issues the certificate on this CA host."""
     executed: bool = False
     checks: list[preflight.Check] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -114,19 +115,19 @@ class Result:
     def lines(self) -> list[str]:
         lines = list(self.notes)
         if self.command and not self.executed:
-            lines += ["", "Run on this host (or let `puppet-inspector provision --execute` do it):"]
+            lines += ["", "Run on this host (or use `puppet-inspector provision --execute`):"]
             lines += [f"  {shlex.join(self.command)}"]
         if self.checks:
-            lines += ["", f"Will agents that call the proxy {self.name} trust {self.certificate}?"]
+            lines += ["", f"Will agents that connect to {self.name} trust {self.certificate}?"]
             lines += [f"  {'OK  ' if check.ok else 'FAIL'}  {check.name:<11} {check.message}" for check in self.checks]
         if self.ok:
-            lines += ["", "The proxy:", f"  {self.proxy}", "The agent, once (--masterport up to Puppet 6):"]
+            lines += ["", "Start the proxy:", f"  {self.proxy}", "Run the agent once (--masterport up to Puppet 6):"]
             lines += [
                 f"  {self.agent}",
-                "The name must lead to where the proxy listens: 127.0.0.1, or --set puppet_listen=ADDRESS.",
+                "The name must resolve to the proxy's address: 127.0.0.1, or --set puppet_listen=ADDRESS.",
             ]
         if self.take_back:
-            lines += ["", "To take it back afterwards:", *(f"  {line}" for line in self.take_back)]
+            lines += ["", "To undo this afterwards:", *(f"  {line}" for line in self.take_back)]
         return [wording.clean(line) for line in lines]
 
 
@@ -141,14 +142,14 @@ def provision(
     output: Path | None = None,
     execute: bool = False,
 ) -> Result:
-    """Find, make, or tell how to make a certificate for the proxy; then the preflight. Raises InspectorError.
+    """Find a certificate for the proxy, make it, or return the command that does; then run the preflight.
 
-    ``name`` is what agents call the proxy; without it, this host's own certname.
+    ``name`` is the agents' name for the proxy; by default this host's own certname. Raises InspectorError.
     """
     conf = puppetconf.read()
     for certname in (name, *alt_names) if not cert else ():
         if certname is not None and not _NAME.fullmatch(certname):
-            raise InspectorError(f"{certname!r} can't be a certname.", "Write a host name in lower case.")
+            raise InspectorError(f"{certname!r} is not a valid certname.", "Use a host name in lower case.")
     if cert is not None:
         result = _given(name, cert)
     elif cadir is not None:
@@ -169,27 +170,27 @@ def provision(
     return result
 
 
-# -- where it comes from ----------------------------------------------------------------------------------
+# -- where the certificate comes from ----------------------------------------------------------------------------------
 
 
 def _own(conf: PuppetConf, name: str) -> Result:
-    """An enrolled host needs nothing: Puppet's CA makes every certificate for servers and clients alike."""
+    """Use this host's own certificate: Puppet's CA issues every certificate for servers and clients alike."""
     if not _readable(conf.certificate, conf.key):
         raise InspectorError(
-            f"This host has no certificate ({conf.certificate} is missing), and no CA is here to make one.",
-            "Enrol it (puppet agent -t), or run this on the CA's host, or name a CA directory: --cadir DIR.",
+            f"This host has no certificate ({conf.certificate} is missing) and no CA that could issue one.",
+            "Enrol the host (puppet agent -t), run this on the CA's host, or pass a CA directory: --cadir DIR.",
         )
     result = Result(name, "own", conf.certificate, conf.key)
     result.proxy = 'mitmdump -s "$(puppet-inspector addon)"'
     result.agent = _agent(conf.certname)
     result.notes = [
-        f"This host's own certificate can stand for the proxy under the name {conf.certname}: Puppet's CA makes every",
-        "certificate good for servers and clients. Nothing has to be issued, nothing has to be taken back.",
+        f"The proxy can use this host's own certificate under the name {conf.certname}: Puppet's CA issues every",
+        "certificate for servers and clients. Nothing has to be issued or unprocess.",
     ]
     if name != conf.certname:
         result.notes += [
             f"For another name, issue one on the CA's host: puppet-inspector provision {name}",
-            "and bring the PEM file here: puppet-inspector provision --cert FILE",
+            "and copy the PEM file to this host: puppet-inspector provision --cert FILE",
         ]
     return result
 
@@ -204,18 +205,18 @@ def _given(name: str | None, cert: Path) -> Result:
 
 
 def _made(name: str | None, alt_names: Sequence[str], cadir: Path, output: Path | None) -> Result:
-    """A certificate made with the CA's own key; the CA does not know of it."""
+    """Make a certificate with the CA's own key; the CA has no record of it."""
     if name is None:
-        raise InspectorError("Which name shall the certificate have?", "puppet-inspector provision NAME --cadir DIR")
+        raise InspectorError("The certificate needs a name.", "puppet-inspector provision NAME --cadir DIR")
     signed = cadir / "signed" / f"{name}.pem"
     if _readable(signed):
         raise InspectorError(
-            f"The CA has a certificate for {name} already: {signed}. A second one would have that node's rights.",
-            "Choose another name, or let that host's own certificate stand for the proxy.",
+            f"The CA already has a certificate for {name}: {signed}. A second one would have that node's permissions.",
+            "Choose another name, or use that host's own certificate for the proxy.",
         )
     authority = pki.read_authority(cadir)
     key = pki.new_key()
-    # Its random serial of 159 bits cannot collide with the CA's own, which count from 1.
+    # A random serial number of 159 bits cannot collide with the CA's own, which count from 1.
     leaf = pki.sign(authority, key.public_key(), name, alt_names, lifetime=LIFETIME)
     chain = cx509.load_pem_x509_certificates((cadir / "ca_crt.pem").read_bytes())
     intermediates = [certificate for certificate in chain if certificate.subject != certificate.issuer]
@@ -223,8 +224,8 @@ def _made(name: str | None, alt_names: Sequence[str], cadir: Path, output: Path 
     _write(target, pki.key_pem(key) + pki.pem(leaf, *intermediates))
     result = Result(name, "cadir", target, target, executed=True)
     result.notes = [
-        f"{target} holds a new key, a certificate for {', '.join(dict.fromkeys((name, *alt_names)))} and its chain,",
-        f"valid until {leaf.not_valid_after_utc:%Y-%m-%d}. The CA keeps no record of it and can't revoke it by name.",
+        f"{target} contains a new key, a certificate for {', '.join(dict.fromkeys((name, *alt_names)))} and its chain,",
+        f"valid until {leaf.not_valid_after_utc:%Y-%m-%d}. The CA has no record of it and can't revoke it by name.",
     ]
     result.proxy = f"{_proxy(target)} --set puppet_identity=mint:{shlex.quote(str(cadir))}"
     result.agent = _agent(name)
@@ -234,24 +235,24 @@ def _made(name: str | None, alt_names: Sequence[str], cadir: Path, output: Path 
 
 @dataclass(frozen=True, slots=True)
 class _Authority:
-    """How the CA of this host is spoken to."""
+    """The commands of this host's CA."""
 
     generate: tuple[str, ...]
     clean: tuple[str, ...]
     alt_names: str
-    """The option for further names; the names follow, separated by commas."""
+    """The option for additional names; its value is the names, separated by commas."""
     note: str
 
 
 def _authority(conf: PuppetConf) -> _Authority | None:
-    """The CA on this host, if there is one: its key, and the command that serves it."""
+    """Return the commands of the CA on this host; None if the host has no CA key or no command."""
     if conf.cadir is None or not _readable(conf.cadir / "ca_key.pem"):
         return None
     places = ("puppetserver", "/opt/puppetlabs/bin/puppetserver", "/opt/puppetlabs/server/bin/puppetserver")
     if server := next((program for program in places if shutil.which(program)), None):
         return _Authority(
             (server, "ca", "generate", "--certname"), (server, "ca", "clean", "--certname"), "--subject-alt-names",
-            "The server must be running; further names need allow-subject-alt-names in its ca.conf.",
+            "The server must be running; additional names require allow-subject-alt-names in its ca.conf.",
         )  # fmt: skip
     if puppet := shutil.which("puppet"):
         return _Authority((puppet, "cert", "generate"), (puppet, "cert", "clean"), "--dns_alt_names", "")
@@ -261,7 +262,7 @@ def _authority(conf: PuppetConf) -> _Authority | None:
 def _from_ca(
     name: str, alt_names: Sequence[str], conf: PuppetConf, ca: _Authority, output: Path | None, *, execute: bool
 ) -> Result:
-    """The command for this host's CA; run if asked to, and then key and certificate in one file."""
+    """Return the command for this host's CA; with ``execute`` run it, and write key and certificate to one file."""
     target = output or Path(f"{name}.pem")
     result = Result(name, "ca", command=[*ca.generate, name])
     if alt_names:
@@ -274,38 +275,38 @@ def _from_ca(
     certificate = conf.ssldir / "certs" / f"{name}.pem"
     key = conf.ssldir / "private_keys" / f"{name}.pem"
     if _readable(certificate, key):
-        # It was generated here before: nothing to run, and a second one would be refused.
+        # Issued by an earlier call: nothing to run, and the CA would refuse a second certificate.
         result.command = []
-        result.notes = [f"This host's CA has made it already: {certificate}."]
+        result.notes = [f"This host's CA has already issued the certificate: {certificate}."]
     elif not execute:
-        result.notes = [f"The CA of this host ({conf.cadir}) can make it. {ca.note}".rstrip()]
-        result.notes += ["With --execute, key and certificate are put into one file, and checked."]
+        result.notes = [f"The CA on this host ({conf.cadir}) can issue the certificate. {ca.note}".rstrip()]
+        result.notes += ["--execute runs the command, writes key and certificate to one file, and checks them."]
         return result
     else:
         _must_be_new(target)
         _execute(result)
     if not target.exists():
         _write(target, key.read_bytes() + certificate.read_bytes())
-        result.notes += [f"{target} holds key and certificate."]
+        result.notes += [f"{target} contains key and certificate."]
     result.certificate = result.key = target
     return result
 
 
 def _execute(result: Result) -> None:
-    done = subprocess.run(result.command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    if done.returncode != 0:
+    process = subprocess.run(result.command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    output = [line for line in (process.stdout + process.stderr).splitlines() if line.strip()]
+    if process.returncode != 0:
         raise InspectorError(
-            f"`{shlex.join(result.command)}` ended with {done.returncode}.",
-            "\n  ".join(said[-10:]) or "It said nothing.",
+            f"`{shlex.join(result.command)}` exited with status {process.returncode}.",
+            "\n  ".join(output[-10:]) or "It printed nothing.",
         )
     result.executed = True
-    result.notes = said
+    result.notes = output
 
 
 def _must_be_new(target: Path) -> None:
     if target.exists() or target.is_symlink():
-        raise InspectorError(f"{target} is there already and may hold a key.", "Choose another file with --output.")
+        raise InspectorError(f"{target} already exists and may contain a key.", "Choose another file with --output.")
 
 
 def _write(target: Path, data: bytes) -> None:
@@ -314,7 +315,7 @@ def _write(target: Path, data: bytes) -> None:
         pki.write_private(target, data)
     except OSError as error:
         raise InspectorError(
-            f"{target} can't be written: {error.strerror}.", "Choose another with --output."
+            f"{target} can't be written: {error.strerror}.", "Choose another file with --output."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Captures, read and analyzed from beginning to end."""
+"""Read and analyze captures from beginning to end."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def analyze(capture: Path, look: Callable[[Step], None]) -> Analyzer:
+    """Analyze a capture, and call ``look`` with every step. Raises CaptureError."""
     analyzer = Analyzer()
     with Capture.open(capture) as records:
         for record in records.records():
@@ -30,16 +31,18 @@ def analyze(capture: Path, look: Callable[[Step], None]) -> Analyzer:
 
 
 def analyze_together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Run]]:
-    """The runs of several captures. One memory for all of them, so that what only several show is seen."""
+    """Return the runs of several captures, analyzed with one ledger: some findings need records of several captures.
 
+    Raises CaptureError.
+    """
     ledger = Ledger()
     analyzers = [Analyzer(ruleset.rules, ruleset.ignores, ledger) for _ in captures]
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(Capture.open(path)) for path in captures]
-        told = [
+        streams = [
             zip(itertools.repeat(analyzer), capture.records())
             for analyzer, capture in zip(analyzers, opened, strict=True)
         ]
-        for analyzer, record in heapq.merge(*told, key=lambda each: each[1].ended):
+        for analyzer, record in heapq.merge(*streams, key=lambda pair: pair[1].ended):
             analyzer.feed(record)
     return [(path, run) for path, analyzer in zip(captures, analyzers, strict=True) for run in analyzer.finish()]

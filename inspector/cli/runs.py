@@ -1,4 +1,4 @@
-"""``puppet-inspector runs``: the runs of a capture."""
+"""``puppet-inspector runs``: list the runs of a capture."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding
 
+EXAMPLE = "puppet-inspector runs captures/FILE.sqlite"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path)
-    parser.add_argument("--json", action="store_true", help="as JSON (docs/json/runs.schema.json)")
+    parser.add_argument("capture", type=Path, help="the capture file")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/runs.schema.json)")
     add_filter(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """The runs of a capture: who, which versions, how it ended, phases and findings."""
+    """List the runs of a capture: agent, versions, outcome, phases and findings."""
     return print_runs(arguments.capture, as_json=arguments.json, filtered=arguments.filter)
 
 
 def print_runs(capture: Path, *, as_json: bool, filtered: str = "") -> int:
+    """Print the runs that match a filter, their verdicts and the number of findings; return the exit status."""
     chosen = filters.parse(filtered, follow.latest(capture))
     marked: set[int] = set()
 
@@ -45,10 +48,10 @@ def print_runs(capture: Path, *, as_json: bool, filtered: str = "") -> int:
     ]
     if as_json:
         numbers = {run.number for run in runs}
-        print_json([run for run in json_output.runs(analyzer) if run["run"] in numbers])
+        print_json([fields for fields in json_output.runs(analyzer) if fields["run"] in numbers])
         return 0
     if not runs:
-        print(f"No run in {capture} is such." if analyzer.runs else f"There are no runs in {capture}.")
+        print(f"No run in {capture} matches the filter." if analyzer.runs else f"There are no runs in {capture}.")
         return 0
     print_rows(wording.RUN_COLUMNS, [wording.run_row(run) for run in runs], below="phases")
     findings: list[Finding] = [finding for run in runs for finding in run.findings]

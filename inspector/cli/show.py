@@ -1,4 +1,4 @@
-"""``puppet-inspector show``: one exchange or handshake in full."""
+"""``puppet-inspector show``: show one record in full."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
 
+EXAMPLE = "puppet-inspector show captures/FILE.sqlite 27"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path)
-    parser.add_argument("seq", type=int, help="its number, as `runs` and `check` give it")
-    parser.add_argument("--json", action="store_true", help="as JSON (docs/json/show.schema.json)")
-    parser.add_argument("--with-secrets", action="store_true", help="as they were on the wire, not masked")
+    parser.add_argument("capture", type=Path, help="the capture file")
+    parser.add_argument("seq", type=int, help="the record number, as `list` and `check` print it")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/show.schema.json)")
+    parser.add_argument("--with-secrets", action="store_true", help="do not mask secrets")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """One exchange or failed handshake in full: both TLS legs, headers, bodies, decoded documents. Secrets are
-    masked."""
-
+    """Show one record in full: both TLS legs, headers, bodies, decoded documents and findings. Secrets are masked."""
     steps: list[Step] = []
-    judging: list[int] = []
+    earlier: list[int] = []
 
     def look(step: Step) -> None:
         if step.record.seq == arguments.seq:
             steps.append(step)
         elif step.match and step.match.endpoint.name in tabs.RELATED and step.record.seq < arguments.seq:
-            judging.append(step.record.seq)
+            earlier.append(step.record.seq)
 
     analyze(arguments.capture, look)
     if not steps:
         raise InspectorError(
-            f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector runs` gives the numbers."
+            f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector list` prints the record numbers."
         )
     step = steps[0] if arguments.with_secrets else export.masked(steps[0])
     findings = [finding for finding in (step.run.findings if step.run else []) if arguments.seq in finding.seqs]
@@ -50,7 +50,7 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json(json_output.show(step, findings))
         return 0
     own = set(step.run.seqs if step.run else ())
-    before = [seq for seq in judging if seq in own][-tabs.MOST_RELATED :]
+    before = [seq for seq in earlier if seq in own][-tabs.MOST_RELATED :]
     with Capture.open(arguments.capture) as capture:
         related = retrace(record for seq in before if (record := capture.record(seq)))
         lines = plain.lines(step, findings, related)

@@ -1,4 +1,4 @@
-"""``puppet-inspector vacuum``: make a capture as small as it can be."""
+"""``puppet-inspector vacuum``: make a capture as small as possible."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from inspector.summaries import wording
 if TYPE_CHECKING:
     import argparse
 
+EXAMPLE = "puppet-inspector vacuum captures/FILE.sqlite"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("capture", type=Path)
-    parser.add_argument("--json", action="store_true", help="say what was saved as JSON")
+    parser.add_argument("capture", type=Path, help="the capture file")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Make a capture as small as it can be, without what nothing in it refers to and what a killed proxy left beside
-    it. Records keep their numbers, so marks and notes stay good. Not while a proxy writes it."""
-
+    """Make a capture as small as possible: remove unreferenced bodies, and files that a killed proxy left beside it.
+    Records keep their numbers, so marks and notes stay valid. Do not use it while a proxy writes the capture."""
     saved = merge.vacuum(arguments.capture)
     if arguments.json:
         print_json({"capture": str(arguments.capture), **saved._asdict()})
     else:
-        dropped = f"; {saved.dropped} bodies were nobody's" if saved.dropped else ""
+        dropped = f"; {saved.dropped} unreferenced bodies removed" if saved.dropped else ""
         print(f"{arguments.capture}: {wording.size(saved.before)} before, {wording.size(saved.after)} now{dropped}")
     return 0

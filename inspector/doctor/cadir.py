@@ -403,7 +403,7 @@ def _refusal(cadir: CaDir, request: CertificateRequest) -> tuple[str, str] | Non
         return f"the request asks for the alternative names {listed(extra)}", allow
     if request.authorizations:
         return (
-            f"the request asks for {listed(list(request.authorizations))}",
+            f"the request asks for the authorization {listed(list(request.authorizations))}",
             "Set `allow-authorization-extensions: true` in ca.conf",
         )
     return None

@@ -308,7 +308,7 @@ def _with_certificate(
         detail = f"{identified}: {problem}"
         check.diagnoses.append(findings.error("the master refuses the agent's certificate", detail, fix))
     elif answer.status in (401, 403):
-        detail = f"{identified}: {path} got {answer.status}, like a request without a certificate"
+        detail = f"{identified}: the master answered {path} with {answer.status}, as without a certificate"
         check.diagnoses.append(findings.error("the master ignores the agent's certificate", detail, fix, "T03"))
     else:
         check.diagnoses.append(findings.notice("the agent's certificate is accepted", identified))
@@ -354,7 +354,7 @@ def _parsed[T](check: _Check, answer: Answer, what: str, parse: Callable[[bytes]
                 findings.error(
                     f"the {what} is not PEM",
                     detail,
-                    "Check what answers at this address: not a master (a load balancer?)",
+                    "Check which server answers at this address: it is not a master (a load balancer?)",
                 )
             )
             return []

@@ -304,5 +304,7 @@ def _answer(data: bytes) -> Answer:
         body = error.partial
     except (http.client.HTTPException, OSError, ValueError) as error:
         detail = f"{wording.clean(data[:60].decode('latin-1'))!r} is not HTTP: {type(error).__name__}"
-        raise Unreachable("not HTTP", detail, "Check what listens at this address: not a master") from error
+        raise Unreachable(
+            "not HTTP", detail, "Check which server listens at this address: it is not a master"
+        ) from error
     return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)

@@ -1,1 +1,1 @@
-"""This host's Puppet: its settings, its keys, and giving up root."""
+"""This host's Puppet settings and keys, and dropping root privileges."""

@@ -1,9 +1,9 @@
-"""Making keys, certificates, requests and revocation lists in the shape of Puppet's own.
+"""Make keys, certificates, requests and CRLs in the form of Puppet's own.
 
-For provisioning, for the identity mode ``mint`` and for the lab. It issues what it is told to: it keeps no
-inventory and no serials, decides nothing about who may have a certificate, and verifies nothing.
+Used by ``provision``, by the identity mode ``mint`` and by the lab. The caller decides what is issued: this module
+keeps no inventory and no serial numbers, has no policy, and verifies nothing.
 
-Shapes are those of puppetserver 7.9.5 (docs/protocol.md#issued-certificates), which differ from common practice: the
+The forms are those of puppetserver 7.9.5 (docs/protocol.md#issued-certificates), which differ from common practice: the
 extendedKeyUsage is critical, every leaf is for servers and clients alike and carries a Netscape comment.
 """
 
@@ -32,7 +32,7 @@ type PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 CA_LIFETIME = timedelta(days=15 * 365)
 LEAF_LIFETIME = timedelta(days=5 * 365)
-"""puppetserver's ``ca_ttl``; its revocation lists are valid as long."""
+"""puppetserver's ``ca_ttl``; its CRLs are valid equally long."""
 BACKDATED = timedelta(days=1)
 """Puppet starts every certificate a day early, for agents whose clock is behind."""
 
@@ -53,7 +53,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class SslDir:
-    """Where an agent keeps what belongs to a certname (docs/protocol.md#the-ssldir-of-an-agent)."""
+    """The paths of a certname's files in an agent's ssldir (docs/protocol.md#the-ssldir-of-an-agent)."""
 
     path: Path
     certname: str
@@ -75,20 +75,20 @@ class SslDir:
         return self.path / "private_keys" / f"{self.certname}.pem"
 
     def create(self) -> None:
-        """Make the directories that do not exist, closed to everybody else (Puppet's own are not)."""
+        """Create the missing directories, accessible to their owner only (Puppet's own are less strict)."""
         for directory in (self.path, self.ca.parent, self.key.parent):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def new_key(rsa_bits: int | None = None) -> PrivateKey:
-    """A P-256 key, as agents make with ``key_type=ec``; or RSA (Puppet's default is 4096 bits, and slow)."""
+    """Make a P-256 key, as agents do with ``key_type=ec``; or an RSA key (Puppet's default is 4096 bits, and slow)."""
     if rsa_bits:
         return rsa.generate_private_key(public_exponent=65537, key_size=rsa_bits)
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def make_ca(name: str, issuer: Authority | None = None, *, serial: int | None = None) -> Authority:
-    """A new CA; self-signed without ``issuer``."""
+    """Make a CA, self-signed without ``issuer``."""
     key = new_key()
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     start = _now() - BACKDATED
@@ -113,9 +113,9 @@ def make_ca(name: str, issuer: Authority | None = None, *, serial: int | None = 
 def make_csr(
     certname: str, key: PrivateKey, alt_names: Iterable[str] = (), attributes: Mapping[str, str] | None = None
 ) -> x509.CertificateSigningRequest:
-    """A request as an agent makes it.
+    """Make a signing request as an agent does.
 
-    With ``alt_names`` the certname is added to them, as the agent does; ``attributes`` are those of
+    If there are ``alt_names``, the certname is added to them, as the agent does. ``attributes`` are those of
     ``custom_attributes`` in csr_attributes.yaml: dotted OID and value.
     """
     builder = x509.CertificateSigningRequestBuilder().subject_name(_common_name(certname))
@@ -128,7 +128,7 @@ def make_csr(
 
 def sign(
     ca: Authority,
-    asked: x509.CertificateSigningRequest | CertificatePublicKeyTypes,
+    request: x509.CertificateSigningRequest | CertificatePublicKeyTypes,
     certname: str,
     alt_names: Iterable[str] = (),
     *,
@@ -137,11 +137,11 @@ def sign(
     not_before: datetime | None = None,
     extensions: Iterable[x509.Extension[x509.ExtensionType]] = (),
 ) -> x509.Certificate:
-    """A certificate for ``certname``, whatever the request says: only its public key is taken.
+    """Issue a certificate for ``certname``; only the public key of the request is used.
 
-    ``lifetime`` counts from now (from ``not_before`` if that is given); ``extensions`` come on top.
+    ``lifetime`` counts from ``not_before``, by default from now. ``extensions`` are added to the usual ones.
     """
-    key = asked.public_key() if isinstance(asked, x509.CertificateSigningRequest) else asked
+    key = request.public_key() if isinstance(request, x509.CertificateSigningRequest) else request
     names = [x509.DNSName(name) for name in dict.fromkeys((certname, *alt_names))]
     issuer = ca.certificate
     builder = (
@@ -174,7 +174,7 @@ def sign(
 
 
 def puppet_extensions(certificate: x509.Certificate) -> list[x509.Extension[x509.ExtensionType]]:
-    """The extensions of Puppet's own (trusted facts, authorization), which decide what a master answers."""
+    """Return Puppet's own extensions (trusted facts, authorization), on which a master's answers depend."""
     return [
         extension
         for extension in certificate.extensions
@@ -189,8 +189,8 @@ def make_crl(
     last_update: datetime | None = None,
     next_update: datetime | None = None,
 ) -> x509.CertificateRevocationList:
-    """The CA's revocation list; valid from now, for as long as puppetserver makes them."""
-    # A second ago: OpenSSL asks a coarser clock, which may not have come to this second yet.
+    """Issue the CA's CRL; by default valid from now, for as long as puppetserver's CRLs are."""
+    # A second ago: OpenSSL uses a coarser clock, which may still show the second before.
     last_update = last_update or _now() - timedelta(seconds=1)
     builder = (
         x509.CertificateRevocationListBuilder()
@@ -212,18 +212,18 @@ def make_crl(
 
 
 def certname_of(holder: x509.Certificate | x509.CertificateSigningRequest) -> str:
-    """The subject's common name; empty if it has none."""
+    """Return the subject's common name; empty if there is none."""
     names = holder.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(names[0].value) if names else ""
 
 
 def pem(*things: x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList) -> bytes:
-    """All of them as PEM, one after the other, as Puppet serves its bundles."""
+    """Return everything as PEM, concatenated, as Puppet serves its bundles."""
     return b"".join(thing.public_bytes(serialization.Encoding.PEM) for thing in things)
 
 
 def key_pem(key: PrivateKey) -> bytes:
-    """The key unencrypted, as Puppet stores it."""
+    """Return the key as unencrypted PEM, as Puppet stores it."""
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.TraditionalOpenSSL,
@@ -232,10 +232,10 @@ def key_pem(key: PrivateKey) -> bytes:
 
 
 def read_key(path: Path) -> PrivateKey:
-    """The unencrypted EC or RSA key in a PEM file."""
+    """Read an unencrypted EC or RSA key from a PEM file. Raises IdentityError."""
     try:
-        # Checking an RSA key of 4096 bits takes half a second; it is the administrator's own, and whoever
-        # uses it compares it with its certificate.
+        # Validating an RSA key of 4096 bits takes half a second. The key is the administrator's own, and callers
+        # compare it with its certificate.
         key = serialization.load_pem_private_key(path.read_bytes(), None, unsafe_skip_rsa_key_validation=True)
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise IdentityError(f"{path} can't be read as a private key: {error}.") from error
@@ -245,12 +245,16 @@ def read_key(path: Path) -> PrivateKey:
 
 
 def read_authority(cadir: Path) -> Authority:
-    """The signing CA of a Puppet cadir: the first certificate of ``ca_crt.pem``, and ``ca_key.pem``."""
+    """Read the signing CA of a cadir: the first certificate in ``ca_crt.pem``, and ``ca_key.pem``.
+
+    Raises IdentityError.
+    """
     try:
         certificate = x509.load_pem_x509_certificate((cadir / "ca_crt.pem").read_bytes())
     except (OSError, ValueError) as error:
         raise IdentityError(
-            f"{cadir} holds no usable ca_crt.pem: {error}.", "Name the directory `puppet config print cadir`."
+            f"{cadir} contains no usable ca_crt.pem: {error}.",
+            "Use the directory that `puppet config print cadir` prints.",
         ) from error
     key = read_key(cadir / "ca_key.pem")
     if key.public_key() != certificate.public_key():
@@ -259,8 +263,8 @@ def read_authority(cadir: Path) -> Authority:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write what holds a private key: mode 0600 from its first byte on, whatever was there before."""
-    path.unlink(missing_ok=True)  # an open file keeps its mode and its readers, a symlink its target
+    """Write a file with a private key, replacing an existing one; its mode is 0600 from the first byte on."""
+    path.unlink(missing_ok=True)  # an existing file would keep its mode and its readers, a symlink its target
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)
 

@@ -1,7 +1,7 @@
-"""What this host's puppet.conf says, as far as the proxy needs it.
+"""Read the settings that the proxy needs from this host's puppet.conf.
 
-Reads the usual places; interpolates ``$confdir``, ``$vardir``, ``$ssldir`` and the other settings it knows. It
-does not ask Puppet (a Ruby start takes seconds).
+Searches the standard locations, and interpolates ``$confdir``, ``$vardir``, ``$ssldir`` and other settings. Puppet
+itself is not called: Ruby takes seconds to start.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ PORT = 8140
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where one way of packaging Puppet keeps its files."""
+    """The locations of Puppet's files in one kind of package."""
 
     confdir: str
     vardir: str
     ssldirs: tuple[str, ...]
     cadirs: tuple[str, ...]
     root: bool = True
-    """For root (and the services); other users have places of their own."""
+    """Whether root and the services use this location; other users have their own."""
 
 
 _PLACES = (
-    # the official packages of Puppet 4 and later, and OpenVox
+    # official packages of Puppet 4 and later, and of OpenVox
     _Place(
         "/etc/puppetlabs/puppet", "/opt/puppetlabs/puppet/cache", ("$confdir/ssl",),
         ("/etc/puppetlabs/puppetserver/ca", "$ssldir/ca"),
     ),
-    # Debian's packages, and the official ones of Puppet 3
+    # Debian's packages, and official packages of Puppet 3
     _Place(
         "/etc/puppet", "/var/cache/puppet", ("/var/lib/puppet/ssl", "$confdir/ssl"),
         ("/etc/puppet/puppetserver/ca", "$ssldir/ca"),
@@ -59,13 +59,13 @@ class PuppetConf:
     """The settings of one confdir."""
 
     path: Path | None
-    """The puppet.conf that was read; None if there was none."""
+    """The puppet.conf; None if there is none."""
     server: str
     port: int
     ssldir: Path
     certname: str
     server_list: tuple[tuple[str, int], ...] = ()
-    """Names and ports; the agent takes the first that answers."""
+    """Names and ports; the agent uses the first that answers."""
     ca_server: str | None = None
     report_server: str | None = None
     ca_port: int | None = None
@@ -73,9 +73,9 @@ class PuppetConf:
     use_srv_records: bool = False
     daemonize: bool = True
     cadir: Path | None = None
-    """Where a CA of this host keeps its key: as configured, else the first usual place that has one."""
+    """The directory of this host's CA: as configured, else the first standard location with a CA key."""
     http_proxy: bool = False
-    """The agent reaches its master through an HTTP proxy."""
+    """Whether the agent uses an HTTP proxy to reach its master."""
     no_proxy: str = ""
 
     @property
@@ -103,7 +103,7 @@ _FLAGS = frozenset({"use_srv_records", "daemonize"})
 
 
 def settings_of(command: Sequence[str]) -> dict[str, str]:
-    """The settings among an agent's options (``--server X``, ``--server=X``); the last of each counts."""
+    """Return the settings in an agent's options (``--server X``, ``--server=X``); the last value counts."""
     settings: dict[str, str] = {}
     words = iter(command)
     for word in words:
@@ -119,7 +119,7 @@ def settings_of(command: Sequence[str]) -> dict[str, str]:
 
 
 def split_address(text: str, port: int = PORT) -> tuple[str, int]:
-    """``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT`` as a pair. Raises InspectorError."""
+    """Split ``HOST``, ``HOST:PORT`` or ``[IPV6]:PORT`` into host and port. Raises InspectorError."""
     text = text.strip()
     host, colon, tail = text.rpartition(":")
     if text.startswith("[") and text.endswith("]"):
@@ -130,31 +130,31 @@ def split_address(text: str, port: int = PORT) -> tuple[str, int]:
         host, tail = text, ""
     host = host.strip("[]")
     if not host or (colon and not (tail.isdigit() and 0 < int(tail) < 65536)):
-        raise InspectorError(f"{text!r} is no address.", "Write HOST or HOST:PORT.")
+        raise InspectorError(f"{text!r} is not an address.", "Use HOST or HOST:PORT.")
     return host, int(tail) if colon else port
 
 
 def read(
     ssldir: str | Path | None = None,
     confdir: str | Path | None = None,
-    given: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> PuppetConf:
-    """This host's settings. Raises InspectorError.
+    """Read this host's settings. Raises InspectorError.
 
-    ``ssldir`` overrides the one that is found, ``confdir`` the usual places. ``given`` are settings from a
-    command line, which win over the file's: also ``confdir``, ``vardir`` and ``config`` (the file itself).
+    ``ssldir`` overrides the configured one, ``confdir`` the standard locations. ``options`` are settings of a command
+    line, which override those of the file: also ``confdir``, ``vardir`` and ``config`` (the file itself).
     """
-    given = dict(given or {})
-    confdir = confdir or given.get("confdir")
+    options = dict(options or {})
+    confdir = confdir or options.get("confdir")
     place, conf = _place(Path(confdir).expanduser() if confdir else None)
-    file = Path(given["config"]).expanduser() if given.get("config") else conf / "puppet.conf"
-    values = _Values(given, _parse(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir})
+    file = Path(options["config"]).expanduser() if options.get("config") else conf / "puppet.conf"
+    values = _Values(options, _parse(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir})
     configured = str(ssldir) if ssldir else values.get("ssldir")
     chosen = Path(configured).expanduser() if configured else _default_ssldir(values, place)
     values.defaults["ssldir"] = str(chosen)
     port = _port(values.get("serverport", "masterport"), file) or PORT
-    listed = (address for address in (values.get("server_list") or "").split(",") if address.strip())
-    servers = tuple(split_address(address, port) for address in listed)
+    addresses = (address for address in (values.get("server_list") or "").split(",") if address.strip())
+    servers = tuple(split_address(address, port) for address in addresses)
     server, port = servers[0] if servers else (values.get("server") or "puppet", port)
     proxy = (values.get("http_proxy_host") or "none").lower()
     return PuppetConf(
@@ -162,7 +162,7 @@ def read(
         server=server,
         port=port,
         ssldir=chosen,
-        certname=given.get("certname") or _certname(chosen, values.get("certname")),
+        certname=options.get("certname") or _certname(chosen, values.get("certname")),
         server_list=servers,
         ca_server=values.get("ca_server"),
         report_server=values.get("report_server"),
@@ -178,36 +178,36 @@ def read(
 
 @dataclass(slots=True)
 class _Values:
-    """Settings by name: from the command line, else the file, else Puppet's defaults."""
+    """The value of a setting: from the command line, else from the file, else Puppet's default."""
 
-    given: Mapping[str, str]
+    options: Mapping[str, str]
     sections: Mapping[str, Mapping[str, str]]
     defaults: dict[str, str]
 
     def get(self, *names: str) -> str | None:
-        """The first of these names that is set, interpolated; None if none is. Defaults do not count."""
-        for source in (self.given, *(self.sections.get(section, {}) for section in _SECTIONS)):
+        """Return the interpolated value of the first of these settings that has one, without defaults."""
+        for source in (self.options, *(self.sections.get(section, {}) for section in _SECTIONS)):
             for name in names:
                 if source.get(name):
                     return self.expand(source[name], name)
         return None
 
     def expand(self, text: str, *within: str) -> str:
-        """``text`` with its references filled in; what is not known, or refers to itself, stays as it is."""
+        """Replace the references in a text; unknown ones, and those that refer to themselves, stay."""
 
-        def fill(found: re.Match[str]) -> str:
-            name = found[1] or found[2]
+        def fill(reference: re.Match[str]) -> str:
+            name = reference[1] or reference[2]
             if name in within:
-                return found[0]
-            raw = next((s[name] for s in (self.given, *self.sections.values()) if s.get(name)), None)
+                return reference[0]
+            raw = next((s[name] for s in (self.options, *self.sections.values()) if s.get(name)), None)
             raw = raw or self.defaults.get(name)
-            return self.expand(raw, name, *within) if raw else found[0]
+            return self.expand(raw, name, *within) if raw else reference[0]
 
         return _REFERENCE.sub(fill, text)
 
 
 def _place(confdir: Path | None) -> tuple[_Place, Path]:
-    """The way in which this host's Puppet is packaged, and its confdir."""
+    """Return the locations of this host's Puppet, and its confdir."""
     ours, others = [p for p in _PLACES if p.root], [p for p in _PLACES if not p.root]
     places = [*ours, *others] if os.geteuid() == 0 else [*others, *ours]
     expanded = [(place, Path(place.confdir).expanduser()) for place in places]
@@ -219,10 +219,10 @@ def _place(confdir: Path | None) -> tuple[_Place, Path]:
 
 
 def _default_ssldir(values: _Values, place: _Place) -> Path:
-    """Where Puppet keeps its certificates unless told otherwise; the first that holds a key, else that exists."""
+    """Return the default ssldir: the first candidate with a private key, else the first that exists."""
     candidates = [Path(values.expand(directory)).expanduser() for directory in place.ssldirs]
     if values.defaults["confdir"] != str(Path(place.confdir).expanduser()):
-        candidates.reverse()  # a confdir of one's own: what lies in it comes first
+        candidates.reverse()  # a non-standard confdir: an ssldir inside it comes first
     with_key = next((directory for directory in candidates if _keys(directory)), None)
     return with_key or next((directory for directory in candidates if directory.is_dir()), candidates[0])
 
@@ -237,7 +237,7 @@ def _cadir(values: _Values, place: _Place) -> Path | None:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a directory that we may not enter
+    except OSError:  # a directory that this user may not enter
         return False
 
 
@@ -249,12 +249,15 @@ def _port(text: str | None, file: Path, name: str = "serverport") -> int | None:
     if text is None:
         return None
     if not (text.isdigit() and 0 < int(text) < 65536):
-        raise InspectorError(f"{file} gives the port {text!r}, which is none.", f"Correct {name}.")
+        raise InspectorError(f"{file} sets the port {text!r}, which is not a port number.", f"Correct {name}.")
     return int(text)
 
 
 def _certname(ssldir: Path, configured: str | None) -> str:
-    """As configured if the ssldir knows that name, else whose key it holds; Puppet's default is the host's name."""
+    """Return the configured certname if the ssldir has a key for it, else the one of the only key.
+
+    Without either it is Puppet's default, the host's name.
+    """
     names = [key.stem for key in _keys(ssldir)]
     if configured and (len(names) != 1 or configured in names):
         return configured
@@ -265,7 +268,7 @@ def _certname(ssldir: Path, configured: str | None) -> str:
 
 
 def _own_name() -> str:
-    """This host's name with its domain, as Facter finds it."""
+    """Return this host's name with its domain, as Facter determines it."""
     name = socket.gethostname().lower().rstrip(".")
     if "." in name:
         return name
@@ -287,13 +290,13 @@ def _parse(file: Path) -> dict[str, dict[str, str]]:
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise InspectorError(f"{file} can't be read: {error.strerror}.", "Run as a user who may.") from error
+        raise InspectorError(f"{file} can't be read: {error.strerror}.", "Run as a user who may read it.") from error
     values: dict[str, dict[str, str]] = {}
     section = "main"
     for line in lines:
-        if found := _SECTION.match(line):
-            section = found.group(1)
-        elif (found := _SETTING.match(line)) and not line.lstrip().startswith("#"):
-            value = re.sub(r"\s+#.*$", "", found.group(2)).strip("\"'")
-            values.setdefault(section, {})[found.group(1)] = value
+        if heading := _SECTION.match(line):
+            section = heading[1]
+        elif (setting := _SETTING.match(line)) and not line.lstrip().startswith("#"):
+            value = re.sub(r"\s+#.*$", "", setting[2]).strip("\"'")
+            values.setdefault(section, {})[setting[1]] = value
     return values

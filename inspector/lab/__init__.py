@@ -1,6 +1,6 @@
-"""Both ends of the wire, honest or broken on purpose: a CA, a master and agents, all on loopback.
+"""A CA, a master and agents on loopback, healthy or broken on purpose.
 
-For the demonstration and for tests; no Puppet is needed. The proxy between them is not part of it.
+For ``demo`` and for tests; needs no Puppet. The proxy between agents and master is not part of the lab.
 """
 
 from inspector.lab.faults import FAULTS, HEALTHY, Fault

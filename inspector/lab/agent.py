@@ -1,7 +1,7 @@
-"""A Puppet agent of 7.23: how it comes by its certificate, and when it runs.
+"""A Puppet 7.23 agent: its bootstrap, and the start of its runs.
 
-The state machine of docs/protocol.md#ssl-state-machine, connection by connection. Trouble on the wire ends a run, as
-it would end ``puppet agent --onetime``; it is never raised. What a run asks for is in ``run``.
+Follows docs/protocol.md#ssl-state-machine, connection by connection. Network errors end a run, as they would end
+``puppet agent --onetime``; they are never raised. The requests of a run are in ``inspector.lab.run``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """How a run of the agent ended."""
+    """The result of an agent's run."""
 
     status: int
     """Exit status of ``puppet agent -t``: 0, 2, 4, 6; 1: no certificate or no catalog."""
@@ -34,11 +34,11 @@ class AgentResult:
 
 
 class LabAgent:
-    """An agent with its own directory, in which its key, certificate and memory survive between runs.
+    """An agent with its own directory, in which its key, certificate and state survive between runs.
 
-    Times are seconds. ``certificate_revocation`` False: no CRL is fetched or checked. ``show_certificate``
-    False: broken on purpose, it runs without its certificate. ``identities``: where it leaves
-    ``<certname>.pem`` (key and certificate) once it has them, for the proxy's identity mode ``keys``.
+    Times are in seconds. ``certificate_revocation`` False: the agent downloads and checks no CRL. ``show_certificate``
+    False: broken on purpose, the agent runs without its certificate. ``identities``: the directory for
+    ``<certname>.pem`` (key and certificate), for the proxy's identity mode ``keys``.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class LabAgent:
         self._log: list[str] = []
 
     def run(self, on_wait: Callable[[int], object] | None = None) -> AgentResult:
-        """``puppet agent -t``. ``on_wait`` is called before each pause of ``waitforcert``, with its number."""
+        """Do ``puppet agent -t``; ``on_wait`` is called before each pause of ``waitforcert`` with its number."""
         self._log = []
         status = 1
         try:
@@ -78,10 +78,10 @@ class LabAgent:
             self._log.append(f"Error: {error}")
         return AgentResult(status, tuple(self._log))
 
-    # -- to a certificate -----------------------------------------------------------------------------
+    # -- bootstrap -----------------------------------------------------------------------------
 
     def _bootstrap(self, on_wait: Callable[[int], object] | None) -> bool:
-        """Go round until there is a certificate; False when it has waited long enough."""
+        """Repeat the bootstrap until there is a certificate; return False after ``maxwaitforcert``."""
         self.place.create()
         waits = 0
         while True:
@@ -100,7 +100,7 @@ class LabAgent:
             time.sleep(self.waitforcert)
 
     def _need_ca(self) -> None:
-        """Unverified, on a connection of its own, after one that carries nothing at all."""
+        """Download the CA bundle: unverified, on its own connection, after an empty connection."""
         if self.place.ca.exists():
             return
         with Wire(self.server, insecure()) as wire:
@@ -112,7 +112,7 @@ class LabAgent:
         self._save(self.place.ca, answer.body, x509.load_pem_x509_certificates, "CA")
 
     def _need_crl(self) -> None:
-        """Verified with the CA alone: there is no CRL to check with yet."""
+        """Download the CRLs: verified with the CA bundle only, because there is no CRL yet."""
         if self.place.crl.exists():
             return
         with Wire(self.server, verifying(self.place.ca)) as wire:
@@ -123,9 +123,9 @@ class LabAgent:
         self._save(self.place.crl, answer.body, x509.load_pem_x509_crl, "CRL")
 
     def _need_certificate(self) -> bool:
-        """Submit the request and ask for the certificate, on one connection; False: not signed yet.
+        """Submit the signing request and download the certificate, on one connection; return False if it is not signed.
 
-        Every cycle submits a fresh request for the same key; that it has one already (400) is no error.
+        Every cycle submits a new request for the same key; the answer that the CA already has one (400) is no error.
         """
         if not self.place.key.exists():
             pki.write_private(self.place.key, pki.key_pem(pki.new_key()))
@@ -175,7 +175,7 @@ class LabAgent:
         return status
 
     def remember_run(self, status: str) -> None:
-        """Write the summary that makes the next run do without a node request."""
+        """Write the summary because of which the next run sends no node request."""
         self._summary.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._summary.write_text(f"---\napplication:\n  run_mode: agent\n  status: {status}\n")
 
@@ -184,7 +184,7 @@ class LabAgent:
 
 
 class _StateError(Exception):
-    """The state machine came to Error: the agent gives up."""
+    """The state machine reached its state Error: the agent gives up."""
 
 
 def _plain(wire: Wire, what: str) -> Answer:

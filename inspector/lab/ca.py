@@ -1,7 +1,7 @@
-"""A Puppet CA in memory: who asked, who was signed, who was revoked, and what that makes of the next request.
+"""A Puppet CA in memory: requests, certificates, revocations, and its answers to signing requests.
 
-Root and intermediate as ``puppetserver ca setup`` makes them; refusals in the words of puppetserver 7.9.5.
-It does not know HTTP, and stores nothing unless told to write a directory.
+Root and intermediate are those of ``puppetserver ca setup``; refusals have the wording of puppetserver 7.9.5. The CA
+does not handle HTTP, and writes files only on request.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FORBIDDEN = (
 
 
 class LabCA:
-    """The CA and its memory. Safe to use from several threads."""
+    """The CA and its state. Safe to use from several threads."""
 
     def __init__(self, name: str, *, autosign: bool = False) -> None:
         self.autosign = autosign
         self.root = pki.make_ca(f"Puppet Root CA: {secrets.token_hex(7)}", serial=1)
         self.authority = pki.make_ca(f"Puppet CA: {name}", self.root, serial=2)
         self.inventory: list[x509.Certificate] = []
-        """Everything it ever issued, in order."""
+        """All issued certificates, in order."""
         self.ca_bundle = pki.pem(self.authority.certificate, self.root.certificate)
         self._root_crl = pki.make_crl(
             self.root,
@@ -55,39 +55,39 @@ class LabCA:
         self._lock = threading.RLock()
         self.publish_crl()
 
-    # -- what is public -------------------------------------------------------------------------------
+    # -- public documents -------------------------------------------------------------------------------
 
     @property
     def crl_bundle(self) -> bytes:
-        """PEM of both CRLs, the intermediate's first: an agent that checks the chain needs both."""
+        """Return both CRLs as PEM, the intermediate's first: an agent that checks the chain needs both."""
         return pki.pem(self._crl, self._root_crl)
 
     @property
     def signing_crl(self) -> bytes:
-        """PEM of the intermediate's CRL alone."""
+        """Return only the intermediate's CRL as PEM."""
         return pki.pem(self._crl)
 
     def request(self, certname: str) -> bytes | None:
-        """The pending request as PEM."""
+        """Return the pending request as PEM."""
         csr = self._requests.get(certname)
         return pki.pem(csr) if csr else None
 
     def certificate(self, certname: str) -> bytes | None:
-        """The certificate as PEM, revoked or not."""
+        """Return the certificate as PEM, revoked or not."""
         certificate = self._certificates.get(certname)
         return pki.pem(certificate) if certificate else None
 
     def state(self, certname: str) -> State | None:
-        """None: it never heard of this name, or the name was cleaned."""
+        """Return the state of a certname; None if it is unknown or was cleaned."""
         with self._lock:
             if certificate := self._certificates.get(certname):
                 return "revoked" if certificate.serial_number in self._revoked else "signed"
             return "requested" if certname in self._requests else None
 
-    # -- what an agent may do -------------------------------------------------------------------------
+    # -- for agents -------------------------------------------------------------------------
 
     def submit(self, certname: str, body: bytes) -> tuple[int, str]:
-        """Take a request sent to ``certificate_request/<certname>``; HTTP status and text of the answer."""
+        """Handle a request to ``certificate_request/<certname>``, and return the HTTP status and text of the answer."""
         try:
             csr = x509.load_pem_x509_csr(body)
         except ValueError:
@@ -102,16 +102,16 @@ class LabCA:
                 return 400, refusal
             self._requests[name] = csr
             if self.autosign:
-                # As puppetserver does: the request stays pending though the answer is 400.
+                # As in puppetserver the request stays pending although the answer is 400.
                 if refusal := _unsignable(csr):
                     return 400, refusal
                 self.sign(name)
         return 200, ""
 
-    # -- what an administrator may do -----------------------------------------------------------------
+    # -- for administrators -----------------------------------------------------------------
 
     def sign(self, certname: str, alt_names: Iterable[str] = ()) -> x509.Certificate:
-        """``puppetserver ca sign --certname``; with ``alt_names`` of the CA's own choice."""
+        """Do ``puppetserver ca sign --certname``, with ``alt_names`` chosen by the CA."""
         with self._lock:
             csr = self._requests.get(certname)
             if csr is None:
@@ -122,7 +122,7 @@ class LabCA:
             return self._issue(csr.public_key(), certname, alt_names)
 
     def revoke(self, certname: str) -> None:
-        """``puppetserver ca revoke --certname``: for new connections, from now on."""
+        """Do ``puppetserver ca revoke --certname``: new connections are refused from now on."""
         with self._lock:
             certificate = self._certificates.get(certname)
             if certificate is None:
@@ -131,7 +131,7 @@ class LabCA:
             self.publish_crl()
 
     def clean(self, certname: str) -> None:
-        """``puppetserver ca clean --certname``: revoke and forget."""
+        """Do ``puppetserver ca clean --certname``: revoke and forget."""
         with self._lock:
             if self.state(certname) == "signed":
                 self.revoke(certname)
@@ -139,7 +139,7 @@ class LabCA:
             self._requests.pop(certname, None)
 
     def publish_crl(self, last_update: datetime | None = None, next_update: datetime | None = None) -> None:
-        """Make the CRL anew with the next number; with times of one's own it can be made expired."""
+        """Issue a CRL with the next number; the times allow an expired one."""
         with self._lock:
             self._crl_number += 1
             self._crl = pki.make_crl(self.authority, self._revoked, self._crl_number, last_update, next_update)
@@ -147,7 +147,7 @@ class LabCA:
     # -- directories ----------------------------------------------------------------------------------
 
     def enrol(self, ssldir: Path, certname: str, alt_names: Iterable[str] = ()) -> pki.SslDir:
-        """Fill an ssldir as if ``certname`` had been through its bootstrap."""
+        """Fill an ssldir as if ``certname`` had finished its bootstrap."""
         place, key = pki.SslDir(ssldir, certname), pki.new_key()
         place.create()
         with self._lock:
@@ -159,7 +159,7 @@ class LabCA:
         return place
 
     def write_cadir(self, cadir: Path) -> None:
-        """Write certificate, key and CRL bundle of the CA as they lie in a master's cadir."""
+        """Write the CA's certificate, key and CRL bundle as in a master's cadir."""
         cadir.mkdir(mode=0o700, parents=True, exist_ok=True)
         (cadir / "ca_crt.pem").write_bytes(self.ca_bundle)
         (cadir / "ca_crl.pem").write_bytes(self.crl_bundle)
@@ -174,7 +174,7 @@ class LabCA:
 
 
 def _bad_subject(name: str, asked: str) -> str | None:
-    """Why the subject is refused, in the order in which puppetserver looks."""
+    """Return why the subject is refused, checked in puppetserver's order."""
     if name != asked:
         return f'Instance name "{name}" does not match requested key "{asked}"'
     if name != name.lower():
@@ -187,7 +187,7 @@ def _bad_subject(name: str, asked: str) -> str | None:
 
 
 def _unsignable(csr: x509.CertificateSigningRequest) -> str | None:
-    """Why a request is not signed; with autosigning off this is found only when an administrator tries."""
+    """Return why a request is not signed; without autosigning the CA checks this only when an administrator signs."""
     name = pki.certname_of(csr)
     for extension in csr.extensions:
         if isinstance(extension.value, x509.SubjectAlternativeName):

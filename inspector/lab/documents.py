@@ -1,6 +1,6 @@
-"""The documents of a 7.23 agent: what it reads of its master's, and its facts, catalog form and report (12).
+"""The documents of a 7.23 agent: those it reads, and its facts, catalog form and report (format 12).
 
-The facts are invented: nothing is taken from the machine it runs on. It sends nothing.
+The facts are invented: nothing is taken from the machine. This module sends nothing.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class NodeDefinition(msgspec.Struct):
 
 @dataclass(slots=True)
 class Resource:
-    """What became of one resource of the catalog."""
+    """The outcome of one resource of the catalog."""
 
     declared: Declared
     change: str | None = None
-    """What was done, as an event's message; None: nothing was to do."""
+    """The change, as an event's message; None: the resource was in sync."""
     failure: str | None = None
 
     @property
@@ -118,7 +118,7 @@ _MACHINE = """{
 
 
 def facts(certname: str) -> dict[str, Any]:
-    """The facts document of an invented Debian machine (addresses of RFC 5737)."""
+    """Return the facts document of an invented Debian machine (addresses of RFC 5737)."""
     hostname, _, domain = certname.partition(".")
     values = json.loads(_MACHINE) | {
         "networking": {"fqdn": certname, "hostname": hostname, "domain": domain, "ip": "192.0.2.17"},
@@ -140,7 +140,7 @@ def facts(certname: str) -> dict[str, Any]:
 
 
 def catalog_form(certname: str, environment: str, configured: str, transaction_uuid: str) -> bytes:
-    """The body of POST catalog; its facts are escaped twice (docs/protocol.md#facts-in-a-form)."""
+    """Return the body of POST catalog; its facts are escaped twice (docs/protocol.md#facts-in-a-form)."""
     document = json.dumps(facts(certname), separators=(",", ":"))
     fields = {
         "facts_format": "application/json",
@@ -158,14 +158,14 @@ def catalog_form(certname: str, environment: str, configured: str, transaction_u
 
 @dataclass(slots=True)
 class Report:
-    """The report, as it grows during a run."""
+    """The report, filled during a run."""
 
     certname: str
     environment: str
     transaction_uuid: str
     started: datetime
     catalog: Catalog | None = None
-    """None: there was none, and the run is failed."""
+    """None: there was no catalog, and the run failed."""
     resources: list[Resource] = field(default_factory=list)
     logs: list[tuple[str, str]] = field(default_factory=list)
     """Level and message."""
@@ -185,7 +185,7 @@ class Report:
         return "changed" if self.changed else "unchanged"
 
     def body(self) -> bytes:
-        """The report as JSON; of a run without a catalog it has no resources and no catalog_uuid."""
+        """Return the report as JSON; without a catalog it has no resources and no catalog_uuid."""
         time, catalog = stamp(datetime.now(UTC)), self.catalog
         document = {
             "host": self.certname,
@@ -213,17 +213,17 @@ class Report:
         touched = self.failed + self.changed
         counts = {"total": len(self.resources), "skipped": 0, "failed": self.failed, "failed_to_restart": 0}
         counts |= {"restarted": 0, "changed": self.changed, "out_of_sync": touched, "scheduled": 0}
-        took = (datetime.now(UTC) - self.started).total_seconds()
+        duration = (datetime.now(UTC) - self.started).total_seconds()
         return {
             "resources": _metric("resources", counts | {"corrective_change": 0}),
-            "time": _metric("time", {"catalog_application": took, "total": took}),
+            "time": _metric("time", {"catalog_application": duration, "total": duration}),
             "changes": _metric("changes", {"total": self.changed}),
             "events": _metric("events", {"total": touched, "failure": self.failed, "success": self.changed}),
         }
 
 
 def stamp(time: datetime) -> str:
-    """As Ruby writes it, with nine digits."""
+    """Format a time as Ruby does, with nine digits."""
     return f"{time:%Y-%m-%dT%H:%M:%S.%f}000+00:00"
 
 

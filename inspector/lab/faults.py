@@ -1,7 +1,7 @@
-"""What can go wrong between an agent and its master, as a table: each row can be played in a lab.
+"""A table of faults between an agent and its master, each of which can be played in a lab.
 
-A scenario drives agents and CA and returns how each run of an agent ended, in order. What the inspector says
-of it is not judged here; ``rules`` and ``outcome`` are what it is expected to say.
+A scenario drives agents and CA, and returns the results of the agents' runs, in order. ``rules`` and ``outcome`` are
+the expected findings and outcome; tests compare them with the analysis.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ class Fault:
     """A row of the table."""
 
     name: str
-    shows: str
-    """One sentence for a person who chooses: the scenario's docstring."""
+    description: str
+    """One sentence for the list of faults: the scenario's docstring."""
     rules: tuple[str, ...]
     """Rules that must be among the findings."""
     outcome: Outcome
-    """How the run that the fault is about ends."""
+    """The outcome of the run with the fault."""
     play: Scenario
 
 
 FAULTS: dict[str, Fault] = {}
-"""By name: the scenario's, with dashes."""
+"""Faults by name: the scenario's name with dashes."""
 
 
 def fault(outcome: Outcome, *rules: str) -> Callable[[Scenario], Scenario]:
-    """Enter a scenario in the table."""
+    """Add a scenario to the table."""
 
     def enter(play: Scenario) -> Scenario:
         name = play.__name__.replace("_", "-")
@@ -63,7 +63,7 @@ def fault(outcome: Outcome, *rules: str) -> Callable[[Scenario], Scenario]:
 
 
 def _healthy(lab: Lab) -> list[AgentResult]:
-    """A new agent asks for a certificate, waits, is signed, and makes a first and a second run."""
+    """A new agent asks for a certificate, waits, is signed, and runs twice."""
     agent = lab.agent(_NAME, waitforcert=POLL)
     return [agent.run(lambda wait: wait == 2 and lab.ca.sign(_NAME)), agent.run()]
 
@@ -73,7 +73,7 @@ HEALTHY = Fault("healthy", _healthy.__doc__ or "", (), "complete", _healthy)
 
 @fault("refused", "B10")
 def expired_crl(lab: Lab) -> list[AgentResult]:
-    """The CA's revocation list has expired, so the agent trusts nobody."""
+    """The CA's CRL has expired, so the agent refuses every server."""
     now = datetime.now(UTC)
     lab.ca.publish_crl(now - timedelta(days=60), now - timedelta(days=30))
     return [lab.agent(_NAME).run()]
@@ -81,7 +81,7 @@ def expired_crl(lab: Lab) -> list[AgentResult]:
 
 @fault("unfinished", "B08")
 def missing_crl(lab: Lab) -> list[AgentResult]:
-    """The master has no revocation list to give, so the agent stops before it asks for a certificate."""
+    """The master has no CRL, so the agent stops before it asks for a certificate."""
     text = b"Could not find certificate_revocation_list ca"
     lab.master.instead[_CRL] = _answer(404, "text/plain", text)
     return [lab.agent(_NAME).run()]
@@ -89,14 +89,14 @@ def missing_crl(lab: Lab) -> list[AgentResult]:
 
 @fault("refused", "B13")
 def incomplete_crl(lab: Lab) -> list[AgentResult]:
-    """The revocation lists lack that of the root CA, so the agent can't check the whole chain."""
+    """The CRL of the root CA is missing, so the agent can't check the whole chain."""
     lab.master.instead[_CRL] = _answer(200, "text/plain", lab.ca.signing_crl)
     return [lab.agent(_NAME).run()]
 
 
 @fault("complete", "B07")
 def no_crl_check(lab: Lab) -> list[AgentResult]:
-    """An agent with certificate_revocation=false never asks for a revocation list."""
+    """An agent with certificate_revocation=false never asks for a CRL."""
     return [_first_run(lab, lab.agent(_NAME, certificate_revocation=False))]
 
 
@@ -108,7 +108,7 @@ def repeated_csr(lab: Lab) -> list[AgentResult]:
 
 @fault("complete", "B46", "B18", "B20", "B22", "B23")
 def cloned_certname(lab: Lab) -> list[AgentResult]:
-    """Two machines with different keys claim the same certname, and one of them gets it."""
+    """Two machines with different keys request the same certname, and one of them gets the certificate."""
     first, second = lab.agent(_NAME), lab.agent(_NAME, directory="clone")
     results = [first.run(), second.run()]
     lab.ca.sign(_NAME)
@@ -117,7 +117,7 @@ def cloned_certname(lab: Lab) -> list[AgentResult]:
 
 @fault("waiting", "B18", "B02", "B20", "B22", "B23")
 def lost_key(lab: Lab) -> list[AgentResult]:
-    """A signed agent lost its ssldir and comes back with a new key under its old name."""
+    """A signed agent has lost its ssldir and requests a certificate for its old name with a new key."""
     agent = lab.agent(_NAME)
     before = _first_run(lab, agent)
     shutil.rmtree(agent.place.path)
@@ -126,7 +126,7 @@ def lost_key(lab: Lab) -> list[AgentResult]:
 
 @fault("refused", "T05", "T09")
 def revoked(lab: Lab) -> list[AgentResult]:
-    """The agent's certificate has been revoked, and it runs nevertheless."""
+    """The agent runs with a revoked certificate."""
     agent = lab.agent(_NAME, enrolled=True)
     lab.revoke(_NAME)
     return [agent.run()]
@@ -143,7 +143,7 @@ def wrong_ca(lab: Lab) -> list[AgentResult]:
 
 @fault("refused", "T07")
 def hostname_mismatch(lab: Lab) -> list[AgentResult]:
-    """The agent's server setting is a name that the server's certificate does not have."""
+    """The agent's server setting is a name that is not in the server's certificate."""
     return [lab.agent(_NAME, server_name="puppet.wrong.example").run()]
 
 
@@ -169,17 +169,17 @@ def missing_file(lab: Lab) -> list[AgentResult]:
             message = f"Not Found: Could not find file_metadata {path.removeprefix(prefix)}"
             lab.master.instead["GET", path] = _error(404, message, "RESOURCE_NOT_FOUND")
             return [lab.agent(_NAME, enrolled=True).run()]
-    raise InspectorError("The recorded run asked for no single file, so none can be missing.")
+    raise InspectorError("The recorded run has no request for a single file, so none can be missing.")
 
 
 @fault("refused", "T03", "R20")
 def no_client_certificate(lab: Lab) -> list[AgentResult]:
-    """The agent runs without showing its certificate, and the master forbids everything."""
+    """The agent presents no certificate, and the master refuses every request."""
     return [lab.agent(_NAME, enrolled=True, show_certificate=False).run()]
 
 
 def _first_run(lab: Lab, agent: LabAgent) -> AgentResult:
-    """From nothing to a report; an administrator signs while the agent waits."""
+    """Run a new agent up to its report; an administrator signs while the agent waits."""
     agent.waitforcert = POLL
     return agent.run(lambda wait: wait == 1 and lab.ca.sign(agent.certname))
 

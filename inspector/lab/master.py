@@ -1,8 +1,8 @@
-"""A Puppet master on loopback: its own CA and rules of access, everything else replayed from a real run.
+"""A Puppet master on loopback, with its own CA and access rules; the rest is replayed from a recorded run.
 
-Node, plugins, catalog and files are answered with what a real puppetserver once answered; certificates,
-reports and the filebucket are answered for real. It compiles nothing and checks no parameters: what it was
-asked is kept in ``received``, so that a test can see what a proxy made of it.
+Node, plugins, catalog and files get the recorded answers of a real puppetserver. Certificates, reports and the
+filebucket are implemented. The master compiles nothing and checks no parameters. It stores its requests in
+``received``, where a test can compare them with what the agent sent.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _CA = "/puppet-ca/v1/"
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as it reached the master."""
+    """A request as the master received it."""
 
     request: Request
     certname: str | None
-    """Whom the master took it to come from; None: nobody it knows."""
+    """The authenticated caller; None: not authenticated."""
 
 
 class LabMaster:
-    """The master, serving as long as its context is entered.
+    """The master; it serves while its context is entered.
 
-    ``place`` is its ssldir, filled. ``trust_headers`` is puppetserver's ``allow-header-cert-info``.
+    ``place`` is its complete ssldir. ``trust_headers`` is puppetserver's ``allow-header-cert-info``.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LabMaster:
         self.trust_headers = trust_headers
         self.received: list[Received] = []
         self.instead: dict[tuple[str, str], Response] = {}
-        """Answers in place of the proper ones, by method and decoded path: how it is broken on purpose."""
+        """Answers that replace the normal ones, by method and decoded path: they break the master on purpose."""
         self._recorded: dict[Key, tuple[str, Response]] = {}
         for exchange in answers:
             if exchange.response:
@@ -81,7 +81,7 @@ class LabMaster:
         self._server.close()
 
     def context(self) -> ssl.SSLContext:
-        """For one connection, with the CRLs of this moment: a revocation needs no restart."""
+        """Return the TLS context of a new connection, with the current CRLs: a revocation needs no restart."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_OPTIONAL  # Jetty's client-auth: want
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
@@ -94,9 +94,9 @@ class LabMaster:
     # -- answering ------------------------------------------------------------------------------------
 
     def answer(self, request: Request, certname: str | None) -> Response:
-        """What this request gets; ``certname`` is the authenticated caller."""
+        """Answer a request; ``certname`` is the authenticated caller."""
         path = unquote(request.path)
-        if self.trust_headers:  # then the certificate of the connection counts for nothing
+        if self.trust_headers:  # the certificate of the connection is ignored then
             verified = request.header("X-Client-Verify") == "SUCCESS"
             certname = (request.header("X-Client-DN") or "").removeprefix("CN=") if verified else None
         self.received.append(Received(request, certname))
@@ -139,7 +139,7 @@ class LabMaster:
         return Response(status=200, headers=headers, body=body)
 
     def _filebucket(self, method: str, path: str) -> Response:
-        digest = "/".join(path.split("/")[4:6])  # sha256/<hex>; the rest is where the file came from
+        digest = "/".join(path.split("/")[4:6])  # sha256/<hex>; the rest is the path of the file
         if method == "PUT":
             self._bucket.add(digest)
         elif digest not in self._bucket:
@@ -158,7 +158,7 @@ class LabMaster:
 
 
 def _key(request: Request) -> tuple[Key, str]:
-    """How a recorded answer is found again, and the certname that was taken out of the path."""
+    """Return the key of a recorded answer, and the certname in the path, which is not part of the key."""
     path, recurse = unquote(request.path), parse_qs(request.query).get("recurse", [""])[0]
     if named := _NAMED.fullmatch(path):
         return (request.method, named[1], recurse), named[2]
@@ -166,7 +166,7 @@ def _key(request: Request) -> tuple[Key, str]:
 
 
 def _rename(response: Response, old: str, new: str) -> Response:
-    """The answer with one certname for another, in titles and contents too, encoded as before."""
+    """Replace a certname in an answer, in titles and contents too; the encoding stays."""
     zipped = response.header("Content-Encoding") == "gzip"
     body = gzip.decompress(response.body) if zipped else response.body
     body = body.replace(old.encode(), new.encode())
@@ -174,17 +174,17 @@ def _rename(response: Response, old: str, new: str) -> Response:
 
 
 def _allowed(request: Request, certname: str | None) -> bool:
-    """The default auth.conf; what no rule names is denied."""
-    found = match(request.method, request.target)
-    if found is None or found.dialect != "v3":
+    """Apply the default auth.conf; paths without a rule are denied."""
+    matched = match(request.method, request.target)
+    if matched is None or matched.dialect != "v3":
         return False
-    match found.endpoint.access:
+    match matched.endpoint.access:
         case Access.ANYBODY:
             return True
         case Access.CERTIFICATE:
             return certname is not None
         case Access.OWN:
-            return certname is not None and found.certname == certname
+            return certname is not None and matched.certname == certname
     return False
 
 

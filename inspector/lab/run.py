@@ -1,8 +1,8 @@
-"""One run of an agent that has its certificate: node, plugins, catalog, files, report, on one connection.
+"""The run of an agent with a certificate: node, plugins, catalog, files and report, on one connection.
 
-It makes the requests of a 7.23 agent in their order (docs/protocol.md#order-of-requests) and keeps what it downloads,
-so that a second run is a quiet one. It applies nothing: a "file" is a blob under a hashed name in its directory.
-Static catalogs and PSON are not spoken.
+Sends the requests of a 7.23 agent in their order (docs/protocol.md#order-of-requests) and stores the downloads, so that
+a second run changes nothing. Nothing is applied to the system: a "file" is stored under a hashed name in the agent's
+directory. Static catalogs and PSON are not supported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CATALOG_TRIES = 5
 
 
 class AgentRun:
-    """One run; ``go`` it once. ``files`` is where downloads and the agent's "managed files" are kept."""
+    """One run, started once with ``go``. ``files`` is the directory for downloads and the agent's "managed files"."""
 
     def __init__(self, wire: Wire, certname: str, environment: str, files: Path) -> None:
         self._wire = wire
@@ -48,7 +48,10 @@ class AgentRun:
         self.report = d.Report(certname, environment, self._uuid, datetime.now(UTC))
 
     def go(self, *, first: bool) -> int:
-        """Exit status of ``puppet agent -t``: 0, 2, 4 or 6 (``--detailed-exitcodes``); 1 without a catalog."""
+        """Run, and return the exit status of ``puppet agent -t``.
+
+        It is 0, 2, 4 or 6 (``--detailed-exitcodes``), or 1 without a catalog.
+        """
         if first:
             self._node()
         if self._environment_exists():
@@ -99,7 +102,7 @@ class AgentRun:
                         self._log("err", str(error))
 
     def _catalog(self) -> d.Catalog | None:
-        """POST until the server's environment is ours; None if there is no catalog."""
+        """POST until agent and master agree on the environment; return None if there is no catalog."""
         for _ in range(_CATALOG_TRIES):
             body = d.catalog_form(self._certname, self._environment, self._configured, self._uuid)
             path, query = f"/puppet/v3/catalog/{self._certname}", [("environment", self._environment)]
@@ -137,7 +140,7 @@ class AgentRun:
                 self.report.resources.append(resource)
 
     def _settle(self, declared: d.Declared) -> str | None:
-        """Do what the resource asks for; what was changed, if anything."""
+        """Bring a resource in sync, and return the change, if any."""
         if declared.type in ("Notify", "Exec"):
             return "executed successfully"
         parameters = declared.parameters
@@ -180,7 +183,7 @@ class AgentRun:
         return _ResourceError(f"Could not retrieve information from {where}")
 
     def _fetch(self, source: str, checksum: d.Checksum, path: str, *, backup: bool = False) -> bool:
-        """Download the file unless the local copy is good; whether there was something to do."""
+        """Download a file unless the local copy is in sync; return whether it was downloaded."""
         local = self.local(path)
         old = local.read_bytes() if local.exists() else None
         if old is not None and _sha256(old) == checksum.value:
@@ -197,14 +200,17 @@ class AgentRun:
         return True
 
     def _back_up(self, content: bytes, path: str) -> None:
-        """Before the download: HEAD, and PUT if the bucket has it not. The path's own slash makes two."""
+        """Back up a file before the download: HEAD, and PUT if it is not in the bucket.
+
+        The path's own slash makes two slashes in the URL.
+        """
         target = f"/puppet/v3/file_bucket_file/sha256/{hashlib.sha256(content).hexdigest()}/{quote(path)}"
         environment = [("environment", self._environment)]
         if not self._ask("HEAD", target, environment, _BINARY).ok:
             self._ask("PUT", target, environment, _BINARY, content, _BINARY)
 
     def local(self, path: str) -> Path:
-        """Where something is kept: the hash keeps whatever a catalog names inside the directory."""
+        """Return the local path for a name; the hash keeps every name of a catalog inside the directory."""
         return self._files / hashlib.sha256(path.encode()).hexdigest()[:32]
 
     # -- the wire -------------------------------------------------------------------------------------
@@ -216,7 +222,7 @@ class AgentRun:
             self._log("err", f"Could not send report: {_why(answer)}")
 
     def _metadata(self, permissions: str, links: str) -> list[tuple[str, str]]:
-        """The parameters that end every question for metadata, in their order."""
+        """Return the parameters at the end of every metadata request, in their order."""
         return [
             ("links", links),
             ("checksum_type", "sha256"),
@@ -233,7 +239,7 @@ class AgentRun:
         body: bytes | None = None,
         content_type: str = "",
     ) -> Answer:
-        """The answer; status 0 if there is none. The agent goes on either way."""
+        """Send a request and return the answer; its status is 0 if there is none."""
         try:
             return self._wire.request(method, f"{path}?{urlencode(query)}", accept, body, content_type)
         except WireError as error:
@@ -256,7 +262,7 @@ class AgentRun:
 
 
 class _ResourceError(Exception):
-    """A resource failed; the run goes on."""
+    """A resource failed; the run continues."""
 
 
 def _puppet_sources(value: Any) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""The lab set up: one CA, one master that serves, the proxy's certificate, and agents as they are needed.
+"""Set up the lab: one CA, one running master, the proxy's certificate, and agents on request.
 
-It starts no proxy: whoever does tells the lab where the proxy listens.
+The lab starts no proxy: the caller that does sets ``proxy_address``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Lab:
-    """A lab that lives as long as its context is entered.
+    """A lab that runs while its context is entered.
 
-    ``directory`` should be new or empty and is kept; without one, nothing is left behind.
-    ``answers`` is one recorded run of a real agent, which the master replays. ``trust_headers``: the master
-    takes identities from ``X-Client-*`` headers.
+    ``directory`` should be new or empty, and stays; the default is a temporary one, which is removed.
+    ``answers`` is a recorded run of a real agent, which the master replays. ``trust_headers``: the master takes
+    identities from ``X-Client-*`` headers.
     """
 
     master_name = "puppet.lab.example"
@@ -52,12 +52,12 @@ class Lab:
         """For the proxy's identity mode ``mint``."""
         self.ca.write_cadir(self.cadir)
         self.identities = self.directory / "identities"
-        """``<certname>.pem`` with key and certificate of every agent that has one: for the mode ``keys``."""
+        """``<certname>.pem`` with key and certificate of every enrolled agent, for the identity mode ``keys``."""
         self.identities.mkdir(mode=0o700, exist_ok=True)
         self.proxy_ssldir = self.directory / "proxy"
         self._proxy = self.ca.enrol(self.proxy_ssldir, self.proxy_name)
         self.proxy_address: tuple[str, int] | None = None
-        """Where the proxy listens; while it is None, agents go straight to the master."""
+        """The address of the proxy; None: agents connect to the master directly."""
         place = self.ca.enrol(self.directory / "master", self.master_name, ("puppet",))
         self.master = LabMaster(self.ca, place, answers, trust_headers=trust_headers)
         self.master_address = self.master.address
@@ -82,10 +82,10 @@ class Lab:
         source: str = "",
         **options: Any,
     ) -> LabAgent:
-        """An agent; ``options`` are those of ``LabAgent``. The same ``directory`` again is the same machine.
+        """Return an agent; ``options`` are those of ``LabAgent``. The same ``directory`` means the same machine.
 
-        ``enrolled``: it has its certificate and has made a run, but without traffic; ``source``: the address that it
-        has, if not that of all others.
+        ``enrolled``: the agent has its certificate and has run before, without traffic. ``source``: its address, if
+        it is not that of all other agents.
         """
         address = proxy_address or self.proxy_address
         name = server_name or (self.proxy_name if address else self.master_name)
@@ -104,6 +104,6 @@ class Lab:
         return agent
 
     def revoke(self, certname: str) -> None:
-        """Revoke, and bring the new CRL to the proxy, as its own agent's next refresh would."""
+        """Revoke a certificate, and update the proxy's CRL, as the agent on the proxy's host would do."""
         self.ca.revoke(certname)
         self._proxy.crl.write_bytes(self.ca.crl_bundle)

@@ -1,6 +1,6 @@
-"""An HTTPS server on loopback, in threads: TLS with client certificates, HTTP/1.1, one function that answers.
+"""A threaded HTTPS server on loopback: TLS with client certificates, HTTP/1.1, and a function for the answers.
 
-It knows HTTP framing and TLS and nothing of Puppet.
+Handles HTTP framing and TLS; nothing here is specific to Puppet.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _FRAMING = {"content-length", "transfer-encoding", "connection", "keep-alive", "date"}
 _REASONS = {500: "Server Error"}  # Jetty's wording
 _IDLE = 30.0
-"""Jetty closes a connection that has been silent this long (seconds)."""
+"""Seconds of silence after which Jetty closes a connection."""
 
 
 class Server:
-    """Serves until it is closed; ``context`` is asked once a connection, ``answer`` once a request."""
+    """Serve until closed; calls ``context`` once per connection and ``answer`` once per request."""
 
     def __init__(
         self, context: Callable[[], ssl.SSLContext], answer: Callable[[Request, str | None], Response]
@@ -48,7 +48,7 @@ class Server:
 
 
 class _Server(ThreadingHTTPServer):
-    """Threads that make the TLS handshake themselves: one silent client does not stop the others."""
+    """A server whose threads make the TLS handshake: a silent client does not block the others."""
 
     daemon_threads = False
 
@@ -62,7 +62,7 @@ class _Server(ThreadingHTTPServer):
     def finish_request(self, request: Any, client_address: Any) -> None:
         request.settimeout(_IDLE)
         context = self.context()
-        # Whatever a client does wrong concerns its own connection only: a refused certificate, a reset.
+        # An error of a client (a refused certificate, a reset) must not affect other connections.
         with (
             contextlib.suppress(OSError),
             context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured,
@@ -83,7 +83,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def _linger(connection: ssl.SSLSocket) -> None:
-    """Close gently: with unread data the kernel would send a reset, and our alert would be lost with it."""
+    """Close without a reset: with unread data the kernel would send one, and the TLS alert would be lost."""
     connection.settimeout(1.0)
     connection.shutdown(socket.SHUT_WR)
     while socket.socket.recv(connection, 65536):
@@ -91,7 +91,7 @@ def _linger(connection: ssl.SSLSocket) -> None:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """HTTP/1.1 with keep-alive; hands each request to the master."""
+    """HTTP/1.1 with keep-alive; passes each request to the master."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in response.headers:
             if name.lower() not in _FRAMING:
                 self.send_header(name, value)
-        # As puppetserver: only what it has whole in hand carries a length.
+        # As in puppetserver only complete bodies have a Content-Length.
         chunked = bool(response.body) and response.header("Content-Length") is None
         if chunked or head:
             self.send_header("Transfer-Encoding", "chunked")
@@ -141,4 +141,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(response.body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
-        """Nothing: what came is in ``received``."""
+        """Log nothing: requests are in ``received``."""

@@ -1,7 +1,6 @@
-"""An agent's end of the wire: TLS as Puppet 7 sets it up, and requests with its headers in its order.
+"""An agent's connections: TLS as in Puppet 7, and requests with Puppet's headers in Puppet's order.
 
-One ``Wire`` is one security context: its connection is kept alive, and opened again when it was lost. It does
-not know what the requests are for.
+A ``Wire`` has one security context. Its connection is kept alive, and reopened when it was lost.
 """
 
 from __future__ import annotations
@@ -25,14 +24,16 @@ _TIMEOUT = 30.0
 
 
 class WireError(Exception):
-    """No answer: the connection, the handshake or the response came to nothing. Its text is the reason."""
+    """There is no answer: the connection, the handshake or the response failed. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """An HTTP response."""
+
     status: int
     body: bytes
-    """Decoded."""
+    """The body without its Content-Encoding."""
     content_type: str
 
     @property
@@ -42,16 +43,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where to connect, and under which name: the lab needs no DNS."""
+    """The server's address and name: the lab needs no DNS."""
 
     name: str
     address: tuple[str, int]
     source: str = ""
-    """The address to connect from; empty: the system's choice."""
+    """The address to connect from; empty: chosen by the system."""
 
 
 def insecure() -> ssl.SSLContext:
-    """For the download of the CA: nothing is verified, because there is nothing to verify with."""
+    """Return a context that verifies nothing, for the download of the CA bundle."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -59,7 +60,10 @@ def insecure() -> ssl.SSLContext:
 
 
 def verifying(ca: Path, crl: Path | None = None, identity: tuple[Path, Path] | None = None) -> ssl.SSLContext:
-    """Verify the server's name and chain; with ``crl`` the chain's revocation; show ``identity`` (cert, key)."""
+    """Return a context that verifies the server's name and chain.
+
+    With ``crl`` it checks the chain's revocation. ``identity`` (certificate, key) is presented to the server.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(cafile=ca)
     if crl:
@@ -87,7 +91,7 @@ class Wire:
     def request(
         self, method: str, target: str, accept: str, body: bytes | None = None, content_type: str = ""
     ) -> Answer:
-        """Send a request and read the whole answer; ``WireError`` if there is none."""
+        """Send a request and read the whole answer. Raises WireError if there is none."""
         try:
             connection = self.connect()
             connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
@@ -113,20 +117,20 @@ class Wire:
             raise WireError(_reason(error)) from error
 
     def connect(self) -> http.client.HTTPConnection:
-        """The open connection, made if there is none. Raises what ``socket`` and ``ssl`` raise."""
+        """Return the open connection, or open one. Raises the exceptions of ``socket`` and ``ssl``."""
         if self._connection is None:
             source = (self._server.source, 0) if self._server.source else None
             plain = socket.create_connection(self._server.address, _TIMEOUT, source)
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = http.client.HTTPConnection(*self._server.address)
-            # Otherwise a lost connection would be opened again by itself, without TLS.
+            # Otherwise http.client would reopen a lost connection without TLS.
             connection.auto_open = 0
             connection.sock = self._context.wrap_socket(plain, server_hostname=self._server.name)
             self._connection = connection
         return self._connection
 
     def probe(self) -> None:
-        """Connect and close, without a request: how Puppet 6.11 and later find out whether a server is there."""
+        """Connect and close without a request, as Puppet 6.11 and later do to test whether a server is reachable."""
         try:
             self.connect()
         except OSError as error:
@@ -144,7 +148,7 @@ class Wire:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in the words of OpenSSL where there are some."""
+    """Return the reason of an error, in OpenSSL's words where possible."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"certificate verify failed: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

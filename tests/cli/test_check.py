@@ -1,4 +1,4 @@
-"""``check`` for machines and ``doctor`` for people: formats, baselines, rules files, exit status."""
+"""``check``, ``doctor`` and ``bootstrap``: formats, baselines, rules files, exit status."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIGNED = "already has a signed certificate"
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
-    """A host whose key is not the one that its certificate was made for, and a healthy one."""
+    """A capture of a host whose certificate is for another key, and of a healthy host."""
     lost = talk(ca(), crl(), csr(key="new", status=400, text=SIGNED), issued(), certname="lost.example", after=60)
     healthy = talk(catalog(), report())
     return save(tmp_path / "broken.sqlite", *healthy, *lost)
@@ -89,7 +89,7 @@ def test_a_baseline_leaves_only_what_is_new(run: Run, broken: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"findings": [1]}', "[" * 100_000])
-def test_a_baseline_that_is_none(run: Run, broken: Path, tmp_path: Path, text: str | None) -> None:
+def test_an_invalid_baseline(run: Run, broken: Path, tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "baseline.json"
     if text is not None:
         path.write_text(text)
@@ -99,7 +99,7 @@ def test_a_baseline_that_is_none(run: Run, broken: Path, tmp_path: Path, text: s
     assert "check CAPTURE --json > baseline.json" in err
 
 
-def test_check_asks_the_sites_rules(run: Run, broken: Path, tmp_path: Path) -> None:
+def test_check_with_a_rules_file(run: Run, broken: Path, tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("ignore:\n  - certname: lost.*\n")
     assert run("check", broken, "--rules", rules)[0] == 0
@@ -109,7 +109,7 @@ def test_check_asks_the_sites_rules(run: Run, broken: Path, tmp_path: Path) -> N
     assert "there is no rule 'B100'" in err
 
 
-def test_what_only_several_captures_show(run: Run, tmp_path: Path) -> None:
+def test_a_finding_that_needs_several_captures(run: Run, tmp_path: Path) -> None:
     first = save(tmp_path / "a.sqlite", *talk(ca(), crl(), csr(key="cloned"), not_issued()))
     clone = talk(ca(), crl(), csr(key="cloned"), not_issued(), certname="clone.example", after=3600)
     second = save(tmp_path / "b.sqlite", *clone)
@@ -123,21 +123,21 @@ def test_what_only_several_captures_show(run: Run, tmp_path: Path) -> None:
 # -- doctor ---------------------------------------------------------------------------------------------
 
 
-def test_doctor_tells_the_worst_first_and_what_to_do(run: Run, broken: Path) -> None:
+def test_doctor_prints_the_worst_first_with_its_fix(run: Run, broken: Path) -> None:
     status, out, _ = run("doctor", broken)
     assert status == 1
     first, remedy = out.splitlines()[:2]
     assert "lost.example" in first
     assert "puppetserver ca clean --certname lost.example" in remedy
     assert "node1.example" not in out
-    told = valid("doctor", run("doctor", broken, "--json")[1])
-    (verdict,) = told["verdicts"]
-    assert (verdict["certname"], verdict["runs"], told["diagnoses"]) == ("lost.example", 1, [])
+    document = valid("doctor", run("doctor", broken, "--json")[1])
+    (verdict,) = document["verdicts"]
+    assert (verdict["certname"], verdict["runs"], document["diagnoses"]) == ("lost.example", 1, [])
 
 
 def test_doctor_of_a_healthy_capture(run: Run, tmp_path: Path) -> None:
     capture = save(tmp_path / "fine.sqlite", *talk(catalog(), report()))
-    assert run("doctor", capture)[:2] == (0, "nothing ails 1 run\n")
+    assert run("doctor", capture)[:2] == (0, "no problems in 1 run\n")
 
 
 def test_doctor_fits_on_a_screen(run: Run, tmp_path: Path) -> None:
@@ -148,19 +148,19 @@ def test_doctor_fits_on_a_screen(run: Run, tmp_path: Path) -> None:
     assert "more: `puppet-inspector runs`" in out
 
 
-def test_doctor_joins_a_directory_with_what_was_seen(run: Run, broken: Path, tmp_path: Path) -> None:
+def test_doctor_compares_a_directory_with_a_capture(run: Run, broken: Path, tmp_path: Path) -> None:
     ssl = tmp_path / "ssl"
     (ssl / "private_keys").mkdir(parents=True, mode=0o750)
     pki.write_private(ssl / "private_keys" / "lost.example.pem", pki.key_pem(private_key("new")))
     status, out, _ = run("doctor", broken, "--ssldir", ssl)
     assert status == 1
-    assert "the agent's key is the one in the CSR of" in out
+    assert "the agent's key matches the CSR of" in out
     assert "another key" in out
-    told = valid("doctor", run("doctor", broken, "--ssldir", ssl, "--json")[1])
-    assert any("CSR of" in each["detail"] for each in told["diagnoses"])
+    document = valid("doctor", run("doctor", broken, "--ssldir", ssl, "--json")[1])
+    assert any("CSR of" in diagnosis["detail"] for diagnosis in document["diagnoses"])
 
 
-def test_doctor_tells_the_cas_trouble_before_the_agents(
+def test_doctor_prints_the_problems_of_the_ca_before_the_agents(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = LabCA("ca.example")
@@ -169,31 +169,31 @@ def test_doctor_tells_the_cas_trouble_before_the_agents(
     now = time.time() + (5 * 365 + 1) * 86400
     monkeypatch.setattr("inspector.doctor.report.time.time", lambda: now)
     status, out, _ = run("doctor", "--ssldir", tmp_path / "ssl", "--cadir", tmp_path / "ca", "--json")
-    whats = [each["what"] for each in valid("doctor", out)["diagnoses"]]
+    titles = [diagnosis["what"] for diagnosis in valid("doctor", out)["diagnoses"]]
     assert status == 1
-    assert 0 <= whats.index("the CA's CRL expired") < whats.index("the agent's CRL expired")
-    assert "it follows from 'the CA's CRL expired'" in out
+    assert 0 <= titles.index("the CA's CRL has expired") < titles.index("the agent's CRL has expired")
+    assert "consequence of 'the CA's CRL has expired'" in out
 
 
-def test_doctor_of_a_name_that_is_not_there(run: Run, tmp_path: Path) -> None:
+def test_doctor_of_an_unknown_certname(run: Run, tmp_path: Path) -> None:
     LabCA("ca.example").enrol(tmp_path / "ssl", "node1.example")
     status, out, err = run("doctor", "--ssldir", tmp_path / "ssl", "--certname", "nope")
     assert (status, out) == (2, "")
-    assert "It holds node1.example." in err
+    assert "It has files of node1.example." in err
 
 
-def test_doctors_help_says_its_exit_status(run: Run) -> None:
-    told = " ".join(run("doctor", "--help")[1].split())
-    assert "The exit status is 1 when a run's outcome or anything found is an error" in told
+def test_the_help_of_doctor_explains_its_exit_status(run: Run) -> None:
+    text = " ".join(run("doctor", "--help")[1].split())
+    assert "The exit status is 1 if the outcome of a run or a diagnosis is an error" in text
 
 
-def test_doctor_without_anything_to_look_at(run: Run) -> None:
+def test_doctor_without_anything_to_check(run: Run) -> None:
     status, _, err = run("doctor")
     assert status == 2
     assert "--live HOST" in err
 
 
-def test_doctor_of_a_master_that_is_not_there(run: Run) -> None:
+def test_doctor_of_an_unreachable_master(run: Run) -> None:
     status, out, _ = run("doctor", "--live", "127.0.0.1:1")
     assert status == 1
     assert "ERROR" in out
@@ -210,7 +210,7 @@ def test_a_pasted_message_is_explained(run: Run) -> None:
 # -- bootstrap ------------------------------------------------------------------------------------------
 
 
-def test_bootstrap_tells_each_agents_ladder(run: Run, broken: Path) -> None:
+def test_bootstrap_prints_the_ladder_of_each_agent(run: Run, broken: Path) -> None:
     status, out, _ = run("bootstrap", broken)
     assert status == 0
     assert "CA 200 (unverified, sha256 " in out
@@ -224,7 +224,7 @@ def test_bootstrap_tells_each_agents_ladder(run: Run, broken: Path) -> None:
     assert run("bootstrap", broken, "lost.example")[1].startswith("lost.example ")
 
 
-def test_bootstrap_judges_a_day_to_come(run: Run, broken: Path) -> None:
+def test_bootstrap_at_a_future_date(run: Run, broken: Path) -> None:
     tomorrow = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)).isoformat()
     (today,) = valid("bootstrap", run("bootstrap", broken, "lost.example", "--json", "--at", tomorrow)[1])
     (later,) = valid("bootstrap", run("bootstrap", broken, "lost.example", "--json", "--at", "2060-01-01")[1])
@@ -237,8 +237,8 @@ def test_bootstrap_judges_a_day_to_come(run: Run, broken: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (("lst.example",), "shows no bootstrap of 'lst.example'. It shows lost.example"),
-        (("lost.example", "--at", "soon"), "'soon' is no date"),
+        (("lst.example",), "contains no bootstrap of 'lst.example'. It contains lost.example"),
+        (("lost.example", "--at", "soon"), "'soon' is not a date"),
     ],
 )
 def test_a_mistake_with_bootstrap(run: Run, broken: Path, argv: tuple[str, ...], message: str) -> None:
@@ -247,7 +247,7 @@ def test_a_mistake_with_bootstrap(run: Run, broken: Path, argv: tuple[str, ...],
     assert message in " ".join(err.split())
 
 
-def test_an_exemption_that_has_ended_is_told(run: Run, broken: Path, tmp_path: Path) -> None:
+def test_an_exemption_that_has_ended_is_reported(run: Run, broken: Path, tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("ignore: [{rules: B18, until: 2020-01-01}]\n")
     status, out, err = run("check", broken, "--rules", rules)
@@ -256,7 +256,7 @@ def test_an_exemption_that_has_ended_is_told(run: Run, broken: Path, tmp_path: P
     assert "the exemption of B18 ended on 2020-01-01" in err
 
 
-def test_what_a_rules_file_takes_away_is_counted(run: Run, broken: Path, tmp_path: Path) -> None:
+def test_ignored_findings_are_counted(run: Run, broken: Path, tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("ignore: [{certname: '*', until: 2200-01-01}]\n")
     _, out, _ = run("check", broken, "--rules", rules)

@@ -1,9 +1,10 @@
-"""The command line as a user and a script meet it: exit status, words, JSON that fits its schema."""
+"""The command line: exit status, text output, and JSON that matches its schema."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from jsonschema.exceptions import best_match
 
 from inspector import __version__
 from inspector.capture.store import Capture
+from inspector.cli import main
 from inspector.model import Connection, Exchange, Gap, Handshake, Identity, Leg, Record, Request, Response
 from tests.support import places
 from tests.support.conversations import SIGNED, START, WAITS, Agent, certificate, together
@@ -105,7 +107,7 @@ def test_runs_says_why_and_points_to_check(run: Run, mixed: Path) -> None:
     assert (
         "run 2: a.example has no certificate yet: B18 the CA has a certificate for this name, made for another" in out
     )
-    assert "  do: If the node was reinstalled or lost its ssldir: `puppetserver ca clean --certname a.example`" in out
+    assert "  fix: If the node was reinstalled or lost its ssldir: `puppetserver ca clean --certname a.example`" in out
     assert out.splitlines()[-1].endswith(f": puppet-inspector check {mixed}")
 
 
@@ -199,7 +201,7 @@ def test_check_says_what_where_why_and_what_to_do(run: Run, mixed: Path) -> None
     assert status == 1
     verdict, remedy = out.splitlines()[:2]
     assert verdict.startswith("run 2: a.example has no certificate yet: B18 ")
-    assert remedy.startswith("  do: If the node was reinstalled")
+    assert remedy.startswith("  fix: If the node was reinstalled")
     severities = [line.split()[0] for line in out.splitlines() if line.split()[:1] and line[0].isupper()]
     assert severities == sorted(severities, key=["ERROR", "WARNING", "NOTICE"].index)
     assert "  do:     " in out
@@ -218,7 +220,7 @@ def test_check_fails_on_what_it_was_told_to(run: Run, tmp_path: Path, limit: str
 
 def test_check_of_healthy_captures_is_quiet(run: Run, healthy: Path) -> None:
     status, out, err = run("check", healthy, healthy, "--fail-on", "notice")
-    assert (status, out.splitlines()[-1][:16], err) == (0, "nothing deviates", "")
+    assert (status, out.splitlines()[-1], err) == (0, "no deviations from the protocol", "")
 
 
 def test_check_as_json_fits_the_schema_and_counts(run: Run, mixed: Path, healthy: Path) -> None:
@@ -243,7 +245,7 @@ def test_import_makes_a_capture_and_says_how_much(run: Run, tmp_path: Path) -> N
     with flows.open("wb") as file:
         for _ in range(3):
             FlowWriter(file).add(tflow.tflow(resp=True))  # type: ignore[no-untyped-call]
-    assert run("import", flows, "-o", target) == (0, f"3 exchanges are in {target}\n", "")
+    assert run("import", flows, "-o", target) == (0, f"3 exchanges imported into {target}\n", "")
     status, out, _ = run("import", flows, "-o", tmp_path / "y.sqlite", "--json")
     assert (status, strict(out)) == (
         0, {"capture": str(tmp_path / "y.sqlite"), "exchanges": 3, "handshakes": 0, "gaps": 0}
@@ -251,10 +253,26 @@ def test_import_makes_a_capture_and_says_how_much(run: Run, tmp_path: Path) -> N
     with flows.open("rb+") as file:
         file.truncate(flows.stat().st_size - 10)
     status, out, err = run("import", flows, "-o", tmp_path / "z.sqlite")
-    assert (status, out) == (2, f"2 exchanges are in {tmp_path / 'z.sqlite'}\n")
+    assert (status, out) == (2, f"2 exchanges imported into {tmp_path / 'z.sqlite'}\n")
     assert "is cut off or damaged after 2 records" in err
     with Capture.open(tmp_path / "z.sqlite") as capture:
         assert capture.last == 2
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_the_help_of_every_command_ends_with_an_example_that_parses(
+    run: Run, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, _ = run(name, "--help")
+    example = out.splitlines()[-1].removeprefix("example: ")
+    assert status == 0
+    program, *words = shlex.split(example)
+    if name == "addon":
+        assert program == "mitmdump"
+        return
+    assert (program, words[0]) == ("puppet-inspector", name)
+    assert main._parser(name).parse_args(words).execute
 
 
 def test_version_addon_and_help(run: Run) -> None:

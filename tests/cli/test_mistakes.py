@@ -1,4 +1,4 @@
-"""What the command line says to a user's mistake: one sentence, a hint, exit status 2, no traceback."""
+"""Errors of the user: one sentence, a hint, exit status 2, no traceback."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["show", "{tmp}/text.sqlite", "1"], "is not a capture"),
     (["show", "{tmp}/good.sqlite", "99"], "has no record 99."),
     (["check", "{tmp}/good.sqlite", "{tmp}/none.sqlite"], "There is no capture at"),
-    ([], "This is no terminal"),
-    (["open", "{tmp}/good.sqlite"], "This is no terminal"),
+    ([], "is not a terminal"),
+    (["open", "{tmp}/good.sqlite"], "is not a terminal"),
     (["import", "{tmp}/none.mitm", "-o", "{tmp}/x.sqlite"], "can't be read"),
     (["import", "{tmp}/text.sqlite", "-o", "{tmp}/x.sqlite"], "is no flow file"),
     (["import", "{tmp}/text.sqlite", "-o", "{tmp}/text.sqlite/x.sqlite"], "is no flow file"),
@@ -35,12 +35,12 @@ MISTAKES: list[tuple[list[str], str]] = [
 def test_a_mistake_is_one_sentence_and_a_hint(run: Run, tmp_path: Path, argv: list[str], message: str) -> None:
     (tmp_path / "text.sqlite").write_text("no capture " * 100)
     save(tmp_path / "good.sqlite", *together(Agent().run()))
-    status, out, err = run(*(each.replace("{tmp}", str(tmp_path)) for each in argv))
-    told = err.splitlines()
-    assert (status, out, len(told)) == (2, "", 2)
-    assert told[0].startswith("puppet-inspector: ")
-    assert message in told[0]
-    assert told[1].startswith("  ")
+    status, out, err = run(*(word.replace("{tmp}", str(tmp_path)) for word in argv))
+    lines = err.splitlines()
+    assert (status, out, len(lines)) == (2, "", 2)
+    assert lines[0].startswith("puppet-inspector: ")
+    assert message in lines[0]
+    assert lines[1].startswith("  ")
     assert "Traceback" not in err
 
 
@@ -51,7 +51,7 @@ def test_a_wrong_command_line_exits_with_2(run: Run, argv: list[str]) -> None:
     assert err.startswith("usage: puppet-inspector")
 
 
-def test_a_reader_that_has_seen_enough_gets_no_traceback(tmp_path: Path) -> None:
+def test_a_closed_pipe_gives_no_traceback(tmp_path: Path) -> None:
     agents = [dataclasses.replace(Agent(f"n{n}.example", f"192.0.2.{n}", time=START + n)).run() for n in range(60)]
     path = save(tmp_path / "c.sqlite", *together(*agents))
     command = [sys.executable, "-m", "inspector.cli", "runs", str(path), "--json"]

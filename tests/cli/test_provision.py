@@ -1,4 +1,4 @@
-"""``puppet-inspector provision``: where the certificate comes from."""
+"""``puppet-inspector provision``: the sources of the certificate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ cp SSLDIR/made.key SSLDIR/private_keys/proxy.example.pem
 cp SSLDIR/made.crt SSLDIR/certs/proxy.example.pem
 echo "Successfully saved certificate"
 """
-"""A stand-in for the command of a CA: what it makes lies ready."""
+"""A fake command of a CA: it copies a prepared key and certificate."""
 
 
 @pytest.fixture
@@ -84,22 +84,22 @@ def ca_host(ca: LabCA, own: pki.SslDir, tmp_path: Path) -> Install:
 
 
 def _failed(result: Result) -> dict[str, str]:
-    return {each.name: each.message for each in result.checks if not each.ok}
+    return {check.name: check.message for check in result.checks if not check.ok}
 
 
 # -- this host's own certificate ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [None, HOST])
-def test_an_enrolled_host_needs_nothing(name: str | None, own: pki.SslDir) -> None:
+def test_an_enrolled_host_uses_its_own_certificate(name: str | None, own: pki.SslDir) -> None:
     result = provision(name)
     assert result.ok
     assert (result.how, result.name, result.certificate, result.key) == ("own", HOST, own.certificate, own.key)
     text = "\n".join(result.lines())
-    assert f"own certificate can stand for the proxy under the name {HOST}" in text
+    assert f"proxy can use this host's own certificate under the name {HOST}" in text
     assert f"puppet agent -t --server {HOST} --serverport 8140" in text
     assert 'mitmdump -s "$(puppet-inspector addon)"\n' in text
-    assert "take it back" not in text
+    assert "To undo this" not in text
 
 
 def test_another_name_is_not_its_own(own: pki.SslDir) -> None:
@@ -110,10 +110,10 @@ def test_another_name_is_not_its_own(own: pki.SslDir) -> None:
     }
     text = "\n".join(result.lines())
     assert f"on the CA's host: puppet-inspector provision {NAME}" in text
-    assert "The proxy:" not in text
+    assert "Start the proxy:" not in text
 
 
-def test_a_host_that_has_nothing() -> None:
+def test_a_host_without_a_certificate() -> None:
     with pytest.raises(InspectorError, match="This host has no certificate") as error:
         provision()
     assert "--cadir DIR" in error.value.hint
@@ -155,15 +155,15 @@ def test_the_command_is_run_if_asked(ca_host: Install, tmp_path: Path) -> None:
     assert "Successfully saved certificate" in text
     assert f"--set puppet_cert={NAME}.pem" in text
     assert "Run on this host" not in text
-    # Asked again, it takes what was made.
+    # A second call uses the certificate of the first.
     again = provision(NAME, execute=True)
     assert (again.command, again.ok) == ([], True)
-    assert "has made it already" in again.notes[0]
+    assert "has already issued the certificate" in again.notes[0]
 
 
 def test_the_command_may_fail(ca_host: Install) -> None:
     ca_host("puppetserver", "#!/bin/sh\necho 'Error: connection refused' >&2\nexit 1\n")  # type: ignore[call-arg]
-    with pytest.raises(InspectorError, match=f"ca generate --certname {NAME}` ended with 1") as error:
+    with pytest.raises(InspectorError, match=f"ca generate --certname {NAME}` exited with status 1") as error:
         provision(NAME, execute=True)
     assert "connection refused" in error.value.hint
 
@@ -171,7 +171,7 @@ def test_the_command_may_fail(ca_host: Install) -> None:
 def test_nothing_is_run_if_the_file_is_there(ca_host: Install, tmp_path: Path) -> None:
     ca_host("puppetserver")
     Path(f"{NAME}.pem").write_text("mine")
-    with pytest.raises(InspectorError, match="is there already"):
+    with pytest.raises(InspectorError, match="already exists"):
         provision(NAME, execute=True)
     assert not (tmp_path / "bin/puppetserver.log").exists()
 
@@ -199,7 +199,7 @@ def test_one_is_made_with_a_cadir(cadir: Path, tmp_path: Path, ca: LabCA) -> Non
 def test_an_existing_file_is_never_overwritten(cadir: Path, tmp_path: Path) -> None:
     target = tmp_path / "p.pem"
     target.write_text("mine")
-    with pytest.raises(InspectorError, match="is there already"):
+    with pytest.raises(InspectorError, match="already exists"):
         provision(NAME, cadir=cadir, output=target)
     assert target.read_text() == "mine"
 
@@ -207,14 +207,14 @@ def test_an_existing_file_is_never_overwritten(cadir: Path, tmp_path: Path) -> N
 def test_a_node_of_that_name_is_not_doubled(cadir: Path) -> None:
     (cadir / "signed").mkdir()
     (cadir / "signed" / f"{NAME}.pem").touch()
-    with pytest.raises(InspectorError, match=f"has a certificate for {NAME} already"):
+    with pytest.raises(InspectorError, match=f"already has a certificate for {NAME}"):
         provision(NAME, cadir=cadir)
 
 
 def test_mistakes_with_a_cadir(cadir: Path, tmp_path: Path) -> None:
-    with pytest.raises(InspectorError, match="Which name"):
+    with pytest.raises(InspectorError, match="needs a name"):
         provision(cadir=cadir)
-    with pytest.raises(InspectorError, match=r"holds no usable ca_crt\.pem"):
+    with pytest.raises(InspectorError, match=r"contains no usable ca_crt\.pem"):
         provision(NAME, cadir=tmp_path)
     with pytest.raises(InspectorError, match="can't be written"):
         provision(NAME, cadir=cadir, output=tmp_path / "absent" / "p.pem")
@@ -224,10 +224,10 @@ def test_mistakes_with_a_cadir(cadir: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Proxy.example", "../etc", "a b", "-x", "a..b", "*.example", ""])
-def test_what_is_no_certname(name: str, cadir: Path) -> None:
-    with pytest.raises(InspectorError, match="can't be a certname"):
+def test_invalid_certnames(name: str, cadir: Path) -> None:
+    with pytest.raises(InspectorError, match="is not a valid certname"):
         provision(name, cadir=cadir)
-    with pytest.raises(InspectorError, match="can't be a certname"):
+    with pytest.raises(InspectorError, match="is not a valid certname"):
         provision(NAME, alt_names=[name], cadir=cadir)
 
 
@@ -251,4 +251,4 @@ def test_json_has_always_the_same_fields(
         assert set(document) == fields
         assert document["how"] == how
         assert document["ok"] is True
-        assert all(set(each) == {"check", "ok", "message"} for each in document["checks"])
+        assert all(set(check) == {"check", "ok", "message"} for check in document["checks"])

@@ -1,4 +1,4 @@
-"""``puppet-inspector run``: what it makes of a command, and a stand-in for the agent through the real proxy."""
+"""``puppet-inspector run``: the options that it appends, and a fake agent through the real proxy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     type Install = Callable[[str], Path]
 
 NAME = "localhost"
-"""This host's certname: a name that leads to this host, everywhere."""
+"""This host's certname: a name that resolves to this host everywhere."""
 
 AGENT = f"""#!{sys.executable}
 import http.client, os, ssl, sys
@@ -92,10 +92,10 @@ def install(place: pki.SslDir, tmp_path: Path) -> Install:
 
 def _exchanges(capture: Path) -> list[Exchange]:
     with Capture.open(capture) as records:
-        return [each for each in records.records() if isinstance(each, Exchange)]
+        return [record for record in records.records() if isinstance(record, Exchange)]
 
 
-# -- the whole job ------------------------------------------------------------------------------------
+# -- the complete command ------------------------------------------------------------------------------------
 
 
 def test_the_agent_goes_through_the_proxy(
@@ -104,23 +104,23 @@ def test_the_agent_goes_through_the_proxy(
     confdir = _configure(tmp_path / "conf", place, master.address)
     command = [str(install(AGENT)), "agent", "-t", "--confdir", str(confdir)]
     status, capture = run.run(command, output=tmp_path / "c" / "run.sqlite")
-    said = capfd.readouterr()
+    printed = capfd.readouterr()
     assert status == 0
-    assert said.err == ""
-    first, second = said.out.splitlines()
+    assert printed.err == ""
+    first, second = printed.out.splitlines()
     assert first.startswith(f"agent agent -t --confdir {confdir} --server {NAME} --serverport ")
     assert int(first.rpartition(" ")[2]) != master.address[1]
     assert second == "404"
     (exchange,) = _exchanges(capture)
     assert exchange.identity is not None
     assert exchange.identity.certname == NAME
-    assert [each.certname for each in master.received] == [NAME]
+    assert [received.certname for received in master.received] == [NAME]
 
 
 def test_the_commands_own_options_count(
     master: LabMaster, ca: LabCA, place: pki.SslDir, install: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """They name the master, and which of the ssldir's certificates is meant; a failure brings what may say why."""
+    """They select the master and the ssldir's certificate; after a failure the proxy's related lines are printed."""
     ca.enrol(place.path, "another.example")
     place.crl.unlink()
     command = [str(install(AGENT)), "agent", "--test", "--ssldir", str(place.path), "--confdir", str(tmp_path)]
@@ -129,25 +129,25 @@ def test_the_commands_own_options_count(
         patch.setenv("STATUS", "4")
         status, capture = run.run(command, output=tmp_path / "run.sqlite")
     assert status == 4
-    said = capfd.readouterr().err
-    assert f"puppet-inspector: -- There is no CRL to check agents with: {place.crl}" in said
-    assert "sent without the agent's identity" in said
+    errors = capfd.readouterr().err
+    assert f"puppet-inspector: -- There is no CRL to check agents with: {place.crl}" in errors
+    assert "sent without the agent's identity" in errors
     (exchange,) = _exchanges(capture)
     assert exchange.identity is not None
     assert exchange.identity.certname is None
 
 
-def test_what_ends_the_agent_and_what_goes_past_the_proxy(
+def test_a_killed_agent_and_a_setting_for_another_host(
     install: Install, confdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     program = install("#!/bin/sh\nkill -KILL $$\n")
     command = [str(program), "agent", "-t", "--confdir", str(confdir), "--report_server", "r.example"]
     status, capture = run.run(command, output=tmp_path / "run.sqlite")
-    said = capfd.readouterr().err
+    errors = capfd.readouterr().err
     assert status == 128 + signal.SIGKILL
     assert _exchanges(capture) == []
-    assert f"report_server is r.example, but in this run everything goes to {NAME}." in said
-    assert "nothing came through the proxy" in said
+    assert f"report_server is r.example, but in this run all requests go to {NAME}." in errors
+    assert "the proxy received nothing" in errors
 
 
 @pytest.mark.parametrize(("number", "group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
@@ -178,7 +178,7 @@ def test_a_signal_ends_both(
 
 
 def _ended(pid: int) -> bool:
-    """No process, or one that only waits for its parent to look."""
+    """Tell whether a process is gone, or a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -203,13 +203,13 @@ def _mistake(*command: str, **options: str) -> InspectorError:
 
 def test_no_command() -> None:
     assert "-- puppet agent -t" in _mistake().hint
-    assert "There is no command nonsense-4711." in _mistake("nonsense-4711").message
+    assert "Command nonsense-4711 not found." in _mistake("nonsense-4711").message
 
 
 @pytest.mark.parametrize("words", ["agent", "agent --onetime", "agent --verbose --daemonize"])
 def test_a_command_that_goes_to_the_background(words: str, install: Install, confdir: Path) -> None:
     error = _mistake(str(install("")), *words.split(), confdir=str(confdir))
-    assert "goes to the background" in error.message
+    assert "in the background" in error.message
     assert "--test" in error.hint
 
 
@@ -231,9 +231,9 @@ def test_a_host_without_a_certificate(install: Install, confdir: Path, place: pk
 
 @pytest.mark.parametrize(
     ("certname", "text"),
-    [("nowhere.invalid", "does not resolve"), ("192.0.2.1", "leads to 192.0.2.1, which is not this host")],
+    [("nowhere.invalid", "does not resolve"), ("192.0.2.1", "resolves to 192.0.2.1, which is not this host")],
 )
-def test_a_certname_that_does_not_lead_here(
+def test_a_certname_that_does_not_resolve_to_this_host(
     certname: str, text: str, install: Install, confdir: Path, ca: LabCA, place: pki.SslDir
 ) -> None:
     ca.enrol(place.path, certname)
@@ -247,7 +247,7 @@ def test_a_master_that_does_not_resolve(install: Install, confdir: Path) -> None
     assert "The master's name nowhere.invalid does not resolve." in error.message
 
 
-def test_listening_where_the_certname_does_not_lead(install: Install, confdir: Path) -> None:
+def test_listening_on_another_address_than_the_certname(install: Install, confdir: Path) -> None:
     error = _mistake(str(install("")), "agent", "-t", confdir=str(confdir), listen="192.0.2.1:8140")
     assert "The proxy would listen on 192.0.2.1" in error.message
     assert run._listen("127.0.0.1", "127.0.0.1:9000") == "127.0.0.1:9000"
@@ -255,13 +255,13 @@ def test_listening_where_the_certname_does_not_lead(install: Install, confdir: P
     assert run._listen("127.0.0.2", None) == "127.0.0.2"
 
 
-def test_a_program_that_is_none(install: Install, confdir: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program(install: Install, confdir: Path, tmp_path: Path) -> None:
     program = install("\0")
     with pytest.raises(InspectorError, match="can't be run"):
         run.run([str(program), "agent", "-t"], output=tmp_path / "run.sqlite", confdir=str(confdir))
 
 
-# -- what is appended ---------------------------------------------------------------------------------
+# -- the appended options ---------------------------------------------------------------------------------
 
 
 def _conf(**settings: object) -> PuppetConf:

@@ -1,4 +1,4 @@
-"""What ``inspector.host.pki`` makes has Puppet's shape, and OpenSSL believes it."""
+"""Certificates of ``inspector.host.pki`` have the form of Puppet's, and OpenSSL accepts them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_crl_is_valid_at_once() -> None:
     assert pki.make_crl(CA).last_update_utc <= datetime.now(UTC) - timedelta(seconds=1)
 
 
-def test_a_short_lived_leaf_ends_when_told() -> None:
+def test_a_short_lived_leaf_expires_on_time() -> None:
     leaf = pki.sign(CA, pki.new_key().public_key(), "web1.example", lifetime=timedelta(hours=1))
     assert abs(leaf.not_valid_after_utc - datetime.now(UTC) - timedelta(hours=1)) < timedelta(minutes=1)
 

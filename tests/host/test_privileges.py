@@ -1,4 +1,4 @@
-"""Giving up root: once for real, where the tests run as root; and what is refused."""
+"""Dropping root privileges: for real if the tests run as root, and the refusals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Run
 
-ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root has rights to give up")
+ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to drop")
 
 DROPPED = """
 import os, sys
@@ -47,14 +47,14 @@ print(oct(made.stat().st_mode & 0o777))
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A directory in which others find what they know the name of; pytest's own are closed."""
+    """A directory in which other users can open files by name; pytest's own directories are closed to them."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o711)
         yield Path(name)
 
 
 @ROOT
-def test_root_goes_on_as_the_user_and_nobody_goes_back(place: Path) -> None:
+def test_root_becomes_the_user_for_good(place: Path) -> None:
     nobody = pwd.getpwnam("nobody")
     key = pki.new_key()
     pem = pki.key_pem(key) + pki.pem(pki.sign(pki.make_ca("ca"), key.public_key(), "a.example"))
@@ -66,11 +66,11 @@ def test_root_goes_on_as_the_user_and_nobody_goes_back(place: Path) -> None:
     room.mkdir()
     os.chown(room, nobody.pw_uid, nobody.pw_gid)
     command = [sys.executable, "-c", DROPPED, *map(str, (closed, group, room / "made"))]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     uid, gid = nobody.pw_uid, nobody.pw_gid
-    assert told == [
+    assert lines == [
         f"{(uid,) * 3} {(gid,) * 3} {sorted(os.getgrouplist('nobody', gid))} {nobody.pw_dir}",
-        "closed.pem True",  # what only root could read is not read before, nor after
+        "closed.pem True",  # readable for root only: unreadable after the drop
         "group.pem 1",
         "for good",
         "0o600",
@@ -78,24 +78,24 @@ def test_root_goes_on_as_the_user_and_nobody_goes_back(place: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["no-such-user", "", "a\0b"])
-def test_a_user_that_is_none(name: str) -> None:
+def test_an_unknown_user(name: str) -> None:
     with pytest.raises(InspectorError, match="There is no user"):
         privileges.drop(name)
 
 
-def test_root_is_nobody_to_become() -> None:
-    with pytest.raises(InspectorError, match="nothing would be given up"):
+def test_becoming_root_is_refused() -> None:
+    with pytest.raises(InspectorError, match="none would be dropped"):
         privileges.drop("root")
 
 
 def test_only_root_becomes_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
-    with pytest.raises(InspectorError, match="Only root can become nobody"):
+    with pytest.raises(InspectorError, match="Only root can become user nobody"):
         privileges.drop("nobody")
 
 
-def test_what_was_not_given_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel, or a capability, that lets it keep more than it should."""
+def test_remaining_privileges_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel, or a capability, that leaves the process more than it should have."""
     done = []
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     for name in ("setgroups", "setresgid", "setresuid", "setuid"):
@@ -103,16 +103,18 @@ def test_what_was_not_given_up_is_an_error(monkeypatch: pytest.MonkeyPatch) -> N
     nobody = pwd.getpwnam("nobody")
     monkeypatch.setattr(os, "getresuid", lambda: (nobody.pw_uid,) * 3)
     monkeypatch.setattr(os, "getresgid", lambda: (nobody.pw_gid,) * 3)
-    with pytest.raises(InspectorError, match="could not be given up"):
+    with pytest.raises(InspectorError, match="could not be dropped"):
         privileges.drop("nobody")
     # Groups while it still may, the user last.
     assert [name for name, *_ in done] == ["setgroups", "setresgid", "setresuid", "setuid"]
 
 
-def test_the_proxy_gives_up_root_before_anything_else(run: Run) -> None:
+def test_the_proxy_drops_root_before_anything_else(run: Run) -> None:
     status, out, err = run("proxy", "--user", "no-such-user", "--set", "puppet_ca=/nowhere")
     assert (status, out) == (2, "")
-    assert err.startswith("puppet-inspector: There is no user 'no-such-user'.\n  Make one that may read Puppet's keys:")
+    assert err.startswith(
+        "puppet-inspector: There is no user 'no-such-user'.\n  Create one that may read Puppet's keys:"
+    )
 
 
 @pytest.mark.parametrize("number", ["1", "2"])

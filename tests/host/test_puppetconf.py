@@ -1,4 +1,4 @@
-"""What is read from puppet.conf, from the command line, and from where Puppet's packages keep things."""
+"""Settings from puppet.conf, from the command line, and from the standard locations of Puppet's packages."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def test_the_command_line_wins(write: Write, tmp_path: Path) -> None:
     command = (
         f"puppet agent -t --confdir {confdir} --server=x.example --masterport 8149 --fqdn n.example --ssldir /s --noop"
     )
-    conf = puppetconf.read(given=settings_of(command.split()))
+    conf = puppetconf.read(options=settings_of(command.split()))
     assert (conf.server, conf.port, conf.certname, str(conf.ssldir)) == ("x.example", 8149, "n.example", "/s")
-    assert puppetconf.read(given={"config": str(other)}).report_server == "r.example"
+    assert puppetconf.read(options={"config": str(other)}).report_server == "r.example"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_the_certname_is_the_one_that_has_a_key(write: Write) -> None:
     assert puppetconf.read(confdir=confdir).certname == "new.example"
     _key(confdir / "ssl", "old.example")
     assert puppetconf.read(confdir=confdir).certname == "old.example"
-    assert puppetconf.read(confdir=confdir, given={"certname": "third.example"}).certname == "third.example"
+    assert puppetconf.read(confdir=confdir, options={"certname": "third.example"}).certname == "third.example"
 
 
 def test_the_certname_is_the_hosts_name_by_default(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,16 +138,16 @@ def test_the_certname_is_the_hosts_name_by_default(write: Write, monkeypatch: py
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The usual places, below a directory, for root."""
+    """The standard locations for root, below a temporary directory."""
     places = tuple(
         puppetconf._Place(
-            f"{tmp_path}{each.confdir.removeprefix('~')}",
-            f"{tmp_path}{each.vardir.removeprefix('~')}",
-            tuple(s if s.startswith("$") else f"{tmp_path}{s}" for s in each.ssldirs),
-            tuple(s if s.startswith("$") else f"{tmp_path}{s}" for s in each.cadirs),
-            each.root,
+            f"{tmp_path}{place.confdir.removeprefix('~')}",
+            f"{tmp_path}{place.vardir.removeprefix('~')}",
+            tuple(s if s.startswith("$") else f"{tmp_path}{s}" for s in place.ssldirs),
+            tuple(s if s.startswith("$") else f"{tmp_path}{s}" for s in place.cadirs),
+            place.root,
         )
-        for each in puppetconf._PLACES
+        for place in puppetconf._PLACES
     )
     monkeypatch.setattr(puppetconf, "_PLACES", places)
     monkeypatch.setattr("os.geteuid", lambda: 0)
@@ -184,7 +184,7 @@ def test_debian(root: Path) -> None:
 
 
 def test_debian_with_a_confdir_of_its_own(root: Path) -> None:
-    """Debian's Puppet keeps to /var/lib/puppet/ssl then; that an ssldir with a key lies in it is a sign."""
+    """Debian's Puppet uses /var/lib/puppet/ssl then, unless the confdir has an ssldir with a key."""
     _write(root / "etc/puppet/puppet.conf")
     _key(root / "var/lib/puppet/ssl", "host.example")
     own = root / "own"
@@ -205,8 +205,8 @@ def test_a_user_has_a_place_of_its_own(root: Path, monkeypatch: pytest.MonkeyPat
 # -- mistakes -----------------------------------------------------------------------------------------
 
 
-def test_a_port_that_is_none(write: Write) -> None:
-    with pytest.raises(InspectorError, match=r"puppet\.conf gives the port 'http'"):
+def test_an_invalid_port(write: Write) -> None:
+    with pytest.raises(InspectorError, match=r"puppet\.conf sets the port 'http'"):
         puppetconf.read(confdir=write("serverport = http\n"))
     with pytest.raises(InspectorError, match="Correct ca_port"):
         puppetconf.read(confdir=write("ca_port = 70000\n"))
@@ -227,6 +227,6 @@ def test_addresses(text: str, pair: tuple[str, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ":8140", "a:b", "a:0", "a:65536", "a:"])
-def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(InspectorError, match="is no address"):
+def test_invalid_addresses(text: str) -> None:
+    with pytest.raises(InspectorError, match="is not an address"):
         split_address(text)

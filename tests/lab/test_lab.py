@@ -136,11 +136,11 @@ def test_the_catalog_is_renamed_asked_for_with_facts_and_reported(lab: Lab) -> N
     assert posted.header("Host") == f"puppet.lab.example:{lab.master_address[1]}"
     form = parse_qs(posted.body.decode())
     assert json.loads(unquote(form["facts"][0]))["values"]["clientcert"] == "other.example"
-    told = json.loads(report.body)
-    assert told["transaction_uuid"] == form["transaction_uuid"][0]
-    assert (told["status"], told["host"], told["report_format"]) == ("changed", "other.example", 12)
-    assert told["catalog_uuid"] == "c0ffee"
-    assert "File[/etc/other.example]" in told["resource_statuses"]
+    document = json.loads(report.body)
+    assert document["transaction_uuid"] == form["transaction_uuid"][0]
+    assert (document["status"], document["host"], document["report_format"]) == ("changed", "other.example", 12)
+    assert document["catalog_uuid"] == "c0ffee"
+    assert "File[/etc/other.example]" in document["resource_statuses"]
 
 
 def test_a_changed_file_is_backed_up_before_it_is_replaced(lab: Lab) -> None:
@@ -206,7 +206,7 @@ def test_a_fault_ends_the_agents_run_as_it_should(name: str, lab: Lab) -> None:
     results = FAULTS[name].play(lab)
     assert [r.status for r in results] == STATUSES[name]
     assert WORDS.get(name, "") in "\n".join(results[-1].log)
-    assert FAULTS[name].shows.endswith(".")
+    assert FAULTS[name].description.endswith(".")
 
 
 def test_a_name_has_one_state_and_the_ca_says_which() -> None:
