@@ -185,7 +185,7 @@ def _own(conf: PuppetConf, name: str) -> Result:
     result.agent = _agent(conf.certname)
     result.notes = [
         f"The proxy can use this host's own certificate under the name {conf.certname}: Puppet's CA issues every",
-        "certificate for servers and clients. Nothing has to be issued or unprocess.",
+        "certificate for servers and clients. Nothing has to be issued or undone.",
     ]
     if name != conf.certname:
         result.notes += [
