@@ -1,0 +1,70 @@
+"""README.md and the pages below docs/ as Markdown: their links, and the anchors that GitHub gives their headings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+
+
+def pages() -> list[Path]:
+    """Return README.md and every page in docs/."""
+    return [README, *sorted(DOCS.glob("*.md"))]
+
+
+def prose(text: str) -> str:
+    """Return a page without its code, where brackets are no links and hashes no headings."""
+    return re.sub(r"`[^`\n]+`", "", re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor of a heading: lower case, no punctuation, hyphens for spaces."""
+    plain = re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[^\w -]", "", plain.strip().lower()).replace(" ", "-")
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page's headings; the second of two equal ones ends with -1."""
+    found: dict[str, int] = {}
+    names = set()
+    code = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    for heading in re.findall(r"^#{1,6} (.+)$", code, re.MULTILINE):
+        name = anchor(heading)
+        times = found[name] = found.get(name, -1) + 1
+        names.add(f"{name}-{times}" if times else name)
+    return names
+
+
+class Link(NamedTuple):
+    page: Path
+    target: str
+    """As it is written: a path relative to the page, an anchor, both, or an address."""
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it leads to something in this repository."""
+        return not re.match(r"[a-z]+:", self.target)
+
+    @property
+    def file(self) -> Path:
+        """The file or folder that it leads to."""
+        path = self.target.partition("#")[0]
+        return (self.page.parent / path).resolve() if path else self.page
+
+    @property
+    def anchor(self) -> str:
+        """The heading that it leads to; empty: none."""
+        return self.target.partition("#")[2]
+
+
+def links(page: Path) -> Iterator[Link]:
+    """Yield the links and pictures of a page."""
+    for target in re.findall(r"\]\(([^()\s]+)\)", prose(page.read_text(encoding="utf-8"))):
+        yield Link(page, target)
