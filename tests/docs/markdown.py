@@ -19,9 +19,43 @@ def pages() -> list[Path]:
     return [README, *sorted(DOCS.glob("*.md"))]
 
 
+_FENCED = re.compile(r"^( *)```\w*\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+_SPAN = re.compile(r"`([^`]+)`")
+
+
 def prose(text: str) -> str:
     """Return a page without its code, where brackets are no links and hashes no headings."""
-    return re.sub(r"`[^`\n]+`", "", re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE))
+    return _SPAN.sub("", _FENCED.sub("", text))
+
+
+def code(text: str) -> Iterator[str]:
+    """Yield the code of a page: the lines of its blocks (one where a line goes on after a backslash), and its spans."""
+    for block in _FENCED.findall(text):
+        yield from block[1].replace("\\\n", " ").splitlines()
+    for line in re.findall(r"^ {4,}(\S.*(?:\\\n.*)*)$", _FENCED.sub("", text), re.MULTILINE):
+        yield line.replace("\\\n", " ")
+    for span in _SPAN.findall(_FENCED.sub("", text)):
+        yield " ".join(span.split())
+
+
+def table(text: str, title: str) -> list[list[str]]:
+    """Return the cells of the table whose first column has this title; without its head."""
+    lines = text.partition(f"\n| {title} |")[2].split("\n")[2:]
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    assert rows, f"no table begins with {title!r}"
+    return rows
+
+
+def section(text: str, heading: str) -> str:
+    """Return what stands below a heading, up to the next one of its level or a higher one."""
+    level = heading.partition(" ")[0]
+    found = re.search(rf"^{re.escape(heading)}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", text, re.DOTALL | re.MULTILINE)
+    assert found, f"there is no {heading!r}"
+    return found[1]
 
 
 def anchor(heading: str) -> str:
@@ -34,8 +68,7 @@ def anchors(text: str) -> set[str]:
     """Return the anchors of a page's headings; the second of two equal ones ends with -1."""
     found: dict[str, int] = {}
     names = set()
-    code = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
-    for heading in re.findall(r"^#{1,6} (.+)$", code, re.MULTILINE):
+    for heading in re.findall(r"^#{1,6} (.+)$", _FENCED.sub("", text), re.MULTILINE):
         name = anchor(heading)
         times = found[name] = found.get(name, -1) + 1
         names.add(f"{name}-{times}" if times else name)
