@@ -65,9 +65,9 @@ def anchor(heading: str) -> str:
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors of a page's headings; the second of two equal ones ends with -1."""
+    """Return the anchors that a page sets, and those of its headings; the second of two equal ones ends with -1."""
     found: dict[str, int] = {}
-    names = set()
+    names = set(re.findall(r'<a (?:id|name)="([^"]+)">', prose(text)))
     for heading in re.findall(r"^#{1,6} (.+)$", _FENCED.sub("", text), re.MULTILINE):
         name = anchor(heading)
         times = found[name] = found.get(name, -1) + 1

@@ -54,8 +54,8 @@ def test_an_anchor_is_githubs(heading: str, anchor: str) -> None:
 
 
 def test_code_holds_no_links_and_no_headings() -> None:
-    text = "# One\n\n```sh\n# not one\n[a](b.md)\n```\n\n`[c](d.md)` [e](f.md)\n\n# One\n"
-    assert markdown.anchors(text) == {"one", "one-1"}
+    text = '# One\n\n```sh\n# not one\n[a](b.md)\n```\n\n`[c](d.md)` [e](f.md)\n\n# One\n\n<a id="two"></a>Two\n'
+    assert markdown.anchors(text) == {"one", "one-1", "two"}
     assert "b.md" not in markdown.prose(text)
     assert "d.md" not in markdown.prose(text)
     assert "f.md" in markdown.prose(text)
