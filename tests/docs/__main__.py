@@ -10,7 +10,8 @@ import sys
 
 from inspector.explain import reference
 from tests.docs import quotes
-from tests.docs.markdown import DOCS, ROOT, pages
+from tests.docs.markdown import pages
+from tests.support.places import DOCS, ROOT
 
 
 def main() -> None:

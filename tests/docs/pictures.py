@@ -23,14 +23,13 @@ from rich.console import Console
 from rich.text import Text
 
 from tests.docs.animation import Frame, animate
+from tests.support.places import DOCS, ROOT, SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from textual.pilot import Pilot
 
-ROOT = Path(__file__).resolve().parents[2]
-SAMPLES = ROOT / "captures" / "samples"
 COMMAND = Path(sys.executable).with_name("puppet-inspector")
 NOW = 1_795_305_600.0
 """The moment as of which the pictures judge what breaks when."""
@@ -163,4 +162,4 @@ def _write(path: Path, svg: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else ROOT / "docs")
+    main(Path(sys.argv[1]) if sys.argv[1:] else DOCS)

@@ -17,8 +17,8 @@ import textwrap
 from functools import cache
 from pathlib import Path
 
-from tests.docs.markdown import ROOT
 from tests.docs.pictures import COMMAND
+from tests.support.places import ROOT
 
 WIDTH = 120
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -6,7 +6,8 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests.docs.markdown import DOCS, anchor
+from tests.docs.markdown import anchor
+from tests.support.places import DOCS
 
 
 class Decision(NamedTuple):

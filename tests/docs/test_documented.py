@@ -18,7 +18,8 @@ from inspector.proxy import options
 from inspector.rules import all_rules
 from inspector.summaries import filters
 from tests.docs import markdown
-from tests.docs.markdown import DOCS, ROOT, section, table
+from tests.docs.markdown import section, table
+from tests.support.places import DOCS, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

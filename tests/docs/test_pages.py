@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.docs import markdown
-from tests.docs.markdown import DOCS, README
+from tests.docs.markdown import README
+from tests.support.places import DOCS, ROOT
 
-PAGES = {page.relative_to(markdown.ROOT).as_posix(): page for page in markdown.pages()}
+PAGES = {page.relative_to(ROOT).as_posix(): page for page in markdown.pages()}
 
 
 def test_the_readme_is_short() -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from tests.docs import markdown, quotes
+from tests.support.places import ROOT
 
 QUOTED = [(page, command) for page in markdown.pages() for command in quotes.commands(page.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize(
-    ("name", "command"), [(page.relative_to(markdown.ROOT).as_posix(), command) for page, command in QUOTED]
+    ("name", "command"), [(page.relative_to(ROOT).as_posix(), command) for page, command in QUOTED]
 )
 def test_a_command_prints_what_is_quoted(name: str, command: str) -> None:
-    text = (markdown.ROOT / name).read_text(encoding="utf-8")
+    text = (ROOT / name).read_text(encoding="utf-8")
     if command == "make demo":
         quoted = next(block for block in quotes.BLOCK.findall(text) if block.startswith("$ make demo\n"))
         assert quotes.alike(quoted) == quotes.alike(f"$ make demo\n{quotes.demo()}"), "run `make docs`"
