@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tests.docs.animation import Frame, animate
-from tests.support.places import DOCS, ROOT, SAMPLES
+from tests.support.places import DOCS, SAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
