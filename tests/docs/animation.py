@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _SVG = "{http://www.w3.org/2000/svg}"
 LINE, CELL, FIRST = 24.4, 12.2, 20.0
 """Height of a line, width of a character and baseline of the first line in these pictures, in pixels."""
+NBSP = "\xa0"
+"""A blank that no viewer takes away beside another one."""
 BORDER, BAR = 10.0, 40.0
 """Around the terminal, and above it, where the title is."""
 
@@ -55,7 +57,7 @@ def animate(frames: Sequence[Frame], title: str, size: tuple[int, int], still: i
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" {label}>',
             "<style>",
-            f"text{{font:{FIRST:.0f}px Fira Code,monospace;white-space:pre}}",
+            f"text{{font:{FIRST:.0f}px Fira Code,monospace}}",
             "@media(prefers-reduced-motion:reduce){g{animation:none!important}}",
             *rules,
             "</style>",
@@ -94,7 +96,7 @@ class _Text(NamedTuple):
         x = self.x + CELL * (len(self.content) - len(self.content.lstrip()))
         return (
             f'<text class="{self.style}" x="{x:.5g}" y="{FIRST - 1.5:g}" textLength="{CELL * len(ink):.5g}">'
-            f"{escape(ink)}</text>"
+            f"{escape(ink.replace(' ', NBSP))}</text>"
         )
 
 
