@@ -215,7 +215,9 @@ class Runs(View):
             return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
         if source.indexing or not source.state.complete:
             return f"Reading record {source.state.last:,} of {source.total:,}: runs appear as they are analyzed."
-        return f"No run matches the filter: {clean(self._filter)}" if self._filter else "There are no runs in this capture."
+        if self._filter:
+            return f"No run matches the filter: {clean(self._filter)}"
+        return "There are no runs in this capture."
 
     # -- what is pressed --------------------------------------------------------------------------------
 
