@@ -24,8 +24,8 @@ lint: .venv/installed  ## everything of `check` but the tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .venv/installed  ## write the generated pages (docs/endpoints.md, docs/rules.md) anew
-	$(BIN)/python -m inspector.explain.reference
+docs: .venv/installed  ## write what README and docs hold of the program anew: rules, endpoints, quoted output, pictures
+	$(BIN)/python -m tests.docs
 
 bench: .venv/installed  ## measure what the proxy and the analysis cost, into docs/performance.md (root, needs real Puppet)
 	$(BIN)/python -m tests.bench --write

@@ -130,7 +130,7 @@ class Inspector(App[None]):
         self.push_screen(Findings())
 
     def open_bootstrap(self, certname: str | None = None) -> None:
-        """Show how agents came to their certificates."""
+        """Show how agents got their certificates."""
         from inspector.tui.bootstrap import Bootstrap
 
         self.push_screen(Bootstrap(certname))
@@ -174,7 +174,7 @@ class Inspector(App[None]):
         """Copy to the clipboard of the user's own terminal (OSC 52), also over SSH."""
         if text:
             self.copy_to_clipboard(text)
-        self.tell(f"copied: {what}" if text else "there is nothing to copy here")
+        self.tell(f"copied: {what}" if text else "nothing to copy here")
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Also the one that makes our hues readable on a light theme, and without colour."""
@@ -190,7 +190,7 @@ class Inspector(App[None]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the command palette offers: the views, and what every key does here, so that the mouse does it too."""
         yield SystemCommand("Findings", "of the whole capture, by rule, agent or severity", self.open_findings)
-        yield SystemCommand("Bootstrap", "how agents came to their certificates", self.open_bootstrap)
+        yield SystemCommand("Bootstrap", "how agents got their certificates", self.open_bootstrap)
         yield SystemCommand("Search bodies", "of the whole capture", self.open_search)
         yield SystemCommand("Light or dark", "the other theme", self.action_theme)
         yield SystemCommand("Quit", "leave the inspector", self.exit)

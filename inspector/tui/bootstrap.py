@@ -251,7 +251,7 @@ class Bootstrap(View):
     def action_date(self) -> None:
         """Judge as of another date."""
         day = stamp(self._at)[:10] if self._at is not None else ""
-        self.ask("judge as of (YYYY-MM-DD, empty: now): ", self._judge_as_of, day)
+        self.ask("evaluate as of (YYYY-MM-DD, empty: now): ", self._judge_as_of, day)
 
     def _judge_as_of(self, text: str) -> None:
         try:

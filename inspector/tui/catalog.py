@@ -52,7 +52,7 @@ class Catalog(PartView[Applied]):
 
     TITLE = "Resources"
     BINDINGS = [
-        Binding("c", "earlier", "Earlier"),
+        Binding("c", "earlier", "Diff with previous"),
         Binding("o", "catalog", "Open the catalog", show=False),
     ]
     COLUMNS = (

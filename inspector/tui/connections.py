@@ -118,7 +118,7 @@ class Connections(PartView[Used]):
         return read
 
     def nothing(self) -> str:
-        return "No connection of this run is known."
+        return "No connections were recorded for this run."
 
     def sums(self, items: Sequence[Used]) -> str:
         told = connection_usage.totals(items)
@@ -137,7 +137,7 @@ class Connections(PartView[Used]):
             failed = item.failed
             line("failed", refusal(failed.reason, failed.alert, failed.alert_by), BAD)
         if leg and leg.probed:
-            line("probe", "it was shown a certificate that it must refuse")
+            line("probe", "verification probe: the agent was presented a certificate that it must refuse")
         steps = (("TCP", item.tcp), ("TLS", item.tls))
         parts = [clock(item.opened), *(f"{what} in {_seconds(each)}" for what, each in steps if each is not None)]
         line("opened", ", ".join(parts))
@@ -146,9 +146,9 @@ class Connections(PartView[Used]):
             resumed = {True: ", resumed", False: ", not resumed", None: ""}[leg.resumed]
             line("TLS", " ".join(each for each in known if each) + resumed)
         who = "the agent" if item.side == "agent" else "the master"
-        line("certificate", f"{who} showed {item.shown or 'none'}, was shown {item.presented or 'none'}")
+        line("certificate", f"{who} presented {item.shown or 'none'}, was presented {item.presented or 'none'}")
         if item.side == "master":
-            line("spoken to as", _lent(item) + (f" ({item.unlent})" if item.unlent else ""))
+            line("identity used", _lent(item) + (f" ({item.unlent})" if item.unlent else ""))
         if item.closed:
             after = seconds(max(0.0, item.closed.at - item.opened))
             line("closed", f"{clock(item.closed.at)}, after {after}, by: {_closed(item)}")

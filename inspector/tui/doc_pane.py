@@ -275,7 +275,7 @@ class DocPane(Vertical):
             self._again(model)
         elif isinstance(widget, Leaves | Sheet):
             if not widget.reveal():
-                self.view.say("Nothing is hidden here.")
+                self.view.say("No masked value here.")
             self._moved()
 
     def _again(self, body: Body) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def export(view: View, seqs: Sequence[int]) -> None:
     """Ask for a file's name, whose ending says in which format, and write these records."""
     if not seqs:
-        view.say("there is nothing to export")
+        view.say("nothing to export")
         return
 
     def write(name: str) -> None:

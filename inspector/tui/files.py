@@ -33,7 +33,7 @@ _STATES = {
 _RANK = {state: place for place, state in enumerate(State)}
 _BAD = (State.WRONG, State.MISSING, State.REFUSED)
 _ASKING = {
-    "metadata": "asked for its metadata",
+    "metadata": "metadata requested",
     "listing": "listed with its directory",
     "plugins": "listed with its mount",
     "catalog": "in the static catalog",
@@ -113,13 +113,13 @@ class Files(PartView[FileUse]):
         )
 
     def nothing(self) -> str:
-        return "The agent asked for no file."
+        return "The agent requested no files."
 
     def sums(self, items: Sequence[FileUse]) -> str:
         told = file_transfers.totals(items)
         again = f" (+{told.again} again)" if told.again else ""
         return (
-            f"{told.asked} asked, {told.in_sync} in sync, {told.fetched} fetched{again}, {size(told.size)}, "
+            f"{told.asked} requested, {told.in_sync} in sync, {told.fetched} fetched{again}, {size(told.size)}, "
             f"{told.wrong} wrong, {told.missing} missing"
         )
 
@@ -132,7 +132,7 @@ class Files(PartView[FileUse]):
         line("environment", item.environment or "-")
         line("state", item.state, _STATES[item.state])
         if item.had is not None:
-            line("the agent", "had it" if item.had else "had not this content")
+            line("the agent", "already had it" if item.had else "did not have this content")
         seqs = ", ".join(str(seq) for seq in item.asked[-5:])
         line("asked", f"{_ASKING[item.asking]}{f' (record {seqs})' if seqs else ''}")
         if item.status != 200:

@@ -58,9 +58,9 @@ class Findings(View):
         Binding("o", "order", "Group by"),
         *(
             Binding(str(at), f"least({at})", told, show=at < 2)
-            for at, told in enumerate(("Errors", "And warnings", "And notices"), 1)
+            for at, told in enumerate(("Errors only", "With warnings", "With notices"), 1)
         ),
-        Binding("y", "copy", "Copy remedy"),
+        Binding("y", "copy", "Copy fix"),
         Binding("tab", "pane", "Next pane", show=False),
     ]
     DEFAULT_CSS = """
@@ -71,7 +71,7 @@ class Findings(View):
     Findings PaneTabs { display: none; }
     Findings.narrow PaneTabs { display: block; }
     """
-    PANES = {"list": "Findings", "detail": "What to do"}
+    PANES = {"list": "Findings", "detail": "Fix"}
 
     def __init__(self) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class Findings(View):
     def _detail(self) -> Text:
         line, chosen = self._rows.item, self.chosen
         if line is None:
-            return Text("Nothing deviates from the protocol." if not self.source.indexing else "", style="dim")
+            return Text("No deviations from the protocol." if not self.source.indexing else "", style="dim")
         if chosen is None:
             return self._of_group(line.group)
         text = advice.text(chosen.finding, chosen.run, self.source)
@@ -205,8 +205,8 @@ class Findings(View):
         super()._search(text)
 
     def action_copy(self) -> None:
-        """Copy the remedy."""
-        self.inspector.put_aside(self.copy_value(), "the remedy")
+        """Copy the fix."""
+        self.inspector.put_aside(self.copy_value(), "the fix")
 
     def action_pane(self) -> None:
         """Go to the other pane."""

@@ -69,7 +69,7 @@ def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[Key], ...]:
     """The columns of the keys of the ladder that is shown; the same key has the same letter."""
     return (
         Column("same", lambda each, _: _letter(each, ladder()), 4),
-        Column("seen", lambda each, _: bootstrap_text.KINDS[each.kind], 27),
+        Column("where", lambda each, _: bootstrap_text.KINDS[each.kind], 27),
         Column("key (SHA-256)", lambda each, _: each.key, DIGITS + 1, 1),
         Column("fingerprint", lambda each, width: _digits(each.fingerprint, width), DIGITS + DIGITS // 2, 1),
         Column("first (UTC)", lambda each, _: stamp(each.first)[:19], 19, least=110),
@@ -93,7 +93,7 @@ def _letter(key: Key, ladder: Ladder | None) -> Text:
 def hang(ladder: Ladder | None) -> Text:
     """Where an agent hangs; if it does not, what it says to what it was given."""
     if ladder is None:
-        return Text("No agent of this capture asked the CA for anything.", style="dim")
+        return Text("No agent in this capture sent a request to the CA.", style="dim")
     if ladder.hangs:
         return Text(clean(bootstrap_text.hanging(ladder.hangs)), style=_BAD)
     if ladder.now is None:
@@ -123,9 +123,9 @@ def dates(ladder: Ladder | None) -> Text | Group:
             days.add_row(*first, Text(clean(problem), overflow="fold"))
     parts: list[Table | Text] = [told, days]
     if not breaks:
-        parts.append(Text("│\nnothing more is known to end", style="dim"))
+        parts.append(Text("│\nno later end date is known", style="dim"))
     if how := bootstrap_text.limits(ladder):
-        parts.append(Text(f"\n(judged so: {clean(how)})", style="dim"))
+        parts.append(Text(f"\n(assumed: {clean(how)})", style="dim"))
     return Group(*parts)
 
 
@@ -167,7 +167,7 @@ def key(each: Key | None, ladder: Ladder | None) -> Text | Group:
         for says in ladder.says:
             told.append(f"{clean(says)}\n", style="bold" if len({one.key for one in ladder.keys}) == 1 else _BAD)
     if each is None:
-        told.append("No key was seen." if ladder else "", style="dim")
+        told.append("No key was recorded." if ladder else "", style="dim")
         return told
     told.append(f"{bootstrap_text.KINDS[each.kind]}, {bootstrap_text.seen(each)}  {bootstrap_text.proof(each.seqs)}")
     full = _grid(12)

@@ -71,13 +71,13 @@ class OnRecord(View):
     def _copy_curl(self, seq: int) -> None:
         found = self.source.record(seq)
         told = curl.command(found) if isinstance(found, Exchange) else None
-        self.inspector.put_aside(told, f"record {seq} as curl; secrets are variables in it")
+        self.inspector.put_aside(told, f"record {seq} as a curl command; secrets are replaced by variables")
 
     def action_save(self) -> None:
         """The body of the tab that is shown, without its secrets."""
         found = self.pane().body()
         if found is None:
-            self.say("there is no body here")
+            self.say("no body here")
             return
         name, data = found
         self.ask("save the body to: ", lambda path: self._write(path, data), name)

@@ -28,7 +28,7 @@ def told(run: RunBrief, width: int) -> Text:
     """What a run comes down to and what to do, so that both fit: the whole is with the findings."""
     if run.verdict is None:
         found = counts(run.findings)
-        return Text(f"it ran to its end{f'; {found}' if found else ', and nothing deviates'}")
+        return Text(f"complete{f'; {found}' if found else ', no deviations'}")
     room = max(20, (width - 4) * lines(width))
     message, remedy = (clean(each) for each in run.verdict)
     return Text.assemble((_without_middle(message, room), "bold"), "\ndo: ", _begun(remedy, room))

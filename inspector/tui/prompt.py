@@ -50,7 +50,7 @@ class _Line(Input):
         Binding("up", "older", "Older line", show=False),
         Binding("down", "newer", "Newer line", show=False),
         Binding("tab", "complete(1)", "Complete", show=False),
-        Binding("shift+tab", "complete(-1)", "Complete the other way", show=False),
+        Binding("shift+tab", "complete(-1)", "Previous completion", show=False),
     ]
 
     class Pressed(Message):

@@ -35,7 +35,7 @@ class Played(View):
 
     BINDINGS = [
         Binding("space", "play", "Play"),
-        Binding("i", "knowledge", "Knew"),
+        Binding("i", "knowledge", "Agent state"),
         Binding("plus,equals_sign", "speed(1)", "Faster", key_display="+", show=False),
         Binding("minus", "speed(-1)", "Slower", key_display="-", show=False),
         Binding("full_stop", "step('next_exchange')", "Next exchange", key_display=".", show=False),

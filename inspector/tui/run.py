@@ -45,7 +45,7 @@ class RunView(Paned, Played, OnRecord):
 
     BINDINGS = [
         Binding("enter", "open", "Open", show=False),
-        Binding("w", "other", "Diagram"),
+        Binding("w", "other", "Sequence"),
         Binding("F", "part('files')", "Files"),
         Binding("C", "part('catalog')", "Catalog"),
         Binding("O", "part('connections')", "Connections", show=False),
@@ -118,7 +118,7 @@ class RunView(Paned, Played, OnRecord):
     def heading(self) -> str:
         run = self.run
         if run is None:
-            return f"run {self.number} is part of another one now"
+            return f"run {self.number} is now part of another run"
         version = f" ({clean(run.agent_version)})" if run.agent_version else ""
         text = f"run {run.number} of {clean(run.name)}{version}: {run.outcome} in {seconds(run.duration)}"
         return text + (f"   {clean(self._filter)}" if self._filter else "")
@@ -180,7 +180,7 @@ class RunView(Paned, Played, OnRecord):
         self.query_one(ExchangePane).show(seq, finding)
         owner = self.source.owner(seq)
         if owner is not None and owner.number != self.number:
-            self.say(f"record {seq} is of run {owner.number}: what was seen there proves it")
+            self.say(f"record {seq} belongs to run {owner.number} and is evidence for this finding")
 
     def follow_cursor(self) -> None:
         """Show the exchange under the cursor."""

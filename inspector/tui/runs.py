@@ -81,7 +81,7 @@ class Runs(View):
     """One row a run, with its phases to scale; Enter opens it."""
 
     BINDINGS = [
-        Binding("escape", "back", "Without filter", show=False),
+        Binding("escape", "back", "Clear filter", show=False),
         Binding("f", "filter", "Filter"),
         Binding("a", "group", "By agent"),
         Binding("F", "findings", "Findings"),
@@ -121,7 +121,7 @@ class Runs(View):
             Column("environment", _cell(lambda run, _: clean(run.environment or "-")), 11,
                    sort=_by(lambda run: run.environment or ""), least=110),
             Column("phases", _cell(palette.bar), 10, 2, drawn=True),
-            Column("took", _cell(lambda run, _: seconds(run.duration)), 9, right=True,
+            Column("time", _cell(lambda run, _: seconds(run.duration)), 9, right=True,
                    sort=_by(lambda run: run.duration)),
             Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.outcome)),
             Column("findings", _cell(lambda run, _: palette.counts(run)), 8, sort=_by(lambda run: -_worst(run))),
@@ -214,8 +214,10 @@ class Runs(View):
         if trouble := source.trouble:
             return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
         if source.indexing or not source.state.complete:
-            return f"Reading record {source.state.last:,} of {source.total:,}: runs appear as they are understood."
-        return f"No run is such: {clean(self._filter)}" if self._filter else "There are no runs in this capture."
+            return f"Reading record {source.state.last:,} of {source.total:,}: runs appear as they are analyzed."
+        if self._filter:
+            return f"No run matches the filter: {clean(self._filter)}"
+        return "There are no runs in this capture."
 
     # -- what is pressed --------------------------------------------------------------------------------
 

@@ -87,7 +87,7 @@ class SearchView(View):
             Column("time", lambda hit, _: clock(hit.time)[:8], 8, least=100),
             Column("agent", lambda hit, _: self._agent(hit), 14, 1, sort=self._agent),
             Column("where", lambda hit, _: hit.where, 15, sort=lambda hit: hit.where),
-            Column("found", _shown, 24, 6),
+            Column("match", _shown, 24, 6),
         )
 
     def _run(self, hit: Hit) -> str:
@@ -175,7 +175,7 @@ class SearchView(View):
             self.query_one(Rows).show(self._hits)
         self._tell()
         if event.over:
-            self.say(event.trouble or ("" if self._hits else f"Nothing contains {clean(self._text)}."))
+            self.say(event.trouble or ("" if self._hits else f"No record contains {clean(self._text)}."))
 
     def _tell(self) -> None:
         told = f"{self._done:,} of {self._total:,} records, found {len(self._hits):,}"
@@ -192,7 +192,7 @@ class SearchView(View):
         if self._running:
             self._running = False
             self.workers.cancel_group(self, "search")
-            self.say(f"The search was given up after {self._done:,} of {self._total:,} records.")
+            self.say(f"The search was cancelled after {self._done:,} of {self._total:,} records.")
 
     def action_back(self) -> None:
         """Give the search up, or leave."""

@@ -49,7 +49,7 @@ class Sequence(Timed):
             Column("seq", lambda each, _: self.number(each) if type(each) is Entry else "", 6, right=True),
             Column("at", lambda each, _: self._at(each), 9, right=True, least=64),
             Column("", self._lanes, 40, 5),
-            Column("found", lambda each, _: self._found(each), 8, 1),
+            Column("findings", lambda each, _: self._found(each), 8, 1),
         )  # fmt: skip
         super().__init__(columns, id=id, classes=classes)
 
@@ -116,7 +116,7 @@ class Sequence(Timed):
 def _as_whom(brief: Brief) -> str:
     if anonymous(brief):
         return "anonymous"
-    return "as nobody" if brief.unlent else ""
+    return "without an identity" if brief.unlent else ""
 
 
 def _answer(brief: Brief, first: int, second: int) -> Text:
@@ -133,7 +133,7 @@ def _handshake(brief: Brief, first: int, second: int) -> Text:
     """The arrow that breaks, and the alert on its way from whoever sent it."""
     alert = clean(brief.alert or brief.reason)
     alert = f"alert {alert}" if brief.alert and len(alert) + 18 <= first else alert
-    sender = f"from the {brief.alert_by}" if brief.alert_by else "no alert seen"
+    sender = f"from the {brief.alert_by}" if brief.alert_by else "no alert recorded"
     why = f"{sender}: {clean(brief.reason)}" if brief.alert and second >= ROOMY else sender
     if brief.times.master_connected is not None:
         words = set_cell_size(f"{alert} {sender} ".rjust(first), first)

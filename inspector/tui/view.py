@@ -214,7 +214,7 @@ class View(Screen[None]):
                         return
                     found.extend(some)
                     if done < total:
-                        self.later(self.say, f"reading {done:,} of {total:,} (Escape gives up)")
+                        self.later(self.say, f"reading {done:,} of {total:,} (Escape cancels)")
             except InspectorError as error:
                 self.later(self.say, str(error))
                 return
@@ -225,7 +225,7 @@ class View(Screen[None]):
         self._sifting = self.run_worker(read, thread=True, group="sift")
 
     def _sifted[T](self, worker: Worker[None], found: list[T], then: Callable[[list[T]], None]) -> None:
-        if worker is self._sifting:  # it may have been given up in the last moment
+        if worker is self._sifting:  # it may have been cancelled in the last moment
             self._sifting = None
             self.say("")
             then(found)
@@ -242,7 +242,7 @@ class View(Screen[None]):
             return False
         self._sifting.cancel()
         self._sifting = None
-        self.say("given up")
+        self.say("cancelled")
         return True
 
     def searched(self) -> Searchable | None:
@@ -259,7 +259,7 @@ class View(Screen[None]):
         self._sought = text
         place = self.searched()
         if place is not None and not place.search(text) and text:
-            self.say(f"Nothing here contains {text!r}.")
+            self.say(f"No match here for {text!r}.")
         else:
             self.say("")
 

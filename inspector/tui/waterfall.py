@@ -196,11 +196,11 @@ class Waterfall(Timed):
         columns: tuple[Column[Entry], ...] = (
             Column("seq", lambda each, _: self.number(each), 6, right=True),
             Column("request", self._request, 19, 2),
-            Column("got", lambda each, _: self._if_over(each, status), 4, right=True),
+            Column("status", lambda each, _: self._if_over(each, status), 6, right=True),
             Column("size", lambda each, _: self._if_over(each, _size), 8, right=True, least=90),
-            Column("took", lambda each, _: self._took(each), 7, right=True),
+            Column("time", lambda each, _: self._took(each), 7, right=True),
             Column("", self._bar, 14, 3),
-            Column("found", lambda each, width: self._if_over(each, lambda brief: marks(brief, width)), 9, 1),
+            Column("findings", lambda each, width: self._if_over(each, lambda brief: marks(brief, width)), 9, 1),
         )
         super().__init__(columns, id=id, classes=classes)
         self._axis = Axis()

@@ -1,0 +1,29 @@
+"""Write what README.md and docs/ hold of the program anew: ``make docs``.
+
+The pages of endpoints and rules, the quoted output, the pictures. Look at what changed before it is committed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from inspector.explain import reference
+from tests.docs import quotes
+from tests.docs.markdown import pages
+from tests.support.places import DOCS, ROOT
+
+
+def main() -> None:
+    """Write them."""
+    for name, page in reference.PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        if (renewed := quotes.renewed(text)) != text:
+            path.write_text(renewed, encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "tests.docs.pictures"], cwd=ROOT, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""What README.md and docs/ quote of the program's output: every ``console`` block is made by running its commands.
+
+A block begins with ``$ puppet-inspector ...``; below stands what the command prints on a terminal, long lines folded.
+Of `make demo`, which never prints the same times twice, the lines of ``DEMO`` are quoted. ``python -m tests.docs``
+writes the blocks anew, a test compares them.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import subprocess
+import tempfile
+import textwrap
+from functools import cache
+from pathlib import Path
+
+from tests.docs.pictures import COMMAND
+from tests.support.places import ROOT
+
+WIDTH = 120
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+DEMO = (
+    (r"\S+ +127\.0\.0\.1 .*", 2),
+    (r"\S+ +web1\.lab\.example +certificates PUT .*", 1),
+    (r"\S+ +web1\.lab\.example +catalog .*", 1),
+    (r"== run .*", 2),
+    (r"The capture is .*", 1),
+    (r"[0-9]+ (?:error|warning|notice).*", 1),
+)
+"""Which lines of `make demo` are quoted, in their order, and at most how many of each; dots stand for the others."""
+
+
+def renewed(page: str) -> str:
+    """Return a page with what its commands print now."""
+    return BLOCK.sub(lambda found: f"```console\n{_renewed(found[1])}```", page)
+
+
+def _renewed(block: str) -> str:
+    parts = []
+    for command in re.findall(r"^\$ (.+)$", block, re.MULTILINE):
+        printed = demo() if command == "make demo" else output(command)
+        before = block.partition(f"$ {command}\n")[2].partition("\n$ ")[0]
+        if command == "make demo" and alike(printed) == alike(before):
+            printed = before  # only its times differ
+        parts.append(f"$ {command}\n{printed}")
+    return "\n".join(parts)
+
+
+def commands(page: str) -> list[str]:
+    """Return the commands in a page's console blocks."""
+    return [line for block in BLOCK.findall(page) for line in re.findall(r"^\$ (.+)$", block, re.MULTILINE)]
+
+
+@cache
+def output(command: str) -> str:
+    """Return what a command prints on a terminal, run in the checkout."""
+    program, *words = shlex.split(command)
+    assert program == "puppet-inspector", command
+    return _folded(_on_a_terminal([str(COMMAND), *words], ROOT))
+
+
+@cache
+def demo() -> str:
+    """Return the quoted lines of what `make demo` prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = _on_a_terminal([str(COMMAND), "demo"], Path(folder)).splitlines()
+    quoted: list[str] = []
+    wanted = [pattern for pattern, times in DEMO for _ in range(times)]
+    for line in lines:
+        if wanted and re.fullmatch(wanted[0], line):
+            quoted.append(line)
+            del wanted[0]
+        elif quoted and quoted[-1] != "...":
+            quoted.append("...")
+    assert not wanted, f"no line is {wanted[0]!r}: {lines}"
+    return _folded("\n".join([*quoted, ""]))
+
+
+def alike(text: str) -> str:
+    """Return a text without what differs from run to run: numbers (not those of rules), and blanks between columns."""
+    return re.sub(r"\s+", " ", re.sub(r"(?<![A-Z0-9])[0-9][0-9:.TZ]*(?: (?:ms|s|k?B)\b)?", "0", text)).strip()
+
+
+def _on_a_terminal(command: list[str], folder: Path) -> str:
+    """Run a command with a terminal of ``WIDTH`` columns as its output; its exit status does not matter."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(WIDTH), "LINES": "50", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.STDOUT
+    ):
+        os.close(theirs)
+        printed = b""
+        while data := _read(ours):
+            printed += data
+    os.close(ours)
+    return re.sub(r"\x1b\[[0-9;]*m", "", printed.decode().replace("\r\n", "\n"))
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 2**16)
+    except OSError:  # nobody has the other end any more
+        return b""
+
+
+def _folded(text: str) -> str:
+    """Fold long lines at blanks, with the indentation of the line and a little more; not those that have columns."""
+    lines = []
+    for line in text.splitlines():
+        if re.search(r"\S {2,}\S", line):
+            lines.append(line.rstrip())
+            continue
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        folded = textwrap.wrap(
+            line.rstrip(), WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        lines += folded or [""]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,67 @@
+"""The pictures in README.md and docs/ show the inspector as it is: drawn again, they come out the same."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.docs import pictures
+from tests.docs.animation import Frame, animate
+from tests.support import places
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = (*(still.name for still in pictures.STILLS), "session")
+
+
+def test_the_pictures_are_what_is_drawn(tmp_path: Path) -> None:
+    # In a process of its own, which stops the clock and changes the time zone; once, for it takes a while.
+    subprocess.run([sys.executable, "-m", "tests.docs.pictures", str(tmp_path)], cwd=places.ROOT, check=True)
+    drawn = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
+    assert set(drawn) == set(NAMES)
+    differing = [name for name in NAMES if drawn[name] != (places.DOCS / f"{name}.svg").read_text(encoding="utf-8")]
+    assert differing == [], "run `make docs`, and look at the pictures"
+
+
+def test_every_picture_is_drawn() -> None:
+    assert {path.stem for path in places.DOCS.glob("*.svg")} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_picture_fetches_nothing_and_runs_nothing(name: str) -> None:
+    written = (places.DOCS / f"{name}.svg").read_text(encoding="utf-8")
+    assert "http" not in written.replace("http://www.w3.org/2000/svg", "").replace("https://proxy.example", "")
+    assert not re.search(r"<script|<foreignObject|<image|@import|url\((?!#)|\son\w+=", written)
+
+
+# -- the animation ----------------------------------------------------------------------------------------
+
+
+def picture(*lines: str) -> str:
+    """A picture of a terminal as Rich exports it."""
+    texts = "".join(
+        f'<text class="t-r1" x="0" y="{20 + 24.4 * at}" textLength="{12.2 * len(line)}">{line}</text>'
+        for at, line in enumerate(lines)
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg"><style>.t-r1 { fill: #fff }</style>'
+        f'<g clip-path="url(#t-clip-terminal)"><g>{texts}</g></g></svg>'
+    )
+
+
+def test_what_stays_is_in_the_file_once_and_does_not_move() -> None:
+    svg = animate([Frame(picture("title", "one"), 1), Frame(picture("title", "two"), 3)], "t", (10, 2), still=0)
+    ElementTree.fromstring(svg)  # noqa: S314 - made here
+    assert svg.count(">title<") == 1
+    assert '<g transform="translate(0 0.0)"><text class="s0"' in svg
+    # "one" is there at the start, for a quarter of the time; without animation it is what is seen.
+    assert "@keyframes f0{0%{visibility:visible}25%{visibility:hidden}}" in svg
+    assert "@keyframes f1{0%{visibility:hidden}25%{visibility:visible}}" in svg
+    assert ".f0{animation:f0 4s step-end infinite}" in svg
+    assert ".f1{visibility:hidden;animation:f1 4s step-end infinite}" in svg

@@ -1,0 +1,36 @@
+"""What README.md and docs/ quote is what the program prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.docs import markdown, quotes
+from tests.support.places import ROOT
+
+QUOTED = [(page, command) for page in markdown.pages() for command in quotes.commands(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [(page.relative_to(ROOT).as_posix(), command) for page, command in QUOTED]
+)
+def test_a_command_prints_what_is_quoted(name: str, command: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    if command == "make demo":
+        quoted = next(block for block in quotes.BLOCK.findall(text) if block.startswith("$ make demo\n"))
+        assert quotes.alike(quoted) == quotes.alike(f"$ make demo\n{quotes.demo()}"), "run `make docs`"
+    else:
+        assert f"$ {command}\n{quotes.output(command)}" in text, "run `make docs`"
+
+
+def test_the_demo_and_a_failure_are_quoted_in_the_readme() -> None:
+    commands = [command for page, command in QUOTED if page == markdown.README]
+    assert commands[0] == "make demo"
+    assert any("captures/samples/" in command for command in commands)
+
+
+def test_what_differs_from_run_to_run_is_alike() -> None:
+    one = "12:51:59.347  web1.lab.example  PUT  certificate_request/~  200   845 B    14 ms  B01"
+    other = "9:01:00.5  web1.lab.example  PUT  certificate_request/~  200   1.2 kB  1.1 s  B01"
+    assert quotes.alike(one) == quotes.alike(other)
+    assert quotes.alike(one) != quotes.alike(one.replace("B01", "B02"))
+    assert quotes.alike(one) != quotes.alike(one.replace("PUT", "GET"))
