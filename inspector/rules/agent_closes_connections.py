@@ -17,8 +17,8 @@ _CLOSE = {"Connection": "close"}
     at=RUN,
     visible=Visible.WIRE,
     title="the agent closes every connection",
-    remedy="Upgrade the agent, or find what makes its requests: a report processor or module that brings its own "
-    "HTTP client, or a proxy on its way (`puppet config print http_proxy_host --section agent`).",
+    remedy="Upgrade the agent, or find out what makes its requests: a report processor or module with its own HTTP "
+    "client, or a web proxy between agent and master (`puppet config print http_proxy_host --section agent`).",
     source="docs/protocol.md#the-connection-header",
     good=lambda: [
         talk(catalog(), report()),
@@ -27,8 +27,8 @@ _CLOSE = {"Connection": "close"}
     bad=lambda: [talk(*(altered(each, headers=_CLOSE) for each in (catalog(), report())))],
 )
 def agent_closes_connections(case: Case) -> Iterator[str]:
-    """The agent asks the master to close the connection after this answer. No agent since 3.7 does so in a run:
-    something else makes its requests, or changes them on their way. It costs a TLS handshake each time."""
+    """The agent asks the master to close the connection after this answer. No agent since 3.7 does so in a run: another
+    program makes the requests, or something changes them on the way. Every new connection costs a TLS handshake."""
     told = case.exchange.request.header("connection")
     if told is not None and told.lower() == "close" and not case.run.tool and case.run.major >= (3, 7):
         yield "the agent sends 'Connection: close' in its run"

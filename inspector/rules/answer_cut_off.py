@@ -19,8 +19,8 @@ _BY_MASTER = re.compile(r"(?:peer|server|master) closed|complete message body|re
     at=(*RUN, *CA),
     visible=Visible.WIRE,
     title="the answer was cut off",
-    remedy="Look into the logs of master and load balancer at that time: the master was restarted or killed, or "
-    "something in between has a time limit or a size limit.",
+    remedy="Check the logs of the master and the load balancer at that time: the master was restarted or killed, or a "
+    "device in between has a time limit or a size limit.",
     source="docs/protocol.md#interrupted-answers; puppet 7.23.0 lib/puppet/http/client.rb",
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), content("modules/demo/a"), report()),
@@ -37,8 +37,8 @@ _BY_MASTER = re.compile(r"(?:peer|server|master) closed|complete message body|re
     also=("P01",),
 )
 def answer_cut_off(case: Case) -> Iterator[str]:
-    """The connection ended in the middle of an answer: fewer bytes came than Content-Length promised, or the last
-    chunk is missing. The agent can't use what it has, and the request has failed."""
+    """The connection ended in the middle of the answer: fewer bytes arrived than Content-Length announced, or the last
+    chunk is missing. The agent cannot use the incomplete answer, so the request has failed."""
     response, error = case.exchange.response, case.exchange.error
     if error is None or response is None or not _BY_MASTER.search(error) or case.exchange.request.method == "HEAD":
         return

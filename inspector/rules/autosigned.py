@@ -16,9 +16,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     at=("certificate",),
     visible=Visible.WIRE,
     title="signed automatically",
-    remedy="See how the CA decides: `puppet config print autosign --section master` on the CA (`--section server` from "
-    "7 on). `true` signs for anybody, a list of names for whoever gives himself such a name; an executable can check "
-    "a token in the request.",
+    remedy="Check how the CA decides: `puppet config print autosign --section master` on the CA (`--section server` "
+    "in version 7 and later). `true` signs every request; a list of names signs every client that chooses such a "
+    "name; an executable can check a token in the request.",
     source="docs/protocol.md#autosigning",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), wait(120), csr(status=400, text=SIGNED), issued(), catalog(), report()),
@@ -28,8 +28,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     also=("B01",),
 )
 def autosigned(case: Case, *, within_s: float = 2) -> Iterator[Said]:
-    """The CA signed the request at once, so nobody looked at it. If it decides by names only, whoever can reach the CA
-    gets a certificate for such a name, and with it that node's catalog."""
+    """The CA signed the request at once, so no person checked it. If the CA decides by name only, anyone who can reach
+    it gets a certificate for a matching name, and with it that node's catalog."""
     answer, run = case.step.response, case.run
     if not isinstance(answer, d.Certificates):
         return

@@ -16,16 +16,16 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     On.EXCHANGE,
     at=("file_bucket_file",),
     visible=Visible.WIRE,
-    title="a backup is not what its digest says",
-    remedy="Look at the file on the node: if it changes while the agent runs (a log, a database), set "
-    "`backup => false`. Otherwise look for what alters bodies between agent and master.",
+    title="backup does not match its digest",
+    remedy="Check the file on the node: if it changes while the agent runs (a log, a database), set `backup => "
+    "false`. Otherwise look for something that alters request bodies between agent and master.",
     source="docs/protocol.md#filebucket; puppet 8.10.0 api/docs/http_file_bucket_file.md",
     good=lambda: [talk(plugins(), catalog(), bucket(b"old"), bucket(b"old", algorithm="sha512"), report())],
     bad=lambda: [talk(plugins(), catalog(), bucket(b"old", told=b"other"), report())],
 )
 def backup_differs(case: Case) -> Iterator[str]:
-    """The content that was sent to the filebucket has another digest than the one in the URL. The master keeps it
-    under its real digest, so it can't be found again by the one that the report names."""
+    """The content that was sent to the filebucket has a different digest from the one in the URL. The master stores it
+    under its real digest, so it cannot be found by the digest that the report names."""
     sent = case.step.request
     if isinstance(sent, d.BucketFile) and sent.verdict is Verdict.WRONG and not case.exchange.error:
         yield f"{brief(sent.path or 'a file')}: the body sent does not have the digest {sent.algorithm}/{sent.sum}"

@@ -15,8 +15,8 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     otherwise="notice for agents up to 3",
     visible=Visible.WIRE,
     title="a node reads the master's filebucket",
-    remedy="Let only the master's own certificate (pp_cli_auth) read it: in auth.conf restrict `get` and `post` of "
-    "`/puppet/v3/file_bucket_file`, as OpenVox Server 9 does. Files can be restored on the master itself.",
+    remedy="Allow only the master's own certificate (pp_cli_auth) to read it: in auth.conf restrict `get` and `post` "
+    "of `/puppet/v3/file_bucket_file`, as OpenVox Server 9 does. Files can be restored on the master itself.",
     source="docs/protocol.md#default-rules; docs/protocol.md#endpoint-file_bucket_file",
     good=lambda: [
         talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
@@ -26,8 +26,9 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     bad=lambda: [talk(plugins(), catalog(), bucket(method="GET"), report())],
 )  # fmt: skip
 def bucket_read(case: Case) -> Iterator[Said]:
-    """With any node's certificate whoever knows or guesses a digest can read what other nodes have backed up,
-    secrets included. It is what `puppet filebucket restore`, `get` and `diff` do; runs of agents since 4 do not."""
+    """Any node's certificate is enough to read what other nodes have backed up, secrets included, if the digest is
+    known or guessed. `puppet filebucket restore`, `get` and `diff` read the bucket; agent runs of version 4 and later
+    do not."""
     match, client = case.step.match, case.step.client
     if match is None or client is None or case.status != 200 or case.exchange.request.method not in ("GET", "POST"):
         return

@@ -28,12 +28,12 @@ from inspector.runs.history import master_name
     Severity.ERROR,
     On.EXCHANGE,
     at=("ca",),
-    otherwise="notice if CAs were only added, or renewed with their key",
+    otherwise="notice if CAs were only added, or renewed with the same key",
     visible=Visible.WIRE,
     title="CA bundle changed",
-    remedy="On the CA's host compare: `openssl x509 -noout -fingerprint -sha256 -in ca_crt.pem` in the cadir. If the "
-    "CA was made anew, every node enrols anew: {enrol_ca}. If it kept its key, a node that refuses it needs "
-    "{trust_anew} only. If nobody changed it, find out who answered.",
+    remedy="On the CA host compare: `openssl x509 -noout -fingerprint -sha256 -in ca_crt.pem` in the cadir. If the CA "
+    "was recreated, every node must enrol again: {enrol_ca}. If the CA kept its key, a node that refuses it needs "
+    "only {trust_anew}. If nobody changed the CA, find out which machine answered.",
     source="docs/protocol.md#ca-download",
     good=lambda: [
         together(talk(ca(), crl(), csr(), issued(), catalog(), report()),
@@ -50,9 +50,9 @@ from inspector.runs.history import master_name
     also=("B01",),
 )  # fmt: skip
 def ca_bundle_changed(case: Case) -> Iterator[Said]:
-    """The master hands out another CA than before. If its CA was made anew, nodes with the old one refuse it
-    until their ssldir is emptied. If nobody did that, somebody else may be answering in the master's name: the
-    download is not verified. A CA that only came on top, or was renewed with its key, breaks nobody."""
+    """The master serves a different CA than before. If the CA was recreated, nodes with the old CA refuse it until
+    their ssldir is emptied. If nobody recreated it, another machine may be answering in the master's place: this
+    download is not verified. A CA that was only added, or renewed with the same key, breaks nothing."""
     given, before = case.step.response, case.ledger.bundle(case.exchange)
     if not isinstance(given, d.Certificates) or before is None:
         return

@@ -17,8 +17,9 @@ from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, 
     at=("ca",),
     visible=Visible.WIRE,
     title="CA bundle unusable",
-    remedy="On the CA look at ca_crt.pem in the cadir (`openssl crl2pkcs7 -nocrl -certfile ca_crt.pem | openssl "
-    "pkcs7 -print_certs -noout`): it needs each CA up to the root. If a web page came, look at what is in between.",
+    remedy="On the CA check ca_crt.pem in the cadir (`openssl crl2pkcs7 -nocrl -certfile ca_crt.pem | openssl pkcs7 "
+    "-print_certs -noout`): it must contain every CA up to the root. If a web page came instead, check what is "
+    "between agent and master.",
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
@@ -32,8 +33,8 @@ from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, 
     also=("B01",),
 )
 def ca_bundle_unusable(case: Case) -> Iterator[str]:
-    """What came as the CA bundle is none: no PEM, no CA in it, or a CA whose issuer is missing. An agent stops
-    here, or trusts nobody afterwards."""
+    """The answer is not a usable CA bundle: it is not PEM, it contains no CA, or the issuer of a CA is missing. An
+    agent stops here, or trusts no master afterwards."""
     if case.status != 200:
         return
     match case.step.response:

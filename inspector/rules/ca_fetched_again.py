@@ -13,9 +13,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     Severity.WARNING,
     On.RUN_END,
     visible=Visible.CONSEQUENCE,
-    title="CA downloaded again by a node that had it",
-    remedy="On the node see whose files are used: `puppet config print ssldir --section agent`, as the user who runs "
-    "the agent. If the disk was reset: {enrol}.",
+    title="CA downloaded again by a node that already had it",
+    remedy="On the node check which ssldir is used: `puppet config print ssldir --section agent`, as the user that "
+    "runs the agent. If the disk was reset: {enrol}.",
     source="docs/protocol.md#ca-download",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report(),
@@ -25,9 +25,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     also=("B01",),
 )  # fmt: skip
 def ca_fetched_again(case: Case) -> Iterator[Said]:
-    """This node showed its certificate in an earlier run, so it had the CA. Now it downloads the CA as a new
-    node does: its ssldir was lost, emptied or restored, or the agent runs as another user, who has an ssldir of
-    his own. It trusts whoever answers."""
+    """This node presented its certificate in an earlier run, so it had the CA. Now it downloads the CA like a new node:
+    its ssldir was lost, emptied or restored, or the agent runs as another user, with a separate ssldir. The download is
+    not verified: the node trusts any CA it receives."""
     run = case.run
     before = case.ledger.known(run.certname).first_presented
     if run.tool or before is None or not run.seqs or before[0] >= run.seqs[0]:

@@ -14,17 +14,17 @@ from inspector.runs.examples import ca, catalog, report, talk
     at=("ca",),
     visible=Visible.WIRE,
     title="CA fetched over an unverified connection",
-    remedy="Put the CA bundle on the node before its first run (ssldir/certs/ca.pem), or pin it: on 6 and later "
-    "`puppet config set ca_fingerprint <SHA-256 of the PEM file> --section agent`.",
+    remedy="Put the CA bundle on the node before its first run (ssldir/certs/ca.pem), or pin it: in version 6 and "
+    "later `puppet config set ca_fingerprint <SHA-256 of the PEM file> --section agent`.",
     source="docs/protocol.md#ca-download; docs/protocol.md#verification-by-request; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(catalog(), report()), talk(ca(refresh=True), catalog(), report())],
     bad=lambda: [talk(ca(), catalog(), report())],
 )
 def ca_fetched_unverified(case: Case) -> Iterator[str]:
-    """A node without ca.pem downloads it from whoever answers, and trusts it from then on. Whoever sits on
-    the network at that moment can become the node's CA. This is how Puppet bootstraps by default; a site can
-    choose otherwise."""
+    """A node without ca.pem downloads it without verifying the server, and trusts it from then on. An attacker on the
+    network at that moment can become the node's CA. Puppet bootstraps this way by default; a site can choose another
+    way."""
     if case.endpoint != "ca" or case.status != 200 or case.exchange.agent.peer_chain:
         return
     if case.exchange.request.header("if-modified-since") is None:

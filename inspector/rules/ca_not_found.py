@@ -16,16 +16,16 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="warning for an agent that only refreshes its CA",
     visible=Visible.WIRE,
     title="the master has no CA",
-    remedy="Send the agent to the CA: `puppet config set ca_server <ca-host> --section main`. On a master that is to "
-    "be the CA: `ca = true` in its puppet.conf, and ca_crt.pem in its cadir.",
+    remedy="Point the agent to the CA: `puppet config set ca_server <ca-host> --section main`. On a master that is "
+    "meant to be the CA: `ca = true` in its puppet.conf, and ca_crt.pem in its cadir.",
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(status=404)), talk(ca(status=404), version="3.8.7")],
     also=("S18",),
 )
 def ca_not_found(case: Case) -> Iterator[Said]:
-    """The master answered 404 for the CA: it is a compiler without a CA service, or its CA was never set up.
-    A new agent stops here. One that only refreshes its CA keeps the one it has."""
+    """The master answered 404 for the CA: it is a compiler without a CA service, or its CA was never set up. A new
+    agent stops here. An agent that only refreshes its CA continues with the one it has."""
     if case.status != 404:
         return
     if case.exchange.request.header("if-modified-since"):

@@ -19,17 +19,18 @@ CACHED = frozenset({"explicitly_requested", "on_failure"})
     otherwise="notice with use_cached_catalog=true",
     visible=Visible.WIRE,
     title="cached catalog in use",
-    remedy="Mend what kept the master from giving a catalog (the catalog request's answer, the report's log). If the "
-    "cache is used on purpose and should not be: `puppet config set use_cached_catalog false --section agent`.",
+    remedy="Fix what kept the master from sending a catalog (see the answer to the catalog request, and the report's "
+    "log). If the cache is used on purpose and should not be: `puppet config set use_cached_catalog false --section "
+    "agent`.",
     source="docs/protocol.md#cached-catalogs; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [talk(plugins(), catalog(), report(cached_catalog_status="not_used"))],
     bad=lambda: [talk(plugins(), catalog(status=500), report(cached_catalog_status="on_failure"))],
     also=("S01",),
 )
 def cached_catalog(case: Case) -> Iterator[Said]:
-    """The agent applied a catalog that it had from an earlier run. If it could get no new one, the run looks well
-    while nothing that changed on the master since then reaches the node. With use_cached_catalog it is meant so,
-    and only a notice."""
+    """The agent applied a catalog that was cached in an earlier run. If it failed to get a new one, the run looks
+    successful although no change made on the master since then reaches the node. With use_cached_catalog the site chose
+    this, and it is only a notice."""
     told = case.step.request
     if not isinstance(told, d.Report) or told.cached_catalog_status not in CACHED:
         return

@@ -14,9 +14,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=("catalog",),
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
-    title="two catalogs for one environment in a run",
-    remedy="Compare the two requests (connection, time, body). If a load balancer or proxy before the master repeats "
-    "requests, turn that off for POST (nginx: `proxy_next_upstream` without `non_idempotent`).",
+    title="two catalogs for one environment in one run",
+    remedy="Compare the two requests (connection, time, body). If a load balancer or proxy in front of the master "
+    "repeats requests, turn that off for POST (nginx: `proxy_next_upstream` without `non_idempotent`).",
     source="docs/protocol.md#catalog-request",
     good=lambda: [
         talk(
@@ -28,9 +28,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
     bad=lambda: [talk(plugins(), catalog(), catalog(), report())],
 )  # fmt: skip
 def catalog_asked_twice(case: Case) -> Iterator[Said]:
-    """The agent had its catalog for the environment that it asked for, and the same run asked for it once more. The
-    master compiled twice for nothing. An agent does not do so of itself: the request was repeated by something in
-    between, or the first answer never reached the agent."""
+    """The agent received its catalog for the requested environment, and the same run requested it again. The master
+    compiled twice, once for nothing. An agent does not do this: something in between repeated the request, or the first
+    answer never reached the agent."""
     if len(case.run.catalogs) < 2:
         return
     first, second = case.run.catalogs[-2:]

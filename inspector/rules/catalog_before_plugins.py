@@ -14,9 +14,9 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     at=("catalog",),
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
-    title="catalog asked for without pluginsync",
-    remedy="Up to 5 on the node: `puppet config set pluginsync true --section agent`, then `puppet agent -t`. Later "
-    "agents have no such setting: look for who else asks with this certificate.",
+    title="catalog requested without pluginsync",
+    remedy="Up to version 5, on the node: `puppet config set pluginsync true --section agent`, then `puppet agent "
+    "-t`. Later agents have no such setting: find out which other client uses this certificate.",
     source="docs/protocol.md#pluginsync; docs/protocol.md#order-of-requests",
     good=lambda: [
         talk(node(), plugins(), catalog(), report(), version="5.5.22", master_version="5.5.22"),
@@ -25,9 +25,9 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     bad=lambda: [talk(node(), catalog(), report(), version="5.5.22", master_version="5.5.22")],
 )
 def catalog_before_plugins(case: Case) -> Iterator[Said]:
-    """The agent asked which node it is and then at once for its catalog: it did not look for plugins. Custom facts,
-    types and providers on it grow old, and a catalog that needs newer ones fails. Pluginsync is off
-    (pluginsync=false), or it is no agent that asks."""
+    """The agent sent the node request and then requested its catalog directly, without checking for plugins. Its custom
+    facts, types and providers become outdated, and a catalog that needs newer ones fails. Pluginsync is off
+    (pluginsync=false), or the client is not an agent."""
     run = case.run
     # Without the node request the run may have begun before the capture.
     if run.tool or len(run.catalogs) != 1 or Phase.NODE not in run.spans or Phase.PLUGINS in run.spans:

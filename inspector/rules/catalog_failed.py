@@ -19,8 +19,8 @@ BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/pup
     refused=True,
     visible=Visible.WIRE,
     title="the master could not compile the catalog",
-    remedy="Correct the code that the message names (file and line), deploy it, and try it on the node: "
-    "`puppet agent -t --noop`. If it names none, look into the master's log (puppetserver.log) at that time.",
+    remedy="Correct the code that the message names (file and line), deploy it, and test it on the node: `puppet "
+    "agent -t --noop`. If the message names no file, check the master's log (puppetserver.log) at that time.",
     source="docs/protocol.md#failed-catalogs; docs/protocol.md#endpoint-catalog",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
@@ -30,9 +30,9 @@ BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/pup
     also=("R20", "P01"),
 )
 def catalog_failed(case: Case) -> Iterator[str]:
-    """The master answered the catalog request with an error: the Puppet code, its data or a function that it
-    calls failed for this node. The agent skips the run, or applies its cached catalog if it may, and reports
-    the failure."""
+    """The master answered the catalog request with an error: the Puppet code, its data or a function that it calls
+    failed for this node. The agent skips the run, or applies its cached catalog if that is allowed, and reports the
+    failure."""
     status, match = case.status, case.step.match
     legacy = match is not None and match.dialect == "legacy"
     if status is None or status == 503 or (status < 500 and not (legacy and status == 400)):

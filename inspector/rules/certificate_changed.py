@@ -20,9 +20,9 @@ def _again() -> list[Part]:
     Severity.WARNING,
     On.EXCHANGE,
     visible=Visible.WIRE,
-    title="another certificate, and nobody saw it issued",
-    remedy="On the CA see when it was issued: {list}, and inventory.txt in the cadir. If it was copied by hand or came "
-    "past this proxy, all is well. If not: {enrol}.",
+    title="certificate changed, and its issuing was not recorded",
+    remedy="On the CA check when it was issued: {list}, and inventory.txt in the cadir. If it was copied by hand or "
+    "downloaded without this proxy, nothing is wrong. If not: {enrol}.",
     source="docs/protocol.md#certificate-download; docs/protocol.md#renewal",
     good=lambda: [
         talk(catalog(), report(), wait(1800), issued(made=made(serial=77)), *_again()),
@@ -31,8 +31,8 @@ def _again() -> list[Part]:
     bad=lambda: [talk(catalog(), report(), wait(1800), *_again())],
 )
 def certificate_changed(case: Case) -> Iterator[Said]:
-    """The node shows another certificate than before, and this capture saw neither a download nor a renewal of it. It
-    was brought by hand, or on a way that does not lead through this proxy; or another host uses this name."""
+    """The node presents a different certificate than before, and this capture contains neither a download nor a renewal
+    of it. It was copied by hand, or downloaded without passing through this proxy; or another host uses this name."""
     client = case.step.client
     if client is None or not client.common_name:
         return

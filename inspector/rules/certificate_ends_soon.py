@@ -24,8 +24,8 @@ def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
     On.RUN_END,
     visible=Visible.WIRE,
     title="certificate expires soon",
-    remedy="The node's: {renew}. So that 8.2 and later renew by themselves: `allow-auto-renewal: true` in the CA's "
-    "ca.conf. The CA's: renew it on the CA, and bring it to every node before the old one ends: {trust_anew}.",
+    remedy="The node's: {renew}. So that 8.2 and later renew automatically: `allow-auto-renewal: true` in the CA's "
+    "ca.conf. The CA's: renew it on the CA, and distribute it to every node before the old one expires: {trust_anew}.",
     source="docs/protocol.md#renewal; docs/protocol.md#issued-certificates",
     good=lambda: [
         _near(version="7.23.0", days=91),
@@ -35,8 +35,9 @@ def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
     bad=lambda: [_near(version="7.23.0", days=89), _near(version="8.10.0", days=29)],
 )
 def certificate_ends_soon(case: Case, *, days: float = 90, renewing_days: float = 30) -> Iterator[Said]:
-    """A certificate of this run ends soon: the node's, or its CA's. On that day the node, or all of them, stop
-    working. An agent of 8.2 or later that renews its certificate is told of only when it should have done so."""
+    """A certificate used in this run expires soon: the node's own, or its CA's. When a node's certificate expires, that
+    node stops working; when the CA's does, all nodes stop. An agent of 8.2 or later that renews its certificate by
+    itself is reported only when the renewal is overdue."""
     run = case.run
     presented, renewed = used(case), case.ledger.known(run.certname).renewed
     if presented and not (renewed and run.seqs and renewed.seq >= run.seqs[0]):

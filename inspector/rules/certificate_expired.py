@@ -42,8 +42,9 @@ from inspector.runs.examples import (
     also=("B01",),
 )
 def certificate_expired(case: Case) -> Iterator[Said]:
-    """A certificate was used, or handed out, after its end. Whoever looks at it refuses it: an agent with it can't
-    run, and when it is the CA's, nobody can. If the date is right, look at the clocks instead."""
+    """A certificate was used, or served, after its expiry date. Every peer that verifies it refuses it: a node with an
+    expired certificate cannot run, and if the CA's certificate has expired, no node can. If the date is right, check
+    the clocks instead."""
     run, found = case.run, dict[str, list[int]]()
     for seq, handshake in run.handshakes:
         agent = lent_or_shown(handshake)

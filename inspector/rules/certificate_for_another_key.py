@@ -17,7 +17,7 @@ from inspector.runs.run import Run
     visible=Visible.WIRE,
     title="certificate does not match the agent's key",
     remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
-    "its own. Agents that run as another user than root have another ssldir, and so another key.",
+    "its own. An agent that runs as a user other than root has a separate ssldir, and so a different key.",
     source="docs/protocol.md#certificate-download; puppet 5.5.22 lib/puppet/ssl/host.rb; "
     "puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [
@@ -32,10 +32,10 @@ from inspector.runs.run import Run
     also=("B01", "B03", "B18"),
 )
 def certificate_for_another_key(case: Case) -> Iterator[Said]:
-    """The CA gave out the certificate that it has for this name, and it is for another key than the agent's: the
-    node was reinstalled, lost its ssldir, or two hosts share the name. Agents up to 5 look for a certificate
-    before they send a request, so their key is not on the wire: there it shows as a fresh agent that gets a
-    certificate nobody asked for, and says no more."""
+    """The CA served the certificate that it has for this name, and that certificate belongs to a different key than the
+    agent's: the node was reinstalled, lost its ssldir, or two hosts share the name. Agents up to version 5 request a
+    certificate before they send a signing request, so their key is not visible in the traffic: it only shows a new
+    agent that receives a certificate it did not request, and then stops."""
     run = case.run
     answers = [each for each in run.certificates if each.certificate]
     if not answers:

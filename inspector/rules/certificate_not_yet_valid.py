@@ -30,7 +30,7 @@ from inspector.runs.examples import (
     visible=Visible.WIRE,
     title="certificate not yet valid",
     remedy="Set the clocks of the CA, the master and the node by NTP (`timedatectl`, `chronyc tracking`). If the CA's "
-    "was ahead when it signed: {enrol}.",
+    "clock was ahead when it signed: {enrol}.",
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(made=made(starts=-60)), catalog(), report()),
@@ -43,8 +43,9 @@ from inspector.runs.examples import (
     also=("B01",),
 )
 def certificate_not_yet_valid(case: Case) -> Iterator[Said]:
-    """A certificate begins in the future. CAs date certificates back by a day, so the clock of the CA that signed
-    it is more than a day ahead of this proxy's, or this proxy's is behind. Whoever looks at it refuses it."""
+    """The certificate's validity begins in the future. CAs backdate certificates by a day, so the clock of the CA that
+    signed it is more than a day ahead of this proxy's, or this proxy's clock is behind. Every peer that verifies the
+    certificate refuses it."""
     run, found = case.run, dict[str, list[int]]()
     for seq, handshake in run.handshakes:
         agent = lent_or_shown(handshake)

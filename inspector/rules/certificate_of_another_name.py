@@ -17,8 +17,8 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, n
     at=("certificate",),
     otherwise="warning if only the alternative names lack the certname",
     visible=Visible.WIRE,
-    title="certificate of another name",
-    remedy="On the CA look at signed/{name}.pem in the cadir; if it is not that node's: {enrol}.",
+    title="certificate issued for another name",
+    remedy="On the CA check signed/{name}.pem in the cadir; if it does not belong to that node: {enrol}.",
     source="docs/protocol.md#issued-certificates",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
@@ -28,8 +28,8 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, n
     also=("B01",),
 )
 def certificate_of_another_name(case: Case) -> Iterator[Said]:
-    """What the CA hands out for this name was issued to another one: a file was copied or renamed on the CA. With
-    it the node would be somebody else to the master."""
+    """The certificate that the CA serves for this name was issued for another name: a file was copied or renamed on the
+    CA. With it, the master would treat the node as a different node."""
     given, match = case.step.response, case.step.match
     if not isinstance(given, d.Certificates) or match is None or match.certname is None:
         return

@@ -24,9 +24,9 @@ def _with(serial: int) -> list[Part]:
     On.RUN_END,
     visible=Visible.HANDSHAKE,
     title="revoked certificate in use",
-    remedy="If the node is to go on: {enrol}. If it was retired: stop its agent. If the master still accepts it: bring "
-    "the CA's ca_crl.pem to it (`puppet config print cacrl hostcrl --section master`), and restart a server before "
-    "5.1.",
+    remedy="If the node should continue to work: {enrol}. If it was retired: stop its agent. If the master still "
+    "accepts it: copy the CA's ca_crl.pem to the master (`puppet config print cacrl hostcrl --section master`), and "
+    "restart the server if it is older than 5.1.",
     source="docs/protocol.md#client-certificates-at-the-master; docs/protocol.md#crls",
     good=lambda: [
         together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"),
@@ -42,9 +42,9 @@ def _with(serial: int) -> list[Part]:
     also=("B01",),
 )  # fmt: skip
 def certificate_revoked(case: Case) -> Iterator[Said]:
-    """Somebody still uses a certificate that the CA has revoked. An agent with a revoked one is refused in every
-    handshake: no request of it arrives. If a master accepts one, its CRL is out of date. If it is the certificate
-    that agents are shown, the whole fleet refuses it."""
+    """A certificate that the CA has revoked is still in use. An agent with a revoked certificate is refused in every
+    handshake: none of its requests arrives. If a master accepts it, the master's CRL is out of date. If the revoked
+    certificate is the one presented to agents, all agents refuse it."""
     run, found = case.run, dict[str, list[int]]()
     for seq, handshake in run.handshakes:
         told = handshake.alert == "certificate_revoked" or any("is revoked" in each for each in handshake.culprits)

@@ -24,11 +24,11 @@ def _wrong(name: str) -> str:
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
-    otherwise="warning if the CA takes it",
+    otherwise="warning if the CA accepts it",
     visible=Visible.WIRE,
     title="invalid certname",
-    remedy="Instead of {name} give the node a certname of letters a to z, digits, dots, hyphens and underscores: "
-    "`puppet config set certname <new name> --section main`; then {reset}.",
+    remedy="Replace {name} by a certname of letters a to z, digits, dots, hyphens and underscores: `puppet config set "
+    "certname <new name> --section main`; then {reset}.",
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="web_1.rack-2.example")],
@@ -40,8 +40,8 @@ def _wrong(name: str) -> str:
     also=("B01",),
 )  # fmt: skip
 def certname_invalid(case: Case) -> Iterator[Said]:
-    """The certname holds what a CA does not take, or what breaks later: it is part of URLs, of file names on both
-    ends and of auth.conf's rules. An older CA that takes it only puts the trouble off."""
+    """The certname contains characters that a CA refuses, or that cause failures later: it is part of URLs, of file
+    names on both ends and of auth.conf's rules. An older CA that accepts it only delays the failure."""
     for name in names_asked_for(case):
         if wrong := _wrong(name):
             if case.status is not None and case.status < 400:

@@ -16,9 +16,9 @@ from inspector.runs.examples import asked, catalog, node, plugins, report, talk
     otherwise="warning if the master answers",
     visible=Visible.WIRE,
     title="request in another node's name",
-    remedy="Give the node one name, that of its certificate: `puppet config set certname {name} --section main`, no "
-    "`node_name_value`. For another name: on the node {reset}. If somebody tried another node's data, find out who "
-    "has this certificate.",
+    remedy="Give the node one name, the one in its certificate: `puppet config set certname {name} --section main`, "
+    "no `node_name_value`. To use another name: on the node {reset}. If a client tried to read another node's data, "
+    "find out who has this certificate.",
     source="docs/protocol.md#default-rules; puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
     good=lambda: [
         talk(node(), plugins(), catalog(), report()),
@@ -32,9 +32,9 @@ from inspector.runs.examples import asked, catalog, node, plugins, report, talk
     also=("S02",),
 )  # fmt: skip
 def certname_of_another_node(case: Case) -> Iterator[Said]:
-    """The certificate is for one name, the request is about another. Masters refuse that: each node may ask for its
-    own only. Either the node's certname was changed after it got its certificate, or somebody is curious. A
-    master that answers has an auth.conf of its own making."""
+    """The certificate is for one name, the request is about another. Masters refuse that: each node may only request
+    its own data. Either the node's certname was changed after it got its certificate, or a client is trying to read
+    another node's data. A master that answers has a customised auth.conf."""
     client, match, status = case.step.client, case.step.match, case.status
     if client is None or match is None or match.certname is None or status is None:
         return

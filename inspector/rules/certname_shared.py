@@ -36,10 +36,10 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
     also=("B01", "B17", "B20", "R17"),
 )  # fmt: skip
 def certname_shared(case: Case) -> Iterator[Said]:
-    """Two hosts go by one name: a virtual machine was cloned, or a certname was given twice. With a copied key both
-    get the same node's catalog and overwrite each other's reports; with keys of their own one of them never gets a
-    certificate. An address that changes from run to run proves nothing; one that is used while the other is at
-    work does."""
+    """Two hosts use the same certname: a virtual machine was cloned, or a certname was assigned twice. With a copied
+    key, both get the same node's catalog and overwrite each other's reports; with separate keys, one of them never gets
+    a certificate. An address that changes between runs is not evidence; two addresses in use during the same run
+    are."""
     run = case.run
     if run.tool or not run.certname or not run.key:
         return

@@ -20,11 +20,11 @@ def names_asked_for(case: Case) -> list[str]:
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
-    otherwise="warning if the CA takes it",
+    otherwise="warning if the CA accepts it",
     visible=Visible.WIRE,
     title="upper-case certname",
-    remedy="Instead of {name} set it in lower case on the node: `puppet config set certname <in lower case> --section "
-    "main`; then {reset}.",
+    remedy="Set {name} in lower case on the node: `puppet config set certname <in lower case> --section main`; then "
+    "{reset}.",
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="node-1.dc2.example")],
@@ -34,8 +34,8 @@ def names_asked_for(case: Case) -> list[str]:
     also=("B01",),
 )
 def certname_upper_case(case: Case) -> Iterator[Said]:
-    """A certname has no upper-case letters. Usually it comes from the host's name, which has some; agents up to 5
-    write it small by themselves."""
+    """A certname must not contain upper-case letters. They usually come from the host name; agents up to version 5
+    convert it to lower case themselves."""
     for name in names_asked_for(case):
         if any(letter.isupper() for letter in name):
             if case.status is not None and case.status < 400:

@@ -23,8 +23,8 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
     Severity.ERROR,
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
-    title="agent's certificate of another CA",
-    remedy="If the node moved here from another installation, or the CA was made anew: {enrol_ca}.",
+    title="agent's certificate issued by another CA",
+    remedy="If the node moved here from another installation, or the CA was recreated: {enrol_ca}.",
     source="docs/protocol.md#client-certificates-at-the-master",
     good=lambda: [
         talk(catalog(), report()),
@@ -38,8 +38,8 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
     ],
 )  # fmt: skip
 def client_certificate_untrusted(case: Case) -> Iterator[str]:
-    """The agent shows a certificate that was not issued by the CA here: the node comes from another installation,
-    or the CA was made anew and the node still has its old certificate. No request of it arrives."""
+    """The agent presents a certificate that was not issued by this site's CA: the node comes from another installation,
+    or the CA was recreated and the node still has its old certificate. None of its requests arrives."""
     handshake = case.step.record
     if not isinstance(handshake, Handshake) or handshake.alert_by not in ("proxy", "master"):
         return

@@ -14,8 +14,8 @@ from inspector.runs.examples import catalog, report, skewed, talk
     otherwise="warning up to error_s",
     visible=Visible.WIRE,
     title="clocks differ",
-    remedy="Set the clock of the host that the message names by NTP: `timedatectl`, `chronyc tracking` there. The "
-    "proxy's own clock is what both are compared with: check that first if agent and master differ alike.",
+    remedy="Set the clock of the host that the message names by NTP: `timedatectl`, `chronyc tracking` there. Both "
+    "are compared with the proxy's own clock: check that one first if agent and master differ by the same amount.",
     source="docs/protocol.md#clocks",
     good=lambda: [
         talk(*(skewed(each, 200) for each in (catalog(), report()))),
@@ -27,9 +27,9 @@ from inspector.runs.examples import catalog, report, skewed, talk
     ],
 )
 def clock_skew(case: Case, *, warning_s: float = 300, error_s: float = 900) -> Iterator[Said]:
-    """The clock of the agent or of the master is far from this proxy's, beyond what the network can explain. With
-    clocks apart, certificates and CRLs look expired or not yet valid, and reports have wrong times. It is a warning
-    as long as it is minutes."""
+    """The clock of the agent or the master differs from this proxy's by more than the network can explain. Certificates
+    and CRLs then look expired or not yet valid, and reports have wrong times. A difference of only minutes is a
+    warning."""
     run = case.run
     for side, offset in run.clocks.items():
         # What is certain: the end of what is possible that is nearer to none.

@@ -22,16 +22,16 @@ def _anew(pause: float) -> list[Record]:
     On.RUN_END,
     visible=Visible.WIRE,
     title="connections not reused",
-    remedy="Look at what is between agent and master (load balancer, web server): keep-alive on, its idle timeout "
-    "above the agent's: `puppet config print http_keepalive_timeout --section agent` (4 s).",
+    remedy="Check the load balancer or web server between agent and master: enable keep-alive, with an idle timeout "
+    "longer than the agent's: `puppet config print http_keepalive_timeout --section agent` (4 s).",
     source="docs/protocol.md#reuse-of-connections; puppet 7.23.0 lib/puppet/http/pool.rb",
     good=lambda: [_anew(6), talk(plugins(), catalog(), metadata("modules/demo/a"), report())],
     bad=lambda: [_anew(1)],
 )
 def connection_not_reused(case: Case, *, times: float = 3, keepalive_s: float = 4) -> Iterator[Said]:
-    """The agent opened a new connection again and again in one run, though the one before had answered a moment ago.
-    Each costs a TLS handshake, which shows in runs with many files. New connections after a pause, after an error
-    and in the bootstrap are normal and not counted."""
+    """The agent opened new connections repeatedly in one run, although the previous connection had been answered a
+    moment before. Each new connection costs a TLS handshake, which is noticeable in runs with many files. New
+    connections after a pause, after an error and in the bootstrap are normal and not counted."""
     run = case.run
     if run.tool or run.connections <= times or run.major < (3, 7):
         return

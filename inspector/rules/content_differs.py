@@ -19,10 +19,10 @@ FILE = "modules/demo/app.conf"
     On.EXCHANGE,
     at=CONTENT,
     visible=Visible.WIRE,
-    title="a file's content is not what its metadata say",
-    remedy="Deploy code to all compilers at once, and not while agents run; static catalogs "
-    "(`versioned-code.conf`) tie content to the catalog. If nothing was deployed, compare the file on the "
-    "compilers with `sha256sum`.",
+    title="a file's content does not match its metadata",
+    remedy="Deploy code to all compilers at the same time, and not while agents run; static catalogs "
+    "(`versioned-code.conf`) tie content to the catalog. If nothing was deployed, compare the file on the compilers "
+    "with `sha256sum`.",
     source="docs/protocol.md#file-metadata",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE, b"new"), content(FILE, b"new"), report()),
@@ -32,8 +32,8 @@ FILE = "modules/demo/app.conf"
     also=("P01",),
 )
 def content_differs(case: Case) -> Iterator[Said]:
-    """The digest of the content that came is not the one that the master told for this file in the same run. Code
-    was deployed between the two requests, two compilers have different code, or something changed the bytes."""
+    """The digest of the received content differs from the digest that the master gave for this file in the same run.
+    Code was deployed between the two requests, two compilers have different code, or something changed the bytes."""
     match, files, response = case.step.match, case.run.files, case.exchange.response
     answer = case.step.response
     if case.status != 200 or match is None or match.key is None or response is None or case.exchange.error:

@@ -29,8 +29,8 @@ def accepted(accept: str) -> tuple[str, ...]:
     On.EXCHANGE,
     at=PARSED,
     visible=Visible.WIRE,
-    title="answer in a format that the agent did not ask for",
-    remedy="Look for what sets or removes Content-Type between master and agent (a proxy, a load balancer, a cache); "
+    title="answer in a format that the agent did not request",
+    remedy="Find out what sets or removes Content-Type between master and agent (a proxy, a load balancer, a cache); "
     "the master itself answers in one of the formats that the agent accepts.",
     source="docs/protocol.md#formats-and-media-types; puppet 7.23.0 lib/puppet/http/service.rb",
     good=lambda: [
@@ -44,8 +44,8 @@ def accepted(accept: str) -> tuple[str, ...]:
     also=("P01",),
 )
 def content_type_unexpected(case: Case) -> Iterator[str]:
-    """The answer has no Content-Type, or one that the agent's Accept header does not name. The agent can't read
-    it ('No content type in http response; cannot parse') and treats the request as failed."""
+    """The answer has no Content-Type, or one that the agent's Accept header does not name. The agent cannot parse it
+    ('No content type in http response; cannot parse') and treats the request as failed."""
     if case.status != 200:
         return
     accept = case.exchange.request.header("accept")

@@ -16,9 +16,9 @@ FILE = "modules/demo/app.conf"
     On.EXCHANGE,
     at=("file_content",),
     visible=Visible.WIRE,
-    title="content of a file that nobody asked about",
-    remedy="Find out what asks: an agent asks for a file's metadata first, or has them from a static catalog. "
-    "Compare the address and the User-Agent with the node's own requests.",
+    title="file content requested without its metadata",
+    remedy="Find out which client sends the request: an agent requests a file's metadata first, or has them from a "
+    "static catalog. Compare the address and the User-Agent with the node's own requests.",
     source="docs/protocol.md#file-requests; docs/protocol.md#static-catalogs",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),
@@ -28,8 +28,9 @@ FILE = "modules/demo/app.conf"
     bad=lambda: [talk(plugins(), catalog(), content(FILE), report())],
 )
 def content_without_metadata(case: Case) -> Iterator[str]:
-    """An agent compares a file with the master's metadata before it fetches the content. Content without that is
-    asked for by something else, or by an agent that something was withheld from."""
+    """An agent compares a file with the master's metadata before it fetches the content. Content that is fetched
+    without metadata was requested by another client, or the agent's metadata request did not pass through this
+    proxy."""
     match, run = case.step.match, case.run
     if case.status != 200 or match is None or match.key is None:
         return

@@ -15,9 +15,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
     On.EXCHANGE,
     at=("report",),
     visible=Visible.WIRE,
-    title="corrective change: something had been altered on the node",
-    remedy="Find out who changes these resources besides Puppet: an update, another tool, a colleague. The report has "
-    "the values before and after.",
+    title="corrective change: a resource had been changed on the node",
+    remedy="Find out what changes these resources other than Puppet: an update, another tool, a colleague. The report "
+    "contains the values before and after.",
     source="docs/protocol.md#report-status",
     good=lambda: [talk(plugins(), catalog(), report(told="changed", corrective_change=False))],
     bad=lambda: [
@@ -30,8 +30,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     ],
 )  # fmt: skip
 def corrective_change(case: Case) -> Iterator[str]:
-    """The agent put something back that an earlier run had already set: it was changed on the node in between. That
-    is what Puppet is for, but worth a look if it is not expected. An exec that runs each time counts as well."""
+    """The agent restored a value that an earlier run had already set: it was changed on the node in between. Puppet is
+    meant to do this, but check it if you did not expect a change. An exec that runs each time also counts."""
     told = case.step.request
     if not isinstance(told, d.Report) or not told.corrective_change:
         return

@@ -15,7 +15,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     refused=True,
     otherwise="warning for an agent that only refreshes its CRL",
     visible=Visible.WIRE,
-    title="the master does not give its CRL",
+    title="the master refuses to serve its CRL",
     remedy="Allow GET on /puppet-ca/v1/certificate_revocation_list/ca without a certificate in the master's "
     "auth.conf (puppetserver's default), then restart it.",
     source="docs/protocol.md#the-crl-of-a-ca-in-ruby; docs/protocol.md#crl-download",
@@ -24,8 +24,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     also=("B01", "S17"),
 )
 def crl_denied(case: Case) -> Iterator[Said]:
-    """The master forbids the download of the CRL. A new agent has no certificate yet that could help, and stops;
-    one that only refreshes its CRL keeps the old one until that expires."""
+    """The master forbids the download of the CRL. A new agent has no certificate yet to authenticate with, and stops;
+    an agent that only refreshes its CRL keeps the old one until that expires."""
     if case.status not in (401, 403):
         return
     if case.exchange.request.header("if-modified-since"):

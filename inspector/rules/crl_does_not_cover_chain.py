@@ -11,20 +11,20 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     "B13",
     Severity.ERROR,
     On.RUN_END,
-    otherwise="notice if the agent went on (certificate_revocation=leaf)",
+    otherwise="notice if the agent continued (certificate_revocation=leaf)",
     visible=Visible.WIRE,
     title="CRL bundle does not cover the CA chain",
-    remedy="Add the missing CA's CRL to the bundle that the CA serves (ca_crl.pem), then restart the server. "
-    "As a stop-gap on the agent: `puppet config set certificate_revocation leaf --section agent` (5.3 and later).",
+    remedy="Add the missing CA's CRL to the bundle that the CA serves (ca_crl.pem), then restart the server. As a "
+    "workaround on the agent: `puppet config set certificate_revocation leaf --section agent` (5.3 and later).",
     source="docs/protocol.md#revocation-modes; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(complete=False))],
     also=("B01",),
 )
 def crl_does_not_cover_chain(case: Case) -> Iterator[Said]:
-    """Agents check the whole chain by default: for each CA in the bundle they need a CRL that it issued. With
-    one missing they refuse the master and send the alert unknown_ca, which sounds like a wrong CA. An agent
-    that goes on all the same checks the leaf only (certificate_revocation=leaf)."""
+    """By default agents check the whole chain: for each CA in the bundle they need a CRL issued by that CA. If one is
+    missing they refuse the master and send the alert unknown_ca, which looks like a wrong CA. An agent that continues
+    anyway checks only the leaf certificate (certificate_revocation=leaf)."""
     run = case.run
     lists = next((each for each in reversed(run.crls) if each.items), None)
     bundle = next((each for each in reversed(run.cas) if each.items), None)

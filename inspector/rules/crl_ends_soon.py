@@ -18,8 +18,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     at=("crl",),
     visible=Visible.WIRE,
     title="CRL expires soon",
-    remedy='On the CA {new_crl}. Then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; '
-    "puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
+    remedy='On the CA {new_crl}. Then on each agent that still has the old one `rm -f "$(puppet config print '
+    'hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into '
+    "ca_crl.pem.",
     source="docs/protocol.md#crls",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),
@@ -30,9 +31,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     also=("B01",),
 )
 def crl_ends_soon(case: Case, *, days: float = 30) -> Iterator[str]:
-    """The CRL's nextUpdate is near. When it has passed, agents that hold it refuse every certificate of that CA,
-    the master's first. A CRL that never lasts long is meant to be renewed often: that one is told of when a tenth
-    of its time is left."""
+    """The CRL's nextUpdate is near. Once it has passed, agents that have this CRL refuse every certificate of that CA,
+    first of all the master's. A CRL with a short lifetime is meant to be renewed often: it is reported when a tenth of
+    its lifetime is left."""
     lists = case.step.response
     if not isinstance(lists, d.RevocationLists):
         return

@@ -16,16 +16,17 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     at=("crl",),
     visible=Visible.WIRE,
     title="CRL expired",
-    remedy='On the CA {new_crl}. Then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; '
-    "puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
+    remedy='On the CA {new_crl}. Then on each agent that still has the old one `rm -f "$(puppet config print '
+    'hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into '
+    "ca_crl.pem.",
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(expired=True))],
     also=("B01",),
 )
 def crl_expired(case: Case) -> Iterator[str]:
-    """The CRL's nextUpdate has passed. An agent that holds it refuses every certificate of that CA, the
-    master's first of all, and sends the alert certificate_expired, which sounds like another fault."""
+    """The CRL's nextUpdate has passed. An agent that has this CRL refuses every certificate of that CA, first of all
+    the master's, and sends the alert certificate_expired, which looks like a different fault."""
     if case.endpoint != "crl" or not isinstance(case.step.response, d.RevocationLists):
         return
     for each in case.step.response.crls:

@@ -16,18 +16,18 @@ from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, r
     On.EXCHANGE,
     at=("crl",),
     visible=Visible.WIRE,
-    title="CRL with a bad signature",
-    remedy="On the CA look at each CRL of the file, for one that is not 'verify OK': {crls}. Restore that one from the "
-    'CA\'s backup, then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; puppet agent '
-    "-t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
+    title="CRL with an invalid signature",
+    remedy="On the CA check each CRL of the file for one that is not 'verify OK': {crls}. Restore that one from the "
+    'CA\'s backup, then on each agent that still has the old one `rm -f "$(puppet config print hostcrl)"; puppet '
+    "agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(body=forged_crl()))],
     also=("B01",),
 )
 def crl_forged(case: Case) -> Iterator[Said]:
-    """The CRL bears the name of a CA of the bundle, but that CA's key did not sign it: it is left over from a CA of
-    the same name that was made anew, or was changed on its way. Agents trust nobody with it."""
+    """The CRL names a CA of the bundle as its issuer, but was not signed by that CA's key: it is left over from a CA of
+    the same name that was recreated, or was changed in transit. Agents that have it trust no master."""
     lists = case.step.response
     if not isinstance(lists, d.RevocationLists):
         return

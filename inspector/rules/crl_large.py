@@ -14,16 +14,16 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow,
     at=("crl",),
     visible=Visible.WIRE,
     title="large or slow CRL",
-    remedy="Let the CA serve a CRL of the infrastructure's certificates only: `enable-infra-crl: true` in ca.conf "
-    "(puppetserver 6 and later); puppetserver 8 drops expired serial numbers by itself.",
+    remedy="Let the CA serve a CRL with only the certificates of the infrastructure: `enable-infra-crl: true` in "
+    "ca.conf (puppetserver 6 and later); puppetserver 8 drops expired serial numbers automatically.",
     source="docs/protocol.md#crls",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), slow(crl(), 30))],
     also=("B01",),
 )
 def crl_large(case: Case, *, megabytes: float = 5, seconds: float = 10) -> Iterator[str]:
-    """Agents download every CRL whole, and load it for each connection. A large one slows the bootstrap of each
-    node and the handshakes of the whole fleet."""
+    """Agents download every CRL completely, and load it for each connection. A large one slows down the bootstrap of
+    each node and the handshakes of all nodes."""
     exchange, response = case.exchange, case.exchange.response
     if response is None or response.status != 200:
         return

@@ -15,9 +15,10 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, repo
     generations=SINCE_6,
     refused=True,
     visible=Visible.WIRE,
-    title="the CA gives its CRL only to agents that have a certificate",
+    title="the CA serves its CRL only to agents that have a certificate",
     remedy="In the CA's auth.conf let everybody read the CRL (`path /puppet-ca/v1/certificate_revocation_list/ca`, "
-    "`method find`, `auth any`, `allow *`), or upgrade the CA to Puppet Server 5.3 or later, whose default that is.",
+    "`method find`, `auth any`, `allow *`), or upgrade the CA to Puppet Server 5.3 or later, which allows it by "
+    "default.",
     source="docs/protocol.md#the-crl-of-a-ca-in-ruby",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), plugins(), catalog(), report()),
@@ -26,7 +27,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, repo
     also=("B01", "B09"),
 )
 def crl_needs_certificate(case: Case) -> Iterator[str]:
-    """Agents since 6.0 download the CRL before they ask for a certificate. A CA that runs on a Ruby master, or
-    with rules of that time, refuses that, and no new agent can be enrolled."""
+    """Agents of version 6.0 and later download the CRL before they request a certificate. A CA that runs on a Ruby
+    master, or with auth.conf rules of that time, refuses the download, and no new agent can be enrolled."""
     if case.status in (401, 403) and not case.exchange.agent.peer_chain:
         yield f"the CRL was refused with {case.status} to an agent without a certificate: it can't be enrolled"

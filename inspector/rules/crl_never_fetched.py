@@ -23,8 +23,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     also=("B01", "B45"),
 )
 def crl_never_fetched(case: Case) -> Iterator[Said]:
-    """An agent of 6.4 or later downloads the CRLs right after the CA. One that got its CA and its certificate
-    and went on to its run without them runs with certificate_revocation=false: it would trust a master whose
+    """An agent of 6.4 or later downloads the CRLs directly after the CA. This one got its CA and its certificate and
+    started its run without them, so it runs with certificate_revocation=false: it would trust a master whose
     certificate was revoked."""
     run = case.run
     if run.old_engine or run.crls or not run.authenticated or run.major < (6, 4):

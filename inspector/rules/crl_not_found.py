@@ -16,9 +16,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,
     title="the master has no CRL",
-    remedy='On the CA look for ca_crl.pem: `ls -l "$(puppet config print cacrl --section master)"`. If it is there, '
-    "restart the server; if it has expired too, {new_crl}. If it is not, restore it from the CA's backup. An "
-    "external CA must issue the list itself: put it into ca_crl.pem.",
+    remedy='On the CA look for ca_crl.pem: `ls -l "$(puppet config print cacrl --section master)"`. If the file '
+    "exists, restart the server; if it has also expired, {new_crl}. If it does not exist, restore it from the CA's "
+    "backup. An external CA must issue the list itself: put it into ca_crl.pem.",
     source="docs/protocol.md#crl-download; puppet 5.5.22 lib/puppet/ssl/host.rb; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
@@ -26,7 +26,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     also=("B01", "B03"),
 )
 def crl_not_found(case: Case) -> Iterator[Said]:
-    """The master answered 404 for the CRL. A new agent cannot finish its bootstrap; an old one runs, but would
+    """The master answered 404 for the CRL. A new agent cannot complete its bootstrap; an older agent runs, but would
     accept revoked certificates."""
     if case.status == 404:
         if case.run.old_engine:

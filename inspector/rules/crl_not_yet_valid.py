@@ -17,17 +17,18 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     at=("crl",),
     visible=Visible.WIRE,
     title="CRL not yet valid",
-    remedy="Set the clocks of CA and agent by NTP (`timedatectl`, `chronyc tracking`). If the CA's was ahead, when it "
-    'is right: {new_crl}. Then on each agent that keeps the old one `rm -f "$(puppet config print hostcrl)"; puppet '
-    "agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
+    remedy="Set the clocks of CA and agent by NTP (`timedatectl`, `chronyc tracking`). If the CA's clock was ahead, "
+    'correct it first, then: {new_crl}. Then on each agent that still has the old one `rm -f "$(puppet config print '
+    'hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into '
+    "ca_crl.pem.",
     source="docs/protocol.md#clocks; puppet 7.23.0 lib/puppet/ssl/verifier.rb",
     good=lambda: [talk(ca(), crl(starts=240), csr(), issued(), catalog(), report())],
     bad=lambda: [talk(ca(), crl(starts=3600))],
     also=("B01", "T10"),
 )
 def crl_not_yet_valid(case: Case, *, skew_s: float = 300) -> Iterator[str]:
-    """The CRL's lastUpdate lies in the future, further than agents bear: the clock of the CA that made it was
-    ahead, or this proxy's is behind. Until then agents refuse every certificate of that CA."""
+    """The CRL's lastUpdate is in the future, by more than agents tolerate: the clock of the CA that issued it was
+    ahead, or this proxy's clock is behind. Until that time agents refuse every certificate of that CA."""
     lists = case.step.response
     if not isinstance(lists, d.RevocationLists):
         return

@@ -18,8 +18,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     otherwise="notice if it is newer, but lacks serial numbers",
     visible=Visible.WIRE,
     title="CRL older than the one before",
-    remedy="On the CA look at the number and dates of each CRL: {crls}. Restore the newer one from the CA's backup. "
-    "With several masters: bring the CA's CRL to each.",
+    remedy="On the CA check the number and dates of each CRL: {crls}. Restore the newer one from the CA's backup. "
+    "With several masters: copy the CA's CRL to each.",
     source="docs/protocol.md#crls; RFC 5280 section 5.2.3",
     good=lambda: [
         together(talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),
@@ -33,8 +33,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     also=("B01",),
 )  # fmt: skip
 def crl_older(case: Case) -> Iterator[Said]:
-    """The master hands out an older CRL of a CA than it did before: it was restored from a backup, one of several
-    masters has an old copy, or somebody plays an old one back so that a revoked certificate counts again."""
+    """The master serves an older CRL of a CA than before: it was restored from a backup, one of several masters has an
+    old copy, or an attacker replays an old one so that a revoked certificate is accepted again."""
     lists = case.step.response
     if not isinstance(lists, d.RevocationLists):
         return
