@@ -23,31 +23,6 @@ BAR = 30
 NEAR = 5.0
 """Seconds: a connection that was made longer before the request was not made for it."""
 
-SETTINGS = {
-    "ca": "server, ca_server; ca_fingerprint (6 and later); ca_refresh_interval (8.1 and later, 1d)",
-    "certificate": "certname; waitforcert (2m; less than 1: the agent exits), maxwaitforcert",
-    "certificate_request": "certname, dns_alt_names, csr_attributes.yaml; waitforcert (each poll since 6.4)",
-    "certificate_request_lookup": "certname; waitforcert",
-    "crl": "certificate_revocation (chain, leaf or false); crl_refresh_interval (8.1 and later 1d; 6 and 7: only if it "
-    "is set)",
-    "renewal": "hostcert_renewal_interval (30d); on the CA allow-auto-renewal",
-    "node": "environment; use_cached_catalog, strict_environment_mode (with either it is left out)",
-    "environment_check": "environment; strict_environment_mode",
-    "plugin_list": "pluginsync (before 6), ignore_plugin_errors, disable_i18n (locales); digest_algorithm",
-    "plugin_file": "pluginsync (before 6), ignore_plugin_errors, disable_i18n (locales)",
-    "catalog": "environment, strict_environment_mode; use_cached_catalog, usecacheonfailure (true); http_read_timeout "
-    "(6 and later 10m)",
-    "static_file_content": "none of the agent's: the catalog's code_id and content_uri decide",
-    "file_metadatas": "none: the resource's source, recurse, links, source_permissions; digest_algorithm",
-    "file_metadata": "none: the resource's source, links, source_permissions; digest_algorithm",
-    "file_content": "none: the resource's source; http_read_timeout (6 and later 10m)",
-    "file_bucket_file": "none: the resource's backup, with a remote filebucket",
-    "facts": "resubmit_facts",
-    "report": "report, report_server",
-    "status_simple": "server_list",
-}
-"""Which of the agent's settings govern a request (docs/protocol.md#default-settings)."""
-
 _FIRST = ("purpose", "asked by", "phase", "settings", "allowed", "endpoint", "requests", "dialect")
 """What an administrator asks first; what Puppet's own code calls it comes last."""
 
@@ -110,12 +85,12 @@ def explained(step: Step) -> Content:
     if step.match is None:
         text = "No endpoint of Puppet's has this URL.\n\nNeither agents nor the tools known here ask for it."
         return Content("explain", text.encode())
-    name = step.match.endpoint.name
+    endpoint = step.match.endpoint
     try:
-        told = reference.explain(name)
+        told = reference.explain(endpoint.name)
     except InspectorError as error:
-        told = {"endpoint": f"{name}: {error}"}
-    told["settings"] = SETTINGS.get(name, "none of the agent's")
+        told = {"endpoint": f"{endpoint.name}: {error}"}
+    told["settings"] = endpoint.settings
     told["dialect"] = {"v3": "v3 (4 and later)", "legacy": "legacy (2.7 and 3)"}[step.match.dialect]
     told = {key: told[key] for key in (*_FIRST, *told) if key in told}
     lines = [f"{key:<11}{clean(value)}" for key, value in told.items()]

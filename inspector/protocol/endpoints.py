@@ -1,7 +1,7 @@
 """Which request is which: one row per endpoint, both dialects, first row that fits wins.
 
-To add an endpoint, add a row to ``ENDPOINTS``. A row says in which phase of a run the request belongs,
-how its bodies are read and which part of the URL is a certname. Rows are tried on the raw path, before
+To add an endpoint, add a row to ``ENDPOINTS``. A row says what kind of request it is, in which phase of a run it
+belongs, how its bodies are read and which part of the URL is a certname. Rows are tried on the raw path, before
 any normalisation: the double slash in a filebucket path is meant.
 
 Each endpoint has an entry in docs/protocol.md; URLs: docs/protocol.md#legacy-urls, docs/protocol.md#v3-urls.
@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote
 from inspector.model import Phase
 from inspector.protocol import decode
 from inspector.protocol.indirector import Verb, verb, verbs
+from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
     from inspector.protocol.decode import Decoder
@@ -48,6 +49,7 @@ class Endpoint(NamedTuple):
     """One row: what an agent (or a tool) asks a master for."""
 
     name: str
+    kind: Kind
     phase: Phase
     area: Area
     methods: tuple[str, ...]
@@ -64,6 +66,10 @@ class Endpoint(NamedTuple):
     dialects: tuple[Dialect, ...] = ("legacy", "v3")
     needed: bool = False
     """A run can't go on when this is refused (HTTP 401, 403)."""
+    settings: str = "none of the agent's"
+    """Which of the agent's settings govern it (docs/protocol.md#default-settings)."""
+    removed: str = ""
+    """The first version of masters that no longer has it."""
 
     @property
     def source(self) -> str:
@@ -87,125 +93,137 @@ _TOOL = "tools"
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     # -- certificates ----------------------------------------------------------------------------
-    Endpoint("ca", _CERT, "ca", _GET, "certificate/ca", "download the CA bundle",
+    Endpoint("ca", Kind.CA_BUNDLE, _CERT, "ca", _GET, "certificate/ca", "download the CA bundle",
              "every agent without ca.pem; 8.1 and later daily with If-Modified-Since", _ANY,
-             response=decode.certificates, needed=True),
-    Endpoint("certificate", _CERT, "ca", _GET, "certificate/(?P<name>[^/]+)", "ask for the signed certificate",
-             "every agent without a certificate, until it is signed", _ANY,
-             response=decode.certificates, needed=True),
-    Endpoint("certificate_request", _CERT, "ca", _PUT, "certificate_request/(?P<name>[^/]+)",
+             response=decode.certificates, needed=True, settings="server, ca_server; ca_fingerprint (6 and later); "
+             "ca_refresh_interval (8.1 and later, 1d)"),
+    Endpoint("certificate", Kind.CERTIFICATE, _CERT, "ca", _GET, "certificate/(?P<name>[^/]+)",
+             "ask for the signed certificate", "every agent without a certificate, until it is signed", _ANY,
+             response=decode.certificates, needed=True,
+             settings="certname; waitforcert (2m; less than 1: the agent exits), maxwaitforcert"),
+    Endpoint("certificate_request", Kind.CSR, _CERT, "ca", _PUT, "certificate_request/(?P<name>[^/]+)",
              "submit a certificate signing request", "every agent without a certificate; 6.4 and later with each poll",
-             _ANY, request=decode.csr, response=decode.submitted, needed=True),
-    Endpoint("certificate_request_lookup", _CERT, "ca", _GET, "certificate_request/(?P<name>[^/]+)",
-             "look for a signing request that waits already", "agents of 2.7 to 6.3", _ANY,
-             response=decode.csr),
-    Endpoint("crl", _CERT, "ca", _GET, "certificate_revocation_list/[^/]+",
-             "download the certificate revocation lists",
-             "6.0 and later before the signing request; older ones once, with their certificate; refreshed by "
-             "crl_refresh_interval (8.1 and later daily)", _ANY, response=decode.crls, needed=True),
-    Endpoint("renewal", _CERT, "ca", _POST, "certificate_renewal", "renew the agent's own certificate",
-             "8.2 and later within hostcert_renewal_interval", _CRT, response=decode.certificates,
-             dialects=_V3),
+             _ANY, request=decode.csr, response=decode.submitted, needed=True,
+             settings="certname, dns_alt_names, csr_attributes.yaml; waitforcert (each poll since 6.4)"),
+    Endpoint("certificate_request_lookup", Kind.CSR_LOOKUP, _CERT, "ca", _GET, "certificate_request/(?P<name>[^/]+)",
+             "look for a signing request that waits already", "agents of 2.7 to 6.3", _ANY, response=decode.csr,
+             settings="certname; waitforcert"),
+    Endpoint("crl", Kind.CRL, _CERT, "ca", _GET, "certificate_revocation_list/[^/]+",
+             "download the certificate revocation lists", "6.0 and later before the signing request; older ones once, "
+             "with their certificate; refreshed by crl_refresh_interval (8.1 and later daily)", _ANY,
+             response=decode.crls, needed=True, settings="certificate_revocation (chain, leaf or false); "
+             "crl_refresh_interval (8.1 and later 1d; 6 and 7: only if it is set)"),
+    Endpoint("renewal", Kind.RENEWAL, _CERT, "ca", _POST, "certificate_renewal", "renew the agent's own certificate",
+             "8.2 and later within hostcert_renewal_interval", _CRT, response=decode.certificates, dialects=_V3,
+             settings="hostcert_renewal_interval (30d); on the CA allow-auto-renewal"),
     # -- node, plugins ---------------------------------------------------------------------------
-    Endpoint("node", Phase.NODE, "master", _READ, "node/(?P<name>[^/]+)", "learn the node's environment",
+    Endpoint("node", Kind.NODE, Phase.NODE, "master", _READ, "node/(?P<name>[^/]+)", "learn the node's environment",
              "3.0 and later; from 6.26 and 7.13 on only without a last run; never 2.7, 6.25, 7.10 to 7.12", _OWN,
-             response=decode.node),
-    Endpoint("environment_check", _PLUG, "master", _GET, "file_metadatas/plugins",
-             "check that the environment exists", "6.25, 7.10 and later, each run", _CRT,
-             response=decode.metadatas, query=r"(?:^|&)recurse=false(?:&|$)", dialects=_V3),
-    Endpoint("plugin_list", _PLUG, "master", _READ, f"file_metadatas?/(?P<key>{PLUGIN_MOUNTS})",
-             "list the plugins, external facts or translations",
-             "every run; pluginfacts since 3.4, locales 5.3.4 to 6 (later only with disable_i18n=false)", _CRT,
-             response=decode.metadatas, needed=True),
-    Endpoint("plugin_file", _PLUG, "master", _READ, f"file_content/(?P<key>{PLUGIN_MOUNTS}(?:/.*)?)",
-             "fetch one plugin", "every agent, for each plugin that is new or differs", _CRT),
+             response=decode.node, settings="environment; use_cached_catalog, strict_environment_mode (with either it "
+             "is left out)"),
+    Endpoint("environment_check", Kind.ENVIRONMENT_CHECK, _PLUG, "master", _GET, "file_metadatas/plugins",
+             "check that the environment exists", "6.25, 7.10 and later, each run", _CRT, response=decode.metadatas,
+             query=r"(?:^|&)recurse=false(?:&|$)", dialects=_V3, settings="environment; strict_environment_mode"),
+    Endpoint("plugin_list", Kind.PLUGIN_LISTING, _PLUG, "master", _READ, f"file_metadatas?/(?P<key>{PLUGIN_MOUNTS})",
+             "list the plugins, external facts or translations", "every run; pluginfacts since 3.4, locales 5.3.4 to 6 "
+             "(later only with disable_i18n=false)", _CRT, response=decode.metadatas, needed=True,
+             settings="pluginsync (before 6), ignore_plugin_errors, disable_i18n (locales); digest_algorithm"),
+    Endpoint("plugin_file", Kind.PLUGIN_CONTENT, _PLUG, "master", _READ,
+             f"file_content/(?P<key>{PLUGIN_MOUNTS}(?:/.*)?)", "fetch one plugin",
+             "every agent, for each plugin that is new or differs", _CRT,
+             settings="pluginsync (before 6), ignore_plugin_errors, disable_i18n (locales)"),
     # -- catalog ---------------------------------------------------------------------------------
-    Endpoint("catalog", _CAT, "master", ("POST", "GET"), "catalog/(?P<name>[^/]+)",
+    Endpoint("catalog", Kind.CATALOG, _CAT, "master", ("POST", "GET"), "catalog/(?P<name>[^/]+)",
              "send the facts, get the catalog", "every run without use_cached_catalog; again after a change of "
-             "environment, up to five times", _OWN, request=decode.catalog_request,
-             response=decode.catalog, needed=True),
+             "environment, up to five times", _OWN, request=decode.catalog_request, response=decode.catalog,
+             needed=True, settings="environment, strict_environment_mode; use_cached_catalog, usecacheonfailure "
+             "(true); http_read_timeout (6 and later 10m)"),
     # -- files -----------------------------------------------------------------------------------
-    Endpoint("static_file_content", _FILE, "master", _GET, "static_file_content/(?P<key>.+)",
-             "fetch a file in the version that the static catalog names", "4.4 and later with static catalogs",
-             _CRT, dialects=_V3),
-    Endpoint("file_metadatas", _FILE, "master", _READ, "file_metadatas/(?P<key>.+)",
+    Endpoint("static_file_content", Kind.STATIC_CONTENT, _FILE, "master", _GET, "static_file_content/(?P<key>.+)",
+             "fetch a file in the version that the static catalog names", "4.4 and later with static catalogs", _CRT,
+             dialects=_V3, settings="none of the agent's: the catalog's code_id and content_uri decide"),
+    Endpoint("file_metadatas", Kind.FILE_LISTING, _FILE, "master", _READ, "file_metadatas/(?P<key>.+)",
              "list a directory that a file resource copies", "file resources with recurse", _CRT,
-             response=decode.metadatas),
-    Endpoint("file_metadata", _FILE, "master", _READ, "file_metadata/(?P<key>.+)",
+             response=decode.metadatas, settings="none: the resource's source, recurse, links, source_permissions; "
+             "digest_algorithm"),
+    Endpoint("file_metadata", Kind.FILE_METADATA, _FILE, "master", _READ, "file_metadata/(?P<key>.+)",
              "look up one file that a file resource copies", "file resources with a source, each candidate in turn",
-             _CRT, response=decode.metadata),
-    Endpoint("file_content", _FILE, "master", _READ, "file_content/(?P<key>.+)", "fetch a file's content",
-             "file resources that are out of sync", _CRT),
-    Endpoint("file_bucket_file", _FILE, "master", ("HEAD", "GET", "PUT", "POST"),
+             _CRT, response=decode.metadata,
+             settings="none: the resource's source, links, source_permissions; digest_algorithm"),
+    Endpoint("file_content", Kind.FILE_CONTENT, _FILE, "master", _READ, "file_content/(?P<key>.+)",
+             "fetch a file's content", "file resources that are out of sync", _CRT,
+             settings="none: the resource's source; http_read_timeout (6 and later 10m)"),
+    Endpoint("file_bucket_file", Kind.BACKUP, _FILE, "master", ("HEAD", "GET", "PUT", "POST"),
              f"file_bucket_file/(?P<key>{DIGESTS}/[0-9a-f]+(?:/.*)?)", "back a file up, or get one back",
              "file resources with a remote filebucket, before they change a file; restore and diff", _CRT,
-             request=decode.bucket),
+             request=decode.bucket, settings="none: the resource's backup, with a remote filebucket"),
     # -- facts, report ---------------------------------------------------------------------------
-    Endpoint("facts", Phase.REPORT, "master", _PUT, "facts/(?P<name>[^/]+)", "send the facts again",
+    Endpoint("facts", Kind.FACTS, Phase.REPORT, "master", _PUT, "facts/(?P<name>[^/]+)", "send the facts again",
              "resubmit_facts at the end of a run; `puppet facts upload`", _OWN, request=decode.facts,
-             response=decode.anything),
-    Endpoint("report", Phase.REPORT, "master", _PUT, "report/(?P<name>[^/]+)", "send the run's report",
-             "every run with report=true, also a failed one", _OWN, request=decode.report,
-             response=decode.processors),
+             response=decode.anything, settings="resubmit_facts"),
+    Endpoint("report", Kind.REPORT, Phase.REPORT, "master", _PUT, "report/(?P<name>[^/]+)", "send the run's report",
+             "every run with report=true, also a failed one", _OWN, request=decode.report, response=decode.processors,
+             settings="report, report_server"),
     # -- probes and tools: never dropped, but no phase of a run ------------------------------------
-    Endpoint("status_simple", _OTHER, "root", _GET, "/status/v1/simple(?:/(?P<key>[^/]+))?", "is the server up?",
-             "agents with server_list (5.5.22 and later); load balancers", _ANY, response=decode.text,
-             dialects=_V3),
-    Endpoint("status_services", _OTHER, "root", _GET, "/status/v1/services(?:/(?P<key>[^/]+))?",
+    Endpoint("status_simple", Kind.SERVER_STATUS, _OTHER, "root", _GET, "/status/v1/simple(?:/(?P<key>[^/]+))?",
+             "is the server up?", "agents with server_list (5.5.22 and later); load balancers", _ANY,
+             response=decode.text, dialects=_V3, settings="server_list"),
+    Endpoint("status_services", Kind.TOOL, _OTHER, "root", _GET, "/status/v1/services(?:/(?P<key>[^/]+))?",
              "status of the server's services", "monitoring", _ANY, response=decode.anything, dialects=_V3),
-    Endpoint("certificate_status", _OTHER, "ca", ("GET", "PUT", "DELETE"), "certificate_status/(?P<key>[^/]+)",
-             "sign, revoke, delete or look at a certificate", "`puppetserver ca`, `puppet cert`", _CLI,
-             request=decode.desired_state, response=decode.certificate_status),
-    Endpoint("certificate_statuses", _OTHER, "ca", _GET, "certificate_statuses/(?P<key>[^/]+)",
-             "list all certificates", "`puppetserver ca list`", _CLI,
-             response=decode.certificate_statuses),
-    Endpoint("certificate_request_delete", _OTHER, "ca", ("DELETE",), "certificate_request/(?P<key>[^/]+)",
+    Endpoint("certificate_status", Kind.CERTIFICATE_STATUS, _OTHER, "ca", ("GET", "PUT", "DELETE"),
+             "certificate_status/(?P<key>[^/]+)", "sign, revoke, delete or look at a certificate",
+             "`puppetserver ca`, `puppet cert`", _CLI, request=decode.desired_state,
+             response=decode.certificate_status),
+    Endpoint("certificate_statuses", Kind.CERTIFICATE_STATUS, _OTHER, "ca", _GET, "certificate_statuses/(?P<key>[^/]+)",
+             "list all certificates", "`puppetserver ca list`", _CLI, response=decode.certificate_statuses),
+    Endpoint("certificate_request_delete", Kind.TOOL, _OTHER, "ca", ("DELETE",), "certificate_request/(?P<key>[^/]+)",
              "throw a signing request away", _TOOL, _CLI, response=decode.nothing),
-    Endpoint("crl_update", _OTHER, "ca", _PUT, "certificate_revocation_list", "replace the CRLs",
+    Endpoint("crl_update", Kind.TOOL, _OTHER, "ca", _PUT, "certificate_revocation_list", "replace the CRLs",
              "`puppetserver ca import`", _CLI, request=decode.crls, response=decode.text, dialects=_V3),
-    Endpoint("clean", _OTHER, "ca", _PUT, "clean", "revoke and delete certificates", "`puppetserver ca clean`",
-             _CLI, request=decode.anything, response=decode.text, dialects=_V3),
-    Endpoint("sign", _OTHER, "ca", _POST, "sign(?:/all)?", "sign several requests",
-             "`puppetserver ca sign` of 8 and OpenVox", _CLI, request=decode.anything,
-             response=decode.anything, dialects=_V3),
-    Endpoint("expirations", _OTHER, "ca", _GET, "expirations", "when the CA's certificates and CRLs end",
-             "monitoring", _CRT, response=decode.anything, dialects=_V3),
-    Endpoint("environments", _OTHER, "master", _GET, "environments", "list the environments", _TOOL, _CRT,
-             response=decode.environments, dialects=_V3),
-    Endpoint("environments", _OTHER, "root", _GET, "/v2.0/environments", "list the environments", _TOOL, _CRT,
-             response=decode.environments, dialects=_OLD),
-    Endpoint("environment", _OTHER, "master", _GET, "environment/(?P<key>[^/]+)", "application orchestration",
-             "tools of 4 to 6", _NO, response=decode.anything, dialects=_V3),
-    Endpoint("environment_classes", _OTHER, "master", _GET, "environment_classes", "the classes of an environment",
-             "classifiers", _NO, response=decode.environment_classes, dialects=_V3),
-    Endpoint("environment_modules", _OTHER, "master", _GET, "environment_modules",
-             "the modules of the environments", _TOOL, _NO, response=decode.anything, dialects=_V3),
-    Endpoint("environment_transports", _OTHER, "master", _GET, "environment_transports",
-             "the device transports of an environment", _TOOL, _NO, response=decode.anything, dialects=_V3),
-    Endpoint("tasks", _OTHER, "master", _GET, "(?:tasks|plans)(?:/(?P<key>.+))?", "tasks and plans",
-             "orchestration", _CRT, response=decode.anything, dialects=_V3),
-    Endpoint("compile", _OTHER, "master", _POST, "compile", "compile for a tool", "bolt", _NO,
-             request=decode.anything, response=decode.anything, dialects=_V3),
-    Endpoint("catalog_v4", _OTHER, "root", _POST, "/puppet/v4/catalog/?", "compile a catalog for a tool",
-             "tools; no ordinary agent", _NO, request=decode.anything, response=decode.anything,
+    Endpoint("clean", Kind.TOOL, _OTHER, "ca", _PUT, "clean", "revoke and delete certificates",
+             "`puppetserver ca clean`", _CLI, request=decode.anything, response=decode.text, dialects=_V3),
+    Endpoint("sign", Kind.TOOL, _OTHER, "ca", _POST, "sign(?:/all)?", "sign several requests",
+             "`puppetserver ca sign` of 8 and OpenVox", _CLI, request=decode.anything, response=decode.anything,
              dialects=_V3),
-    Endpoint("facts_lookup", _OTHER, "master", _GET, "(?:facts|facts_search|inventory)/(?P<key>[^/]+)",
+    Endpoint("expirations", Kind.TOOL, _OTHER, "ca", _GET, "expirations", "when the CA's certificates and CRLs end",
+             "monitoring", _CRT, response=decode.anything, dialects=_V3),
+    Endpoint("environments", Kind.TOOL, _OTHER, "master", _GET, "environments", "list the environments", _TOOL, _CRT,
+             response=decode.environments, dialects=_V3),
+    Endpoint("environments", Kind.TOOL, _OTHER, "root", _GET, "/v2.0/environments", "list the environments", _TOOL,
+             _CRT, response=decode.environments, dialects=_OLD),
+    Endpoint("environment", Kind.REMOVED, _OTHER, "master", _GET, "environment/(?P<key>[^/]+)",
+             "application orchestration", "tools of 4 to 6", _NO, response=decode.anything, dialects=_V3, removed="7"),
+    Endpoint("environment_classes", Kind.TOOL, _OTHER, "master", _GET, "environment_classes",
+             "the classes of an environment", "classifiers", _NO, response=decode.environment_classes, dialects=_V3),
+    Endpoint("environment_modules", Kind.TOOL, _OTHER, "master", _GET, "environment_modules",
+             "the modules of the environments", _TOOL, _NO, response=decode.anything, dialects=_V3),
+    Endpoint("environment_transports", Kind.TOOL, _OTHER, "master", _GET, "environment_transports",
+             "the device transports of an environment", _TOOL, _NO, response=decode.anything, dialects=_V3),
+    Endpoint("tasks", Kind.TOOL, _OTHER, "master", _GET, "(?:tasks|plans)(?:/(?P<key>.+))?", "tasks and plans",
+             "orchestration", _CRT, response=decode.anything, dialects=_V3),
+    Endpoint("compile", Kind.TOOL, _OTHER, "master", _POST, "compile", "compile for a tool", "bolt", _NO,
+             request=decode.anything, response=decode.anything, dialects=_V3),
+    Endpoint("catalog_v4", Kind.TOOL, _OTHER, "root", _POST, "/puppet/v4/catalog/?", "compile a catalog for a tool",
+             "tools; no ordinary agent", _NO, request=decode.anything, response=decode.anything, dialects=_V3),
+    Endpoint("facts_lookup", Kind.TOOL, _OTHER, "master", _GET, "(?:facts|facts_search|inventory)/(?P<key>[^/]+)",
              "read facts", "the inventory service", _NO, response=decode.anything),
-    Endpoint("status", _OTHER, "master", _GET, "status(?:es)?/(?P<key>[^/]+)", "is the master alive?",
-             "`puppet status`, monitoring, up to 6", _CRT, response=decode.master_status),
-    Endpoint("resource_type", _OTHER, "master", _GET, "resource_types?/(?P<key>.+)", "classes and defined types",
-             _TOOL, _NO, response=decode.anything),
-    Endpoint("run", _OTHER, "master", _PUT, "run/(?P<key>[^/]+)", "start an agent", "`puppet kick`", _NO,
-             request=decode.anything, response=decode.anything, dialects=_OLD),
-    Endpoint("debug", _OTHER, "master", ("GET", "PUT", "DELETE", "HEAD"),
+    Endpoint("status", Kind.REMOVED, _OTHER, "master", _GET, "status(?:es)?/(?P<key>[^/]+)", "is the master alive?",
+             "`puppet status`, monitoring, up to 6", _CRT, response=decode.master_status, removed="7"),
+    Endpoint("resource_type", Kind.REMOVED, _OTHER, "master", _GET, "resource_types?/(?P<key>.+)",
+             "classes and defined types", _TOOL, _NO, response=decode.anything, removed="6"),
+    Endpoint("run", Kind.REMOVED, _OTHER, "master", _PUT, "run/(?P<key>[^/]+)", "start an agent", "`puppet kick`", _NO,
+             request=decode.anything, response=decode.anything, dialects=_OLD, removed="4"),
+    Endpoint("debug", Kind.TOOL, _OTHER, "master", ("GET", "PUT", "DELETE", "HEAD"),
              "(?:instrumentation_[a-z]+|key|resources?)/(?P<key>.+)", "debugging indirections", _TOOL, _NO,
              request=decode.anything, response=decode.anything, dialects=_OLD),
-    Endpoint("admin_api", _OTHER, "root", ("GET", "DELETE"),
-             "/puppet-admin-api/v1/(?P<key>environment-cache|jruby-pool(?:/thread-dump)?)",
-             "flush caches and JRubies", "deployment tools", _NO, response=decode.anything, dialects=_V3),
-    Endpoint("metrics", _OTHER, "root", _READ, "/metrics/v[12](?:/(?P<key>.*))?", "metrics", "monitoring", _NO,
-             request=decode.anything, response=decode.anything, dialects=_V3),
+    Endpoint("admin_api", Kind.TOOL, _OTHER, "root", ("GET", "DELETE"),
+             "/puppet-admin-api/v1/(?P<key>environment-cache|jruby-pool(?:/thread-dump)?)", "flush caches and JRubies",
+             "deployment tools", _NO, response=decode.anything, dialects=_V3),
+    Endpoint("metrics", Kind.TOOL, _OTHER, "root", _READ, "/metrics/v[12](?:/(?P<key>.*))?", "metrics", "monitoring",
+             _NO, request=decode.anything, response=decode.anything, dialects=_V3),
 )  # fmt: skip
+KINDS = {endpoint.name: endpoint.kind for endpoint in ENDPOINTS}
+"""By name, for what holds no more of an endpoint than that."""
 
 _V3_PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
 _RESERVED = {"puppet", "puppet-ca", "puppet-admin-api", "status", "metrics", "v2.0"}

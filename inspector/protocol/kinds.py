@@ -1,0 +1,58 @@
+"""What a request is like: one kind per row of the endpoint table. Code and rules ask for kinds, never for names.
+
+A new endpoint of a known kind (a second way to fetch a file's content, say) is a row in ``ENDPOINTS`` and nothing
+else: the file view, the runs, the filters and the rules treat it like the others of its kind.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a request asks for or sends."""
+
+    CA_BUNDLE = "CA bundle"
+    CERTIFICATE = "certificate"
+    CSR = "signing request"
+    CSR_LOOKUP = "signing request lookup"
+    CRL = "CRL"
+    RENEWAL = "certificate renewal"
+    NODE = "node"
+    ENVIRONMENT_CHECK = "environment check"
+    PLUGIN_LISTING = "plugin listing"
+    """The metadata of all files of a plugin mount."""
+    PLUGIN_CONTENT = "plugin content"
+    CATALOG = "catalog"
+    FILE_METADATA = "file metadata"
+    FILE_LISTING = "file listing"
+    """The metadata of all files of a directory that a file resource copies."""
+    FILE_CONTENT = "file content"
+    STATIC_CONTENT = "static file content"
+    """The content of a file in the version that a static catalog names."""
+    BACKUP = "file backup"
+    FACTS = "facts"
+    REPORT = "report"
+    SERVER_STATUS = "server status"
+    """Whether a server of ``server_list`` is up."""
+    CERTIFICATE_STATUS = "certificate status"
+    REMOVED = "removed"
+    """A tool's request that newer masters no longer support; the row says since which version."""
+    TOOL = "tool"
+    """Any other request of a tool or of monitoring."""
+
+
+CONTENT = (Kind.FILE_CONTENT, Kind.PLUGIN_CONTENT, Kind.STATIC_CONTENT)
+"""Fetches of one file's content."""
+METADATA = (Kind.FILE_METADATA, Kind.FILE_LISTING, Kind.PLUGIN_LISTING)
+"""Requests for the metadata of files that may be fetched then."""
+PLUGIN_LISTINGS = (Kind.ENVIRONMENT_CHECK, Kind.PLUGIN_LISTING)
+"""What an agent asks for once per round of plugins."""
+PARSED = (
+    Kind.NODE, Kind.ENVIRONMENT_CHECK, Kind.PLUGIN_LISTING, Kind.CATALOG, Kind.FILE_METADATA, Kind.FILE_LISTING,
+)  # fmt: skip
+"""What agents read by its Content-Type."""
+RUN = (*PARSED, *CONTENT, Kind.BACKUP, Kind.FACTS, Kind.REPORT)
+"""What a run asks for, without the requests for certificates."""
+BOOTSTRAP = (Kind.CA_BUNDLE, Kind.CRL, Kind.CERTIFICATE, Kind.CSR, Kind.CSR_LOOKUP, Kind.RENEWAL)
+"""What an agent asks the CA for."""
