@@ -29,7 +29,7 @@ def catalog_before_plugins(case: Case) -> Iterator[Said]:
     facts, types and providers become outdated, and a catalog that needs newer ones fails. Pluginsync is off
     (pluginsync=false), or the client is not an agent."""
     run = case.run
-    # Without the node request the run may have begun before the capture.
+    # Without a node request the run may have started before the capture.
     if run.tool or len(run.catalogs) != 1 or Phase.NODE not in run.spans or Phase.PLUGINS in run.spans:
         return
     yield Said("the agent asked for the catalog without a look at the plugins", (run.seqs[0], case.exchange.seq))

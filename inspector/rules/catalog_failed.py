@@ -38,6 +38,6 @@ def catalog_failed(case: Case) -> Iterator[str]:
     if status is None or status == 503 or (status < 500 and not (legacy and status == 400)):
         return
     answer = case.step.response
-    if isinstance(answer, d.ErrorDocument) and answer.html:  # somebody else answered: S15
+    if isinstance(answer, d.ErrorDocument) and answer.html:  # not the master's answer: S15
         return
     yield f"no catalog for {case.name}: {brief(case.answer) or f'status {status} without a reason'}"

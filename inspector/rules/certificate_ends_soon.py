@@ -53,5 +53,5 @@ def certificate_ends_soon(case: Case, *, days: float = 90, renewing_days: float 
 
 
 def _limit(days: float, begins: float, ends: float) -> float:
-    """What never lasts long is renewed often: a third of its time is early enough."""
+    """Seconds before its end at which a certificate is reported: for a short-lived one, a third of its lifetime."""
     return min(days * DAY, (ends - begins) / 3)

@@ -10,7 +10,7 @@ from inspector.rules.words import brief
 from inspector.runs.examples import Part, altered, ca, carried, catalog, crl, made, refused, report, talk, together
 
 UNSAID = ("certificate_unknown", "bad_certificate", None)
-"""What a master in Java says of any certificate that it does not like."""
+"""Alerts that a master in Java sends for any certificate that it refuses."""
 
 
 def _with(serial: int) -> list[Part]:

@@ -27,8 +27,8 @@ def _wrong(name: str) -> str:
     otherwise="warning if the CA accepts it",
     visible=Visible.WIRE,
     title="invalid certname",
-    remedy="Replace {name} by a certname of letters a to z, digits, dots, hyphens and underscores: `puppet config set "
-    "certname <new name> --section main`; then {reset}.",
+    remedy="Replace {name} with a certname of letters a to z, digits, dots, hyphens and underscores: `puppet config "
+    "set certname <new name> --section main`; then {reset}.",
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="web_1.rack-2.example")],

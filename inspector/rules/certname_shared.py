@@ -48,12 +48,12 @@ def certname_shared(case: Case) -> Iterator[Said]:
 
 
 def _at_once(case: Case, run: Run) -> Iterator[Said]:
-    """Runs of one name that overlap, from two addresses."""
+    """Overlapping runs of one name from two addresses."""
     if not run.address or not run.authenticated:
         return
     past = case.ledger.fleet.before(run)
-    # While another host reports, a run that applies its catalog in silence counts as over: its own report is the
-    # rest of it.
+    # A run that is silent while it applies its catalog is closed when another host of this name reports. This run
+    # may be the rest of such a run: both have one transaction_uuid.
     same = [each for each in past if run.transaction_uuid and each.transaction_uuid == run.transaction_uuid]
     began = min([run.started, *(each.started for each in same)])
     for other in past:
@@ -67,7 +67,7 @@ def _at_once(case: Case, run: Run) -> Iterator[Said]:
 
 
 def _taking_turns(case: Case, run: Run) -> Iterator[Said]:
-    """A key that comes back after another one was used: no host returns to the key it lost."""
+    """A key that is used again after another key was used: a host never returns to a lost key."""
     known = case.ledger.known(run.certname)
     mine = known.csrs.get(run.key or "") if run.csrs else None
     if mine is None:

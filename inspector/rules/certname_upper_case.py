@@ -9,7 +9,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
 def names_asked_for(case: Case) -> list[str]:
-    """The certnames of a signing request: in its URL and, if that is another one, in its subject."""
+    """The certnames of a signing request: the one in its URL and, if different, the one in its subject."""
     asked = case.step.request
     subject = asked.common_name if isinstance(asked, d.CertificateRequest) else None
     return list(dict.fromkeys(name for name in (case.name, subject) if name))

@@ -44,7 +44,7 @@ def client_certificate_untrusted(case: Case) -> Iterator[str]:
     if not isinstance(handshake, Handshake) or handshake.alert_by not in ("proxy", "master"):
         return
     if handshake.leg.side == "master" and handshake.alert_by == "proxy":
-        return  # that is about the master's certificate
+        return  # about the master's certificate
     culprits = [each for each in handshake.culprits if any(words in each for words in _UNKNOWN)]
     if handshake.alert != "unknown_ca" and not culprits:
         return

@@ -32,7 +32,7 @@ def clock_skew(case: Case, *, warning_s: float = 300, error_s: float = 900) -> I
     warning."""
     run = case.run
     for side, offset in run.clocks.items():
-        # What is certain: the end of what is possible that is nearer to none.
+        # The smallest possible difference: the end of the interval that is nearer to zero.
         certain = max(offset.low, -offset.high)
         if certain <= warning_s:
             continue

@@ -41,7 +41,7 @@ def content_differs(case: Case) -> Iterator[Said]:
     if not isinstance(answer, d.Opaque):
         return
     promised = (response.header("content-length") or "").strip()
-    if response.lost or (promised.isdecimal() and int(promised[:20]) > len(response.body)):  # not all of it is here
+    if response.lost or (promised.isdecimal() and int(promised[:20]) > len(response.body)):  # incomplete in the capture
         return
     claims: list[tuple[Checksum, int]] = []
     if case.endpoint == "static_file_content":

@@ -13,12 +13,12 @@ FORMATS = {
     "b64_zlib_yaml": "text/b64_zlib_yaml", "msgpack": "application/x-msgpack", "raw": "application/x-raw",
     "binary": "application/octet-stream",
 }  # fmt: skip
-"""What agents up to 4 call media types in Accept (docs/protocol.md#formats-and-media-types)."""
+"""Short names that agents up to version 4 use in Accept (docs/protocol.md#formats-and-media-types)."""
 
 
 @lru_cache(maxsize=256)
 def accepted(accept: str) -> tuple[str, ...]:
-    """The media types of an Accept header in its order, which is that of preference."""
+    """The media types of an Accept header in order of preference."""
     names = (each.partition(";")[0].strip().lower() for each in accept.split(","))
     return tuple(FORMATS.get(name, name) for name in names if name)
 

@@ -34,6 +34,6 @@ def content_without_metadata(case: Case) -> Iterator[str]:
     match, run = case.step.match, case.run
     if case.status != 200 or match is None or match.key is None:
         return
-    if not run.catalogs or run.files.full or run.files.knows(match.key):  # no catalog: it began before the capture
+    if not run.catalogs or run.files.full or run.files.knows(match.key):  # no catalog: the run began before the capture
         return
     yield f"the content of {brief(match.key)} was fetched, but its metadata were not asked for"

@@ -15,7 +15,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
-    otherwise="notice if the CA takes the request",
+    otherwise="notice if the CA accepts the request",
     visible=Visible.WIRE,
     title="signing request after the certificate was issued",
     remedy="If the node was reinstalled or lost its ssldir: {enrol}. If not, another host uses this certname: give it "
@@ -31,9 +31,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     also=("B01", "B02", "B18", "B20", "B23", "B45"),
 )  # fmt: skip
 def csr_after_certificate(case: Case) -> Iterator[Said]:
-    """A certificate for this name was downloaded before, and now a request for the name comes in again: the
-    node lost its disk, or two hosts share the name. If the CA accepts it, somebody cleaned the old certificate
-    and the node enrols anew."""
+    """A certificate for this name was downloaded before, and now a signing request for the same name arrives: the node
+    lost its disk, or two hosts share the name. If the CA accepts the request, the old certificate was cleaned on the
+    CA, and the node is enrolling again."""
     asked, match, run = case.step.request, case.step.match, case.run
     if not isinstance(asked, d.CertificateRequest) or not match:
         return
@@ -41,7 +41,7 @@ def csr_after_certificate(case: Case) -> Iterator[Said]:
     if issued_before is None or (
         not run.certificate and any(each.seq == issued_before.seq for each in run.certificates)
     ):
-        return  # within one bootstrap it is the old certificate that does not fit: B18
+        return  # in the same bootstrap: the old certificate does not match the key (B18)
     seq, key = issued_before.seq, issued_before.certificate.key
     has_it = any(answer.certificate and answer.certificate.key == asked.key for answer in run.certificates)
     if key == asked.key and not has_it:

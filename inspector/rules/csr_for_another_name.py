@@ -14,8 +14,9 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
     On.EXCHANGE,
     at=("certificate_request",),
     visible=Visible.WIRE,
-    title="signing request for another name than its subject",
-    remedy="Set one certname for all of the agent: `puppet config set certname {name} --section main`; then {enrol}.",
+    title="signing request with a subject that differs from its URL",
+    remedy="Use one certname for all of the agent's sections: `puppet config set certname {name} --section main`; "
+    "then {enrol}.",
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
@@ -26,9 +27,9 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
     also=("B01",),
 )  # fmt: skip
 def csr_for_another_name(case: Case) -> Iterator[str]:
-    """The URL names one certname, the subject of the request another. The agent takes both from its setting
-    certname, so it was changed between making the request and sending it, or something on the way rewrites
-    URLs."""
+    """The URL names one certname, the subject of the request another. The agent takes both from its setting certname,
+    so that setting was changed between creating the request and sending it, or something between agent and master
+    rewrites URLs."""
     asked = case.step.request
     if isinstance(asked, d.CertificateRequest) and asked.common_name != case.name:
         subject = asked.common_name or "without a common name"

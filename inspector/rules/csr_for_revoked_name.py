@@ -18,7 +18,7 @@ REVOKED = "already has a revoked certificate"
     refused=True,
     visible=Visible.WIRE,
     title="signing request for a name whose certificate was revoked",
-    remedy="If the node may come back: {enrol}. If it was revoked for good, stop the agent on that node.",
+    remedy="If the node is meant to come back: {enrol}. If it was revoked permanently, stop the agent on that node.",
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [
@@ -28,8 +28,8 @@ REVOKED = "already has a revoked certificate"
     also=("B01",),
 )
 def csr_for_revoked_name(case: Case) -> Iterator[str]:
-    """The node's certificate was revoked, and the CA keeps it: as long as it does, it takes no new request for
-    this name. Revoking alone does not make room, cleaning does. If nobody meant this node to come back, the
-    revocation does its work."""
+    """The node's certificate was revoked and is still stored on the CA: until it is cleaned, the CA accepts no new
+    request for this name. Revoking alone is not enough, the certificate must be cleaned. If the node is not meant to
+    come back, the revocation works as intended."""
     if REVOKED in case.answer:
         yield f"the certificate of {case.name} was revoked and the CA still holds it: it refuses a new request"

@@ -26,9 +26,9 @@ SIGNED = "already has a signed certificate"
     also=("B01", "B23"),
 )
 def csr_for_signed_name(case: Case) -> Iterator[Said]:
-    """The CA holds a certificate for this name and refuses the request. When it was signed a moment ago for
-    this very key, the download that follows succeeds and all is well. Otherwise the node's key is another one
-    than the certificate's: the node lost its key, or the name is used twice."""
+    """The CA already has a certificate for this name and refuses the request. If it was signed a moment ago for this
+    same key, the download that follows succeeds and nothing is wrong. Otherwise the node's key differs from the key in
+    the certificate: the node lost its key, or two hosts use the name."""
     run = case.run
     for each in run.csrs:
         if SIGNED not in each.text:

@@ -18,18 +18,18 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
     at=("certificate_request",),
     refused=True,
     visible=Visible.WIRE,
-    title="signing request can't be read",
-    remedy="Compare the request's Content-Length with the body that came: if less came, look for what cuts it off "
-    "between {name} and the master (proxy, inspection, size limits). If all came, the node's copy is damaged: on the "
-    "node {reset}.",
+    title="signing request cannot be parsed",
+    remedy="Compare the request's Content-Length with the size of the body that arrived: if it is shorter, find out "
+    "what cuts it off between {name} and the master (proxy, inspection, size limits). If it is complete, the node's "
+    "copy is damaged: on the node {reset}.",
     source="docs/protocol.md#endpoint-certificate_request",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [talk(ca(), crl(), altered(csr(status=500, body=_ANSWER), request=_BROKEN))],
     also=("B01",),
 )
 def csr_malformed(case: Case) -> Iterator[str]:
-    """What the agent sent as its signing request is none, and the CA failed on it. Agents send what they have made
-    themselves, so it was cut off or changed on the way, or its file on the node is damaged."""
+    """The agent's signing request is not a valid request, and the CA failed to process it. Agents send requests that
+    they created themselves, so it was cut off or changed in transit, or its file on the node is damaged."""
     asked, body = case.step.request, len(case.exchange.request.body)
     if not isinstance(asked, d.Undecodable) or case.status in (401, 403, 404):
         return

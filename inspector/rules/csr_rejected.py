@@ -19,7 +19,7 @@ EXPLAINED = (
     "authorization extension",
     "not permitted",
 )
-"""Parts of refusals that other rules are about: names, alternative names, extensions.
+"""Parts of error messages that other rules explain: names, alternative names, extensions.
 
 docs/protocol.md#checks-of-a-signing-request
 """
@@ -33,8 +33,8 @@ docs/protocol.md#checks-of-a-signing-request
     refused=True,
     visible=Visible.WIRE,
     title="signing request rejected",
-    remedy="403: let unauthenticated agents PUT certificate_request in the CA's auth.conf. 404: this server is no CA, "
-    "name the one that is: `puppet config set ca_server <host> --section main`. 5xx: read the server's log.",
+    remedy="403: let unauthenticated agents PUT certificate_request in the CA's auth.conf. 404: this server is not a "
+    "CA; set the one that is: `puppet config set ca_server <host> --section main`. 5xx: read the server's log.",
     source="docs/protocol.md#submitting-the-signing-request; docs/protocol.md#bootstrap-up-to-5; "
     "puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],
@@ -47,11 +47,12 @@ docs/protocol.md#checks-of-a-signing-request
     also=("B01",),
 )  # fmt: skip
 def csr_rejected(case: Case) -> Iterator[str]:
-    """The CA did not take the agent's request, and not because of what it holds for that name. Without a request
-    there will be no certificate: the agent stops, or tries again every waitforcert seconds."""
+    """The CA did not accept the agent's signing request, for a reason other than a request or certificate that it
+    already has for that name. Without a request there is no certificate: the agent stops, or tries again every
+    waitforcert seconds."""
     if refused(case) or any(each in case.answer for each in EXPLAINED):
         return
     if isinstance(case.step.request, d.Undecodable) and case.status not in (401, 403, 404):
-        return  # there is no request in it: B44
+        return  # no parsable request in the body: B44
     said = " ".join(case.answer.split())
     yield f"the request for {case.name} was answered {case.status}{': ' + said[:120] if said else ''}"

@@ -11,7 +11,7 @@ WAITS = "already has a requested certificate"
 
 
 def refused(case: Case) -> bool:
-    """The CA turned a signing request away because of what it holds for that name.
+    """Whether the CA refused a signing request because it already has a request or certificate for that name.
 
     docs/protocol.md#checks-of-a-signing-request
     """
@@ -27,7 +27,7 @@ def refused(case: Case) -> bool:
     refused=True,
     otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,
-    title="the same signing request again",
+    title="the same signing request sent again",
     remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",
     source="docs/protocol.md#submitting-the-signing-request; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
@@ -35,8 +35,9 @@ def refused(case: Case) -> bool:
     also=("B01",),
 )
 def csr_repeated(case: Case) -> Iterator[Said]:
-    """The node's request waits to be signed and the node asks again. From 6.4 on that is what every poll does
-    and no fault; up to 6.3 an agent looks first and does not repeat it, so there its local copy was lost."""
+    """The node's signing request is waiting to be signed, and the node sends it again. From 6.4 on every poll does
+    that, and it is normal; up to 6.3 an agent checks for a certificate first and does not repeat the request, so its
+    local copy was lost."""
     asked = case.step.request
     if not isinstance(asked, d.CertificateRequest):
         return

@@ -23,8 +23,8 @@ _REFUSAL = (
     otherwise="error if the CA refuses it",
     visible=Visible.WIRE,
     title="signing request with alternative names",
-    remedy="If the node is no master, take dns_alt_names out of its puppet.conf, then {enrol}. If it is to have the "
-    "names: {alt_names}.",
+    remedy="If the node is not a master, remove dns_alt_names from its puppet.conf, then {enrol}. If it should have "
+    "the names: {alt_names}.",
     source="docs/protocol.md#signing-requests; docs/protocol.md#checks-of-a-signing-request",
     good=lambda: [talk(ca(), crl(), csr(), not_issued()), talk(ca(), crl(), csr(alt_names=[NAME]), not_issued())],
     bad=lambda: [
@@ -34,9 +34,9 @@ _REFUSAL = (
     also=("B01",),
 )
 def csr_with_alt_names(case: Case) -> Iterator[Said]:
-    """The request asks for more names than the certname. With them a node could pose as the master, so no CA signs
-    them automatically, and by hand only if that is allowed. A CA that refuses keeps the request all the same:
-    it must be cleaned before the node can ask anew."""
+    """The request contains more names than the certname. With them a node could impersonate the master, so no CA signs
+    such a request automatically, and manually only if that is allowed. A CA that refuses it stores it anyway: it must
+    be cleaned before the node can send a new request."""
     asked = case.step.request
     if not isinstance(asked, d.CertificateRequest) or not asked.alt_names:
         return
@@ -46,6 +46,6 @@ def csr_with_alt_names(case: Case) -> Iterator[Said]:
     if "alternative names" in case.answer:
         yield Said(f"the CA refuses the request for {case.name} because of its alternative names: {some(extra)}",
                    severity=Severity.ERROR)  # fmt: skip
-    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # else it was said already
+    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
         yield Said(f"the request for {case.name} asks for alternative names ({some(extra)}): the CA does not sign it "
                    "unless it is told to")  # fmt: skip

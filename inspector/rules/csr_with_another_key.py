@@ -14,10 +14,10 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
-    otherwise="notice if the CA takes the request",
+    otherwise="notice if the CA accepts the request",
     visible=Visible.WIRE,
     title="signing request with another key for the same name",
-    remedy="Find out whose key waits on the CA: {fingerprint} on each host, {list} on the CA. If the node was "
+    remedy="Find out whose key is waiting on the CA: {fingerprint} on each host, {list} on the CA. If the node was "
     "reinstalled: {enrol}. If two hosts share the name, give one its own.",
     source="docs/protocol.md#keys; docs/protocol.md#checks-of-a-signing-request",
     good=lambda: [
@@ -38,8 +38,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     also=("B01", "B17"),
 )
 def csr_with_another_key(case: Case) -> Iterator[Said]:
-    """Two requests for one certname carry different public keys. The node lost its key while its first request
-    waited, two hosts use one name, or somebody tries to get a certificate in another's name."""
+    """Two requests for one certname contain different public keys. The node lost its key while its first request was
+    waiting, two hosts use one name, or someone is trying to get a certificate in another host's name."""
     asked, match = case.step.request, case.step.match
     if not isinstance(asked, d.CertificateRequest) or not match:
         return

@@ -23,11 +23,11 @@ _REFUSAL = (
     Severity.ERROR,
     On.EXCHANGE,
     at=("certificate_request",),
-    otherwise="warning if the CA takes it, but for pp_cli_auth",
+    otherwise="warning if the CA accepts it, except pp_cli_auth",
     visible=Visible.WIRE,
-    title="signing request asks for authorization",
-    remedy="Take the extension out of csr_attributes.yaml on the node (`puppet config print csr_attributes`), then "
-    "{enrol}. If the site means it: `allow-authorization-extensions: true` in the CA's ca.conf, restart it, then "
+    title="signing request asks for authorization extensions",
+    remedy="Remove the extension from csr_attributes.yaml on the node (`puppet config print csr_attributes`), then "
+    "{enrol}. If the site wants it: `allow-authorization-extensions: true` in the CA's ca.conf, restart it, then "
     "{sign}.",
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
@@ -43,15 +43,16 @@ _REFUSAL = (
     also=("B01",),
 )  # fmt: skip
 def csr_with_authorization(case: Case) -> Iterator[Said]:
-    """The request asks for an extension that gives rights: pp_cli_auth lets its holder sign and revoke, others are
-    what a site's own rules make of them. CAs refuse them unless they are told to allow them, and keep the
-    refused request, so it must be cleaned. (The auto-renewal mark of 8.2 and later is an attribute, not this.)"""
+    """The request asks for an extension that grants rights: pp_cli_auth lets its owner sign and revoke certificates;
+    the meaning of others depends on the site's own rules. CAs refuse them unless they are configured to allow them, and
+    store the refused request, so it must be cleaned. (The auto-renewal mark of 8.2 and later is an attribute, not such
+    an extension.)"""
     asked = case.step.request
     if not isinstance(asked, d.CertificateRequest) or not (wanted := sorted(asked.authorizations)):
         return
     what = f"authorization extensions: {some(wanted)}"
     if "authorization extension" in case.answer:
         yield Said(f"the CA refuses the request for {case.name} because it asks for {what}")
-    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # else it was said already
+    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
         allowed = "pp_cli_auth" not in wanted and case.status is not None and case.status < 400
         yield Said(f"the request for {case.name} asks for {what}", severity=Severity.WARNING if allowed else None)

@@ -42,8 +42,8 @@ OTHER = "1.3.6.1.4.1.99999.1"
     also=("B01",),
 )  # fmt: skip
 def csr_with_forbidden_extension(case: Case) -> Iterator[Said]:
-    """Besides alternative names a CA signs only extensions below Puppet's own arcs. It may take this request, and
-    then fail when somebody signs it; one that it refused it keeps, so it must be cleaned."""
+    """Apart from alternative names, a CA signs only extensions below Puppet's own OID arcs. It may accept this request
+    and then fail when someone signs it; a request that it refused stays stored on the CA, so it must be cleaned."""
     asked = case.step.request
     if not isinstance(asked, d.CertificateRequest) or not asked.der:
         return
@@ -53,5 +53,5 @@ def csr_with_forbidden_extension(case: Case) -> Iterator[Said]:
     if "not permitted" in case.answer:
         yield Said(f"the CA refuses the request for {case.name} because of its extensions: {some(strange)}",
                    severity=Severity.ERROR)  # fmt: skip
-    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # else it was said already
+    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
         yield Said(f"the request for {case.name} asks for extensions that the CA will not sign: {some(strange)}")

@@ -16,11 +16,12 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
     Severity.WARNING,
     On.EXCHANGE,
     at=("certificate_request",),
-    otherwise="notice for agents since 6.4",
+    otherwise="notice for agents from 6.4 on",
     visible=Visible.WIRE,
     title="secret in a signing request",
-    remedy="Use a token that is good for one request and a short time, and have the CA's autosign executable spend "
-    "it. Agents up to 6.3 send it to whoever answers: upgrade, or bootstrap over a network you trust.",
+    remedy="Use a token that is valid for one request and a short time, and have the CA's autosign executable "
+    "invalidate it. Agents up to 6.3 send it to an unverified server: upgrade them, or bootstrap over a network you "
+    "trust.",
     source="docs/protocol.md#extensions-and-attributes",
     good=lambda: [
         talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "webserver"})), not_issued()),
@@ -33,9 +34,9 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
     also=("B01", "B03"),
 )
 def csr_with_secret(case: Case) -> Iterator[Said]:
-    """The request carries a password or a preshared key with which the CA decides whether to sign. Agents up to 6.3
-    do not verify whom they send it to: whoever sits in between can read it and enrol in the node's name. A
-    preshared key also stays readable in the certificate ever after."""
+    """The request contains a password or a preshared key, by which the CA decides whether to sign. Agents up to 6.3 do
+    not verify the server they send it to: an attacker in between can read it and enrol in the node's name. A preshared
+    key also stays readable in the certificate permanently."""
     asked = case.step.request
     if not isinstance(asked, d.CertificateRequest):
         return

@@ -7,7 +7,7 @@ from inspector.rules import Case, On, rule
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 GONE = {"environment": "7", "status": "7", "resource_type": "6", "run": "4"}
-"""Since when masters do not have it any more."""
+"""The master version that removed each endpoint."""
 
 
 @rule(
@@ -16,8 +16,8 @@ GONE = {"environment": "7", "status": "7", "resource_type": "6", "run": "4"}
     On.EXCHANGE,
     at=(*GONE, "certificate_status", "certificate_statuses"),
     visible=Visible.WIRE,
-    title="a tool uses what newer masters do not have",
-    remedy="Update the tool before the master: /status/v1/simple tells whether a server is up, "
+    title="a tool uses an endpoint that newer masters have removed",
+    remedy="Update the tool before the master: /status/v1/simple reports whether a server is up, "
     "/puppet-ca/v1/certificate_statuses lists certificates (`puppetserver ca list --all`).",
     source="docs/protocol.md#removed-endpoints",
     good=lambda: [
@@ -30,8 +30,8 @@ GONE = {"environment": "7", "status": "7", "resource_type": "6", "run": "4"}
     ],
 )
 def deprecated_endpoint(case: Case) -> Iterator[str]:
-    """Monitoring, orchestration or an old script asks for something that was removed from masters. It works, or
-    does not any more; after the master's next upgrade it surely will not."""
+    """A monitoring system, an orchestration tool or an old script requests something that newer masters have removed.
+    It may still work now; after the master's next upgrade it will not."""
     match = case.step.match
     if match is None:
         return

@@ -10,7 +10,7 @@ from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 NO_ROUTE = "Not Found: No route for GET /puppet/v3/node/node1.example"
 OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeric, not 'puppet-ca'")
-"""What a master of 2.7 or 3 makes of newer URLs, whose first segment it takes for an environment."""
+"""Error messages of a 2.7 or 3 master for newer URLs, whose first segment it reads as an environment."""
 
 
 @rule(
@@ -20,9 +20,10 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     at=(*RUN, *CA),
     refused=True,
     visible=Visible.WIRE,
-    title="the master does not know the agent's URLs",
-    remedy="Compare `puppet --version` on both: agents since 4 need a master since 4 (Puppet Server 2.1). Upgrade "
-    "the older side; if something in between rewrites paths, let it pass them on as they are.",
+    title="the master does not support the agent's URLs",
+    remedy="Compare `puppet --version` on both: agents of version 4 and later need a master of version 4 or later "
+    "(Puppet Server 2.1). Upgrade the older side; if something in between rewrites paths, configure it to pass them "
+    "unchanged.",
     source="docs/protocol.md#old-agents-and-new-masters; docs/protocol.md#error-documents; "
     "puppet 3.8.7 lib/puppet/network/http/api/v1.rb",
     good=lambda: [
@@ -44,8 +45,9 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     also=("R01", "R09", "R20", "P01", "P03"),
 )
 def dialect_mismatch(case: Case) -> Iterator[str]:
-    """Agent and master speak different generations of the protocol: up to 3 URLs begin with the environment,
-    since 4 with /puppet/v3 and /puppet-ca/v1. A master of the other kind answers 404 or 400 to everything."""
+    """Agent and master use different generations of the protocol: up to version 3 URLs begin with the environment, from
+    version 4 on with /puppet/v3 and /puppet-ca/v1. A master of the other generation answers 404 or 400 to every
+    request."""
     if case.status not in (400, 404):
         return
     answer, match = case.step.response, case.step.match

@@ -17,9 +17,9 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
     On.EXCHANGE,
     at=(*RUN, *CA),
     visible=Visible.WIRE,
-    title="compressed in a way that the agent can't undo",
-    remedy="Switch compression off in what stands between master and agent, or restrict it to gzip; the master "
-    "itself uses gzip only.",
+    title="compressed in a way that the agent cannot decode",
+    remedy="Disable compression on the devices between master and agent, or restrict it to gzip; the master itself "
+    "uses gzip only.",
     source="docs/protocol.md#compression; puppet 4.10.9 lib/puppet/network/http/compression.rb",
     good=lambda: [talk(plugins(), altered(catalog(), answers={"Content-Encoding": "identity"}), report())],
     bad=lambda: [
@@ -29,8 +29,8 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
     also=("P01", "R20"),
 )
 def encoding_unusable(case: Case) -> Iterator[str]:
-    """The answer says by Content-Encoding how it is compressed, but the agent does not know that way, or the body
-    is not what the header says. The agent can't read the answer, and the request has failed."""
+    """The Content-Encoding header names a compression that the agent does not support, or the body is not compressed as
+    the header says. The agent cannot read the answer, so the request has failed."""
     response = case.exchange.response
     told = response.header("content-encoding") if response and response.body else None
     if told is None:

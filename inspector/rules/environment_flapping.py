@@ -8,7 +8,7 @@ from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
 POSTS = 5
-"""Catalogs that an agent asks for at most: one, and four retries."""
+"""Catalog requests that an agent sends at most: one, and four retries."""
 
 
 @rule(
@@ -18,8 +18,8 @@ POSTS = 5
     generations=("3", *SINCE_4),
     otherwise="warning if the agent settled in the end",
     visible=Visible.WIRE,
-    title="environment does not settle",
-    remedy="Make the ENC give one environment for {name} whatever facts it is shown, or give none and set it on the "
+    title="environment keeps changing",
+    remedy="Make the ENC return one environment for {name} whatever the facts are, or return none and set it on the "
     "node: `puppet config set environment <name> --section agent`.",
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
@@ -40,9 +40,9 @@ POSTS = 5
     also=("R08",),
 )  # fmt: skip
 def environment_flapping(case: Case) -> Iterator[Said]:
-    """The agent asked in one environment and was given another, switched, and was given yet another. Each switch
-    costs pluginsync and a compilation; at the fifth catalog the agent gives up and the run fails. The classifier
-    answers by something that changes with the environment, or two classifiers disagree."""
+    """The agent requested one environment, was given another, switched, and was given yet another. Each switch costs
+    pluginsync and a compilation; at the fifth catalog the agent gives up and the run fails. The classifier's answer
+    depends on something that changes with the environment, or two classifiers disagree."""
     usable = [each for each in case.run.catalogs if each.usable]
     switched = [each for each in usable if each.environment not in (None, each.asked)]
     if len(switched) < 2:

@@ -20,12 +20,12 @@ ABSENT = "Could not find environment"
         "file_content", "static_file_content", "facts", "report",
     ),
     refused=True,
-    otherwise="warning if only the agent's first look at the environment fails",
+    otherwise="warning if only the agent's first request for the environment fails",
     visible=Visible.WIRE,
     title="environment does not exist",
-    remedy="Deploy the environment on the master (`puppet config print environmentpath` says where), or set another "
-    "one on the node: `puppet config set environment <name> --section agent`. If it was deployed just now, "
-    "flush the master's environment cache.",
+    remedy="Deploy the environment on the master (`puppet config print environmentpath` shows the directory), or set "
+    "another one on the node: `puppet config set environment <name> --section agent`. If it was deployed only just "
+    "now, flush the master's environment cache.",
     source="docs/protocol.md#unknown-environments; docs/protocol.md#environment-check",
     good=lambda: [
         talk(plugins(), catalog(), report()),
@@ -39,9 +39,9 @@ ABSENT = "Could not find environment"
     also=("R20",),
 )  # fmt: skip
 def environment_not_found(case: Case) -> Iterator[Said]:
-    """The agent asks for an environment that the master does not know: it was never deployed, its branch was
-    deleted, or its name has a typing error. Without it there are no plugins and no catalog. If only the first look
-    fails and the classifier then decides for another environment, the run goes on without that round's plugins."""
+    """The agent requests an environment that does not exist on the master: it was never deployed, its branch was
+    deleted, or its name is misspelled. Without it there are no plugins and no catalog. If only the first request fails
+    and the classifier then chooses another environment, the run continues without the plugins of that first step."""
     answer, match = case.step.response, case.step.match
     if not isinstance(answer, d.ErrorDocument) or answer.html or match is None or case.run.tool:
         return

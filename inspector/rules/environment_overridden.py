@@ -16,9 +16,9 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     at=("node", "catalog"),
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
-    title="master decides the environment",
-    remedy="Nothing is wrong if the classifier is meant to decide. Else take {name}'s environment out of the ENC; the "
-    "one in puppet.conf is only what the agent asks for.",
+    title="master overrides the environment",
+    remedy="Nothing is wrong if the classifier is meant to decide. Otherwise remove {name}'s environment from the "
+    "ENC; the one in puppet.conf is only a request by the agent.",
     source="docs/protocol.md#change-of-environment; docs/protocol.md#node-request",
     good=lambda: [talk(node(), plugins(), catalog(), report())],
     bad=lambda: [
@@ -29,8 +29,8 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     ],
 )  # fmt: skip
 def environment_overridden(case: Case) -> Iterator[str]:
-    """The agent asked for one environment, and the master put it into another: the classifier decides. The agent
-    follows, so what puppet.conf on the node says has no effect."""
+    """The agent requested one environment, and the master assigned another: the classifier decides. The agent follows,
+    so the environment in puppet.conf on the node has no effect."""
     answer, match = case.step.response, case.step.match
     if not isinstance(answer, d.Node | d.Catalog) or not answer.environment or match is None or case.run.tool:
         return

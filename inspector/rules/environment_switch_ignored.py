@@ -14,8 +14,8 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk
     On.RUN_END,
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
-    title="agent does not follow the catalog's environment",
-    remedy="On the node: `puppet config print strict_environment_mode environment --section agent`. With strict mode "
+    title="agent does not switch to the catalog's environment",
+    remedy="On the node: `puppet config print strict_environment_mode environment --section agent`. With strict mode, "
     "set the environment to the master's, or `puppet config set strict_environment_mode false --section agent`.",
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
@@ -35,8 +35,8 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk
     also=("R08",),
 )  # fmt: skip
 def environment_switch_ignored(case: Case) -> Iterator[Said]:
-    """The master gave a catalog for another environment than the agent had asked for, and the agent did not go over
-    to it. With strict_environment_mode it refuses such a catalog and the run fails. An agent that applies the
+    """The master sent a catalog for a different environment than the agent had requested, and the agent did not switch
+    to it. With strict_environment_mode the agent refuses such a catalog and the run fails. An agent that applies the
     catalog with files of the old environment mixes two versions of the code."""
     run = case.run
     last = run.catalogs[-1] if run.catalogs else None

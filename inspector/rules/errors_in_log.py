@@ -17,8 +17,9 @@ _LOG = {"level": "err", "source": "Facter", "message": "Permission denied @ rb_s
     On.EXCHANGE,
     at=("report",),
     visible=Visible.WIRE,
-    title="errors in the log of a run that did not fail",
-    remedy="Run `puppet agent -t --debug` on the node and look for the message: mostly a custom fact or a plugin.",
+    title="errors in the log of a successful run",
+    remedy="Run `puppet agent -t --debug` on the node and look for the message: usually it comes from a custom fact "
+    "or a plugin.",
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(logs=[_LOG | {"level": "warning"}])),
@@ -27,8 +28,8 @@ _LOG = {"level": "err", "source": "Facter", "message": "Permission denied @ rb_s
     bad=lambda: [talk(plugins(), catalog(), report(logs=[_LOG, _LOG]))],
 )
 def errors_in_log(case: Case) -> Iterator[str]:
-    """The run counts as good, but the agent complained: a fact could not be read, a plugin could not be loaded, a
-    file could not be backed up. What depends on it may be missing without anybody noticing."""
+    """The run counts as successful, but the agent logged an error: a fact could not be read, a plugin could not be
+    loaded, a file could not be backed up. Whatever depends on it may be missing, and no report status shows that."""
     told = case.step.request
     if not isinstance(told, d.Report) or told.outcome not in ("changed", "unchanged"):
         return

@@ -18,7 +18,7 @@ FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
     at=("catalog",),
     otherwise="notice for agents up to 3",
     visible=Visible.WIRE,
-    title="facts as YAML",
+    title="facts sent as YAML",
     remedy="Upgrade the agent: 3.3 and later send PSON, 5 and later JSON. On 3.x: `puppet config set "
     "preferred_serialization_format pson --section agent`.",
     source="docs/protocol.md#facts-in-a-form; docs/protocol.md#generations-of-agents",
@@ -28,9 +28,9 @@ FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
     bad=lambda: [talk(plugins(), _yaml(), report(), version="5.5.22", master_version="5.5.22")],
 )
 def facts_as_yaml(case: Case) -> Iterator[Said]:
-    """The facts came as YAML, which a master has to read with care: YAML can name Ruby classes, and masters have
-    been taken over by it. For agents of 2.7 and early 3.x it is the only way they know; a later one that does so
-    is set to it."""
+    """The facts were sent as YAML, which is dangerous for a master to parse: YAML can name Ruby classes, and masters
+    have been compromised that way. Agents of 2.7 and early 3.x support nothing else; a later agent that sends YAML is
+    configured to."""
     asked = case.step.request
     if not isinstance(asked, d.CatalogRequest) or asked.facts_format not in FORMATS:
         return

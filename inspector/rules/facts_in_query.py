@@ -14,8 +14,8 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     at=("catalog",),
     visible=Visible.WIRE,
     title="facts in the URL",
-    remedy="Send the same fields as a form: POST with Content-Type application/x-www-form-urlencoded. Agents since "
-    "2.7 do so: look for the tool that asks (its User-Agent), or upgrade the agent.",
+    remedy="Send the same fields as a form: POST with Content-Type application/x-www-form-urlencoded. Agents do so "
+    "from 2.7 on: find the tool that sends the request (its User-Agent), or upgrade the agent.",
     source="docs/protocol.md#get-or-post",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
@@ -31,8 +31,8 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     ],
 )  # fmt: skip
 def facts_in_query(case: Case) -> Iterator[str]:
-    """Somebody asks for a catalog with GET and has the facts in the URL. Masters still take that, but proxies and
-    access logs keep URLs, so the facts can be read there, and a long URL is cut off or refused."""
+    """A client requests a catalog with GET and puts the facts into the URL. Masters still accept that, but proxies and
+    access logs store URLs, so the facts can be read there, and a long URL is cut off or refused."""
     match = case.step.match
     if match and case.exchange.request.method == "GET" and any(name == "facts" for name, _ in match.parameters):
         yield "the facts are part of the URL"

@@ -16,8 +16,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=("catalog",),
     visible=Visible.WIRE,
     title="facts of another node",
-    remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; the three must "
-    "come to one name. Take node_name_value and node_name_fact out of puppet.conf unless they are needed.",
+    remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; the three "
+    "must result in one name. Remove node_name_value and node_name_fact from puppet.conf unless they are needed.",
     source="docs/protocol.md#facts; puppet 7.34.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
@@ -31,8 +31,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     also=("R20", "S01"),
 )  # fmt: skip
 def facts_of_another_node(case: Case) -> Iterator[str]:
-    """The catalog is asked for under one name, the facts with it are of another. The master refuses to compile.
-    certname and node_name_value (or node_name_fact) do not agree, or a tool mixes up two nodes."""
+    """The catalog is requested for one name, but the facts in the request are of another node. The master refuses to
+    compile. certname and node_name_value (or node_name_fact) disagree, or a tool mixes up two nodes."""
     asked, match = case.step.request, case.step.match
     if not isinstance(asked, d.CatalogRequest) or not isinstance(asked.facts, d.Facts) or match is None:
         return

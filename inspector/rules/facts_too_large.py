@@ -19,8 +19,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=("catalog", "facts"),
     visible=Visible.WIRE,
     title="facts exceed the agent's own limits",
-    remedy="On the node: `puppet facts show` (up to 6: `puppet facts find {name}`), then take the custom fact that "
-    "grows out of its module, or make it answer with less.",
+    remedy="On the node: `puppet facts show` (up to version 6: `puppet facts find {name}`), then remove the growing "
+    "custom fact from its module, or make it return less.",
     source="docs/protocol.md#limits-of-facts; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [talk(plugins(), catalog(facts={"role": "x" * 4096}), report())],
     bad=lambda: [talk(plugins(), catalog(facts={"packages": "x" * 5000}), report())],
@@ -34,9 +34,9 @@ def facts_too_large(
     value_bytes: float = 4096,
     payload_bytes: float = 16 * 2**20,
 ) -> Iterator[str]:
-    """The agent sends more facts, or longer ones, than agents of 8.x take for sane: they warn of it in their own log.
-    It makes compiling slow and PuppetDB refuses what its index can't hold. Mostly one custom fact lists packages,
-    mounts or network interfaces of containers."""
+    """The agent sends more facts, or longer ones, than the limits of 8.x agents allow: such agents log a warning.
+    Compilation becomes slow, and PuppetDB refuses values that are too large for its index. Usually one custom fact
+    lists packages, mounts or network interfaces of containers."""
     asked = case.step.request
     facts = asked.facts if isinstance(asked, d.CatalogRequest) else asked
     if not isinstance(facts, d.Facts):
@@ -44,14 +44,14 @@ def facts_too_large(
     limits = FactLimits(int(values), int(top_level), int(name_bytes), int(value_bytes), int(payload_bytes))
     try:
         exceeded = facts.exceeded(limits) if _may_exceed(facts.values, limits) else []
-    except (TypeError, ValueError):  # YAML has keys that JSON has not
+    except (TypeError, ValueError):  # YAML allows keys that JSON does not
         return
     for each in exceeded:
         yield f"facts: {each}"
 
 
 def _may_exceed(values: dict[str, Any], limits: FactLimits) -> bool:
-    """False if a cheap look shows that nothing is exceeded: every run of every agent comes by here."""
+    """False if a cheap check shows that no limit is exceeded: every run of every agent passes here."""
     total = leaves = 0
     large = {}
     for name, value in values.items():

@@ -16,8 +16,8 @@ PROBE = "/status/v1/simple/server"
     On.EXCHANGE,
     at=("status_simple",),
     visible=Visible.WIRE,
-    title="a server of the agent's server_list is down",
-    remedy="Look at that server: `systemctl status puppetserver` and its log. The agent goes on with the next one of "
+    title="a server in the agent's server_list is down",
+    remedy="Check that server: `systemctl status puppetserver` and its log. The agent continues with the next one of "
     "`puppet config print server_list`.",
     source="docs/protocol.md#server_list",
     good=lambda: [
@@ -30,10 +30,10 @@ PROBE = "/status/v1/simple/server"
     ],
 )
 def failover(case: Case) -> Iterator[str]:
-    """Before its run the agent asks the servers of its server_list whether they are up. This one said that it is
-    not, or said nothing, so the agent tries the next; if none answers there is no run."""
+    """Before its run the agent asks the servers in its server_list whether they are up. This one answered that it is
+    not, or did not answer, so the agent tries the next; if no server is up there is no run."""
     exchange, status = case.exchange, case.status
-    if exchange.request.header("x-puppet-version") is None:  # a load balancer's or monitoring's probe
+    if exchange.request.header("x-puppet-version") is None:  # a probe by a load balancer or a monitoring system
         return
     gone = status is None and "disconnected" not in (exchange.error or "")
     if gone or (status is not None and status >= 500):

@@ -24,15 +24,15 @@ def _run(number: int, *, fetches: bool = True) -> list[Record]:
     otherwise="notice below warning_runs",
     visible=Visible.WIRE,
     title="the same file is fetched in every run",
-    remedy="See what the report says of that file: if it is changed each time, something on the node changes it back "
-    "between runs. Look for `checksum => mtime` or `ctime` and for two resources that write one file.",
+    remedy="Check what the report says about that file: if it is changed each time, something on the node changes it "
+    "back between runs. Look for `checksum => mtime` or `ctime` and for two resources that write to one file.",
     source="docs/protocol.md#file-metadata",
     good=lambda: [together(_run(1), _run(2, fetches=False), _run(3))],
     bad=lambda: [together(_run(1), _run(2), _run(3)), together(*map(_run, range(1, 6)))],
 )
 def file_fetched_each_run(case: Case, *, runs: float = 3, warning_runs: float = 5) -> Iterator[Said]:
     """A file that is in its desired state is not fetched again. This one was fetched in several runs in a row:
-    something changes it back, the way of comparing never finds it equal, or it was deployed anew each time."""
+    something changes it back, the configured checksum never matches, or it was deployed again before each run."""
     run = case.run
     if not run.files.fetched:
         return

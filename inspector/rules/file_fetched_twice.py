@@ -16,8 +16,9 @@ PLUGINS = ("plugins", "pluginfacts", "locales", "facts")
     Severity.NOTICE,
     On.RUN_END,
     visible=Visible.WIRE,
-    title="the same file fetched twice in a run",
-    remedy="If several resources copy the same file, let one copy it and the others be links or depend on it.",
+    title="the same file fetched twice in one run",
+    remedy="If several resources copy the same file, let one of them copy it, and make the others links to it or let "
+    "them depend on it.",
     source="docs/protocol.md#file-requests",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),
@@ -27,8 +28,8 @@ PLUGINS = ("plugins", "pluginfacts", "locales", "facts")
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE), content(FILE), content(FILE), report())],
 )  # fmt: skip
 def file_fetched_twice(case: Case) -> Iterator[Said]:
-    """The agent fetched the same content more than once in one run: several resources have the same source, or
-    the agent shows differences (`-t`, show_diff), for which it fetches a changed file once more."""
+    """The agent fetched the same content more than once in one run: several resources have the same source, or the
+    agent displays differences (`-t`, show_diff), for which it fetches a changed file a second time."""
     twice = {
         name: seen
         for name, seen in case.run.files.fetched.items()

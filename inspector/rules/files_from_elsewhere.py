@@ -18,15 +18,15 @@ def _file(source: str) -> dict[str, object]:
     On.EXCHANGE,
     at=("catalog",),
     visible=Visible.CONSEQUENCE,
-    title="files come from a web server, not from the master",
+    title="files come from another web server, not from the master",
     remedy="Pin the content: `checksum => 'sha256'` with `checksum_value => '<digest>'` (4.6 and later). Use https.",
     source="docs/protocol.md#sources-on-web-servers; puppet 7.23.0 lib/puppet/type/file/source.rb",
     good=lambda: [talk(plugins(), catalog(resources=[_file("puppet:///modules/demo/tool.tgz")]), report())],
     bad=lambda: [talk(plugins(), catalog(resources=[_file("https://files.example/tool.tgz")]), report())],
 )
 def files_from_elsewhere(case: Case) -> Iterator[Said]:
-    """File resources name a web server as their source. The agent fetches from there itself, past the master and
-    this proxy: neither Puppet's CA nor the master vouches for the content, unless the catalog pins its digest."""
+    """File resources name a web server as their source. The agent downloads them directly, not through the master and
+    this proxy: neither Puppet's CA nor the master guarantees the content, unless the catalog pins its digest."""
     files = case.run.files
     if files.catalog != case.exchange.seq:
         return

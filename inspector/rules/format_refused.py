@@ -18,18 +18,18 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
     at=(*RUN, *CA),
     refused=True,
     visible=Visible.WIRE,
-    title="the master takes or offers no such format",
-    remedy="Look for what changes the headers Accept and Content-Type between agent and master, and for "
-    "`puppet config print preferred_serialization_format` on the agent: json, since 8 nothing else.",
+    title="the master does not accept or offer the format",
+    remedy="Find out what changes the headers Accept and Content-Type between agent and master, and check `puppet "
+    "config print preferred_serialization_format` on the agent: json; from version 8 on nothing else.",
     source="docs/protocol.md#refused-formats",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(status=415))],
     also=("P03",),
 )
 def format_refused(case: Case) -> Iterator[str]:
-    """The agent sent a body in a format that the master does not read (415), or asked for one that it does not
-    write (406). Something in between altered the headers, or the agent is set to msgpack or YAML. A refused
-    report is lost, though the agent's exit code says nothing of it."""
+    """The agent sent a body in a format that the master does not read (415), or requested a format that it does not
+    write (406). Something in between changed the headers, or the agent is configured for msgpack or YAML. A refused
+    report is lost, and the agent's exit code does not show it."""
     answer, status = case.step.response, case.status
     kind = answer.issue_kind if isinstance(answer, d.ErrorDocument) else None
     if status not in (406, 415) and not (status == 400 and kind == "MISSING_HEADER_FIELD"):

@@ -35,12 +35,12 @@ _OTHERS = {
     otherwise="notice if an agent's handshakes end without an alert",
     visible=Visible.HANDSHAKE,
     title="handshakes keep failing",
-    remedy="On the node {verify} says what it holds; then by the alert. unknown_ca: whoever sent it lacks the other's "
-    "CA, or the CRL of one CA of its chain. certificate_expired: a certificate or a CRL ended, or a clock is wrong. "
-    "certificate_revoked: the certificate is on the CRL. bad_certificate: mostly the master's certificate lacks the "
-    "name that the agent calls it by. certificate_unknown: real masters (Java) send it for all of these; see {list} on "
-    'the CA, and on the master when its own CRL ends: `openssl crl -noout -nextupdate -in "$(puppet config print '
-    'hostcrl)"`.',
+    remedy="On the node {verify} shows its certificates and CRLs; then act on the alert. unknown_ca: the sender lacks "
+    "the other side's CA, or the CRL of one CA of its chain. certificate_expired: a certificate or a CRL has expired, "
+    "or a clock is wrong. certificate_revoked: the certificate is on the CRL. bad_certificate: usually the master's "
+    "certificate lacks the name that the agent uses for it. certificate_unknown: real masters (Java) send it for all "
+    "of these; see {list} on the CA, and check on the master when its own CRL expires: `openssl crl -noout "
+    '-nextupdate -in "$(puppet config print hostcrl)"`.',
     source="docs/protocol.md#failed-handshakes; RFC 8446 section 6.2",
     good=lambda: [
         talk(refused("handshake_failure"), refused("handshake_failure")),
@@ -55,9 +55,9 @@ _OTHERS = {
     ],
 )  # fmt: skip
 def handshakes_keep_failing(case: Case, *, times: float = 3) -> Iterator[Said]:
-    """One agent's handshakes fail one after the other, in one run or over several, and none succeeds in between: it
-    is no accident of the network. Failures without an alert are often a load balancer's health check or a port
-    scanner, which only look whether somebody is there."""
+    """One agent's handshakes fail one after another, in one run or in several, and none succeeds in between: this is
+    not a random network error. Failures without an alert are often a load balancer's health check or a port scanner,
+    which only test whether the port is open."""
     handshake = case.step.record
     if not isinstance(handshake, Handshake):
         return

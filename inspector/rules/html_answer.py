@@ -17,10 +17,10 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
     On.EXCHANGE,
     at=(*RUN, *CA),
     visible=Visible.WIRE,
-    title="a web page where a master should answer",
-    remedy="Find out who answered: a load balancer without a healthy master behind it, a web proxy "
-    "(`puppet config print http_proxy_host`), a login page. Ask the master itself: "
-    "`curl -k https://<master>:8140/status/v1/simple`.",
+    title="HTML page instead of a master's answer",
+    remedy="Find out which server answered: a load balancer without a healthy master behind it, a web proxy (`puppet "
+    "config print http_proxy_host`), a login page. Query the master directly: `curl -k "
+    "https://<master>:8140/status/v1/simple`.",
     source="docs/protocol.md#other-error-answers",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report()),
@@ -35,8 +35,8 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
     also=("R20", "P01"),
 )
 def html_answer(case: Case) -> Iterator[str]:
-    """The answer is an HTML page, so no master wrote it but something in between: a load balancer that has no
-    healthy master, a web proxy, or the bare web server for a path that it does not know."""
+    """The answer is an HTML page, so it was not written by a master but by something in between: a load balancer
+    without a healthy master, a web proxy, or the bare web server for an unknown path."""
     match, answer = case.step.match, case.step.response
     page = answer.message if isinstance(answer, d.ErrorDocument) and answer.html else None
     if page is None and media_type(case) not in ("text/html", "application/xhtml+xml"):

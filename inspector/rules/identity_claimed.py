@@ -14,16 +14,17 @@ from inspector.runs.examples import altered, catalog, report, talk
     On.EXCHANGE,
     visible=Visible.WIRE,
     title="client claims an identity in headers",
-    remedy="Find out who sends them: on a node it is an attack or a script. If a TLS terminator stands before this "
-    "proxy, let the agents reach the proxy directly. Where `allow-header-cert-info: true` is set, such headers must "
-    "be removed at the edge.",
+    remedy="Find out who sends them: on a node it is an attack or a script. If there is a TLS terminator in front of "
+    "this proxy, let the agents reach the proxy directly. Where `allow-header-cert-info: true` is set, such headers "
+    "must be removed at the edge.",
     source="docs/protocol.md#identity-in-headers; "
     "puppetserver 7.9.5 src/clj/puppetlabs/services/request_handler/request_handler_core.clj",
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [talk(altered(catalog(), stripped=("X-Client-Verify", "X-Client-DN")), report())],
 )
 def identity_claimed(case: Case) -> Iterator[str]:
-    """The request carries headers by which a TLS terminator tells the master who the client is. No agent sends them:
-    somebody tries to be another node, or a terminator stands before this proxy. The proxy did not pass them on."""
+    """The request contains headers with which a TLS terminator tells the master who the client is. Agents never send
+    them: a client is trying to impersonate another node, or there is a TLS terminator in front of this proxy. The proxy
+    did not pass the headers on."""
     if case.exchange.stripped:
         yield f"the client sent {some(list(case.exchange.stripped))}; the proxy took it away"

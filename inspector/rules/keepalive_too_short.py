@@ -16,7 +16,7 @@ _CLOSED = ("server closed", "master closed", "server disconnected", "end of file
     On.EXCHANGE,
     at=RUN,
     visible=Visible.CONSEQUENCE,
-    title="keep-alive shorter than the agent's",
+    title="keep-alive timeout shorter than the agent's",
     remedy="Raise the idle timeout of the master's web server or load balancer above the agent's 4 s (`puppet config "
     "print http_keepalive_timeout --section agent`): 10 s or more.",
     source="docs/protocol.md#reuse-of-connections; puppet 7.23.0 lib/puppet/http/factory.rb",
@@ -25,9 +25,9 @@ _CLOSED = ("server closed", "master closed", "server disconnected", "end of file
     also=("S23",),
 )
 def keepalive_too_short(case: Case, *, keepalive_s: float = 4, at_once_s: float = 1) -> Iterator[str]:
-    """A request on a connection that had been silent for a moment was never answered: the connection was closed at
-    that very time. The master's side closes idle connections sooner than the agent stops using them. One alone may
-    be an accident."""
+    """A request on a connection that had been idle for a moment was never answered: the connection was closed at that
+    same time. The master's side closes idle connections earlier than the agent stops using them. A single occurrence
+    may be coincidence."""
     exchange = case.exchange
     if case.status is not None or not exchange.error:
         return

@@ -15,8 +15,8 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
     at=("certificate_request",),
     visible=Visible.WIRE,
     title="one key under two certnames",
-    remedy="Every host but one needs a key of its own; for each with its certname: {enrol}. Take the ssldir out of the "
-    "image.",
+    remedy="Every host but one needs its own key; for each of them with its certname: {enrol}. Remove the ssldir from "
+    "the image.",
     source="docs/protocol.md#keys",
     good=lambda: [
         together(
@@ -33,9 +33,9 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
     also=("B01",),
 )
 def key_under_two_names(case: Case) -> Iterator[Said]:
-    """Requests for two certnames carry the same public key: the hosts were cloned from an image that holds a
-    private key. Whoever has one of them can pose as all of them. A host that was given a new certname by hand
-    together with its old key looks the same."""
+    """Requests for two certnames contain the same public key: the hosts were cloned from an image that contains a
+    private key. Any of these hosts can impersonate the others. A host that was given a new certname manually but kept
+    its old key looks the same."""
     asked = case.step.request
     if not isinstance(asked, d.CertificateRequest) or asked.signature_valid is False:
         return

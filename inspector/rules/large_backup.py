@@ -15,15 +15,15 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     On.EXCHANGE,
     at=("file_bucket_file",),
     visible=Visible.WIRE,
-    title="a large file goes into the master's filebucket",
-    remedy="Set `backup => false` for that file, or let the bucket be the node's own: without a filebucket resource "
-    "that names a `server`, agents keep backups below `puppet config print clientbucketdir`.",
+    title="a large file is sent to the master's filebucket",
+    remedy="Set `backup => false` for that file, or use the node's own filebucket: without a filebucket resource that "
+    "names a `server`, agents keep backups below `puppet config print clientbucketdir`.",
     source="docs/protocol.md#file-requests",
     good=lambda: [talk(plugins(), catalog(), bucket(b"x" * 1000), report())],
     bad=lambda: [talk(plugins(), catalog(), bucket(bytes(10_000_001)), report())],
 )
 def large_backup(case: Case, *, megabytes: float = 10) -> Iterator[str]:
-    """Before the agent replaced the file it sent the old content to the master, which keeps it for ever. Large
+    """Before replacing the file, the agent sent the old content to the master, which stores it permanently. Large
     files, or files that change in every run, fill the master's disk."""
     body, asked = case.exchange.request.body, case.step.request
     if len(body) > megabytes * 1e6:

@@ -18,9 +18,9 @@ TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this versi
     at=(*RUN, *CA),
     refused=True,
     visible=Visible.WIRE,
-    title="an agent of 2.7 or 3 at a master that knows it no more",
-    remedy="Upgrade the agent to 4 or later. Until then a Puppet Server with its legacy routes serves it (2.1 to 7: "
-    "the service `legacy-routes-service` in bootstrap.cfg and web-routes.conf).",
+    title="an agent of 2.7 or 3 at a master that no longer supports it",
+    remedy="Upgrade the agent to version 4 or later. Until then a Puppet Server with its legacy routes can serve it "
+    "(2.1 to 7: the service `legacy-routes-service` in bootstrap.cfg and web-routes.conf).",
     source="docs/protocol.md#old-agents-and-new-masters",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report(),
@@ -33,8 +33,8 @@ TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this versi
     also=("B06",),
 )  # fmt: skip
 def legacy_agent_not_served(case: Case) -> Iterator[str]:
-    """The URL begins with an environment, as agents up to 3 ask, and the master has no such URLs: it says so, or
-    its web server answers 404 with nothing or a web page. Nothing that this agent asks for will succeed."""
+    """The URL begins with an environment, as in agents up to version 3, and the master does not have such URLs: it says
+    so, or its web server answers 404 with an empty body or a web page. None of this agent's requests will succeed."""
     if case.status != 404:
         return
     match, answer = case.step.match, case.step.response

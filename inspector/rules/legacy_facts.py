@@ -32,8 +32,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
     ],
 )  # fmt: skip
 def legacy_facts(case: Case, *, least: float = 3) -> Iterator[str]:
-    """This agent was told to send the flat facts of old (osfamily, ipaddress_eth0) beside the structured ones. They
-    make requests and PuppetDB larger; manifests that use them keep working, which may be why it is set."""
+    """This agent is configured to send the old flat facts (osfamily, ipaddress_eth0) in addition to the structured
+    ones. They make requests and PuppetDB larger; manifests that use them keep working, which may be why it is
+    configured."""
     asked = case.step.request
     if not isinstance(asked, d.CatalogRequest) or not isinstance(asked.facts, d.Facts) or case.run.tool:
         return

@@ -20,15 +20,15 @@ def _many(count: int) -> dict[str, bytes]:
     at=("file_metadatas",),
     visible=Visible.WIRE,
     title="a directory with very many files is copied",
-    remedy="Ship it as a package or an archive instead of `recurse => true`; or cut it down with `ignore` and "
+    remedy="Distribute it as a package or an archive instead of `recurse => true`; or reduce it with `ignore` and "
     "`recurselimit`. `max_files` makes newer agents warn.",
     source="docs/protocol.md#large-directories; puppet 7.23.0 lib/puppet/file_serving/fileset.rb",
     good=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(900)), report())],
     bad=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(1001)), report())],
 )
 def listing_too_large(case: Case, *, files: float = 1000, megabytes: float = 1) -> Iterator[str]:
-    """The agent makes a resource of each file in the directory and keeps the state of each, run after run: that
-    takes time and memory on both sides, and makes reports large."""
+    """The agent creates a resource for each file in the directory and stores the state of each in every run: that takes
+    time and memory on both sides, and makes reports large."""
     answer, match, response = case.step.response, case.step.match, case.exchange.response
     if not isinstance(answer, d.FileMetadatas) or match is None or response is None:
         return

@@ -14,10 +14,10 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     Severity.WARNING,
     On.RUN_END,
     visible=Visible.WIRE,
-    title="the master puts the agent off",
+    title="the master is busy and tells the agent to retry later",
     remedy="The master has too few JRubies for its agents: raise `max-active-instances` (and the heap) in "
     "jruby-puppet.conf, spread the runs with `puppet config set splay true --section agent`, or add a compiler. "
-    "`max-queued-requests` sets from which queue on agents are sent away.",
+    "`max-queued-requests` sets the queue length above which agents are turned away.",
     source="docs/protocol.md#retry-after; puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/jruby_request.clj",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
@@ -25,8 +25,8 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     ],
 )
 def master_busy(case: Case) -> Iterator[Said]:
-    """The master's queue is full: it answers 503 and says after how many seconds to come back. Agents since 5.3
-    wait, but no longer than their runinterval, and repeat the request on a new connection; older ones give up."""
+    """The master's queue is full: it answers 503 with the number of seconds to wait. Agents of 5.3 and later wait, but
+    no longer than their runinterval, and repeat the request on a new connection; older ones give up."""
     late = [
         (each, seconds)
         for each in case.run.delayed

@@ -26,7 +26,7 @@ def _closing(count: int) -> list[Record]:
     opening=True,
     visible=Visible.WIRE,
     title="the master closes every connection",
-    remedy="Turn keep-alive on in the web server or load balancer in front of the master (Apache: `KeepAlive On`; "
+    remedy="Enable keep-alive in the web server or load balancer in front of the master (Apache: `KeepAlive On`; "
     "nginx: `keepalive_timeout`; HAProxy: no `httpclose`).",
     source="docs/protocol.md#reuse-of-connections",
     good=lambda: [_closing(2)],
@@ -34,8 +34,8 @@ def _closing(count: int) -> list[Record]:
     also=("T11",),
 )
 def master_closes_connections(case: Case, *, times: float = 3) -> Iterator[str]:
-    """The master, or what stands before it, closes the connection after each answer, though the agent did not ask
-    for that: every request of the run costs a TLS handshake. A 503 that closes is normal."""
+    """The master, or a device in front of it, closes the connection after each answer, although the agent did not
+    request that: every request of the run costs a TLS handshake. Closing after a 503 is normal."""
     exchange, response, run = case.exchange, case.exchange.response, case.run
     if response is None or (response.http_version != "HTTP/1.0" and response.header("connection") is None):
         return
@@ -44,7 +44,7 @@ def master_closes_connections(case: Case, *, times: float = 3) -> Iterator[str]:
     if not closes or response.status in (429, 503) or response.status >= 500 or run.tool or run.major < (3, 7):
         return
     if (exchange.request.header("connection") or "").lower() == "close":
-        return  # the agent wants it so: T13
+        return  # requested by the agent: T13
     single = sum(1 for use in run.legs.values() if use.used == 1 and use.phase in PHASES)
     if single >= times:
         yield "the master closes the connection after its first answer, again and again"

@@ -14,7 +14,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     On.RUN_END,
     visible=Visible.WIRE,
     title="the agent is newer than its master",
-    remedy="Upgrade the master to the agent's major version or later; until then keep agents on the master's.",
+    remedy="Upgrade the master to the agent's major version or later; until then keep agents at the master's version.",
     source="docs/protocol.md#x-puppet-version-of-the-master",
     good=lambda: [
         talk(plugins(), catalog(), report(), version="7.23.0", master_version="8.10.0"),
@@ -23,8 +23,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     bad=lambda: [talk(plugins(), catalog(), report(), version="8.10.0", master_version="7.23.0")],
 )
 def master_older_than_agent(case: Case) -> Iterator[Said]:
-    """Puppet supports agents that are older than their master, not newer ones. It mostly works, but a newer agent
-    may ask for what the master does not know: renewal of certificates, other digests, other formats."""
+    """Puppet supports agents that are older than their master, not newer ones. It usually works, but a newer agent may
+    request what the master does not support: renewal of certificates, other digests, other formats."""
     run = case.run
     agent, version = major(run.agent_version), run.master_version
     if version is None or not 0 < major(version) < agent:

@@ -16,8 +16,8 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     refused=True,
     visible=Visible.WIRE,
     title="503 without Retry-After",
-    remedy="See whether the master is up: `systemctl status puppetserver`, and whether a load balancer answers in its "
-    "place. If it is only busy, set `max-retry-delay` in puppetserver.conf above 0, so that agents come back.",
+    remedy="Check whether the master is up: `systemctl status puppetserver`, and whether a load balancer answers in "
+    "its place. If the master is only busy, set `max-retry-delay` in puppetserver.conf above 0, so that agents retry.",
     source="docs/protocol.md#retry-after",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
@@ -27,9 +27,9 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     also=("R20", "P01"),
 )
 def master_unavailable(case: Case) -> Iterator[str]:
-    """The master does not serve now and does not say when it will, so the agent does not wait: the request has
-    failed, and for a catalog the run. A master that starts, a full queue with max-retry-delay 0, or a load
-    balancer without a healthy master behind it answer so."""
+    """The master cannot serve the request now and does not say when it can, so the agent does not wait: the request has
+    failed, and for a catalog the run. This is the answer of a master that is starting, of a full queue with
+    max-retry-delay 0, or of a load balancer without a healthy master behind it."""
     response = case.exchange.response
     if response is None or response.status != 503:
         return

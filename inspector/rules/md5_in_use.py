@@ -19,8 +19,8 @@ BY_RESOURCE = ("file_metadata", "file_metadatas")
     otherwise="notice for agents up to 6, and for file resources with checksum => md5",
     visible=Visible.WIRE,
     title="files are compared by MD5",
-    remedy="On master and agents alike: `puppet config set digest_algorithm sha256 --section main`. Since 7 that is "
-    "the default; a filebucket keeps what it has under the old digests.",
+    remedy="On master and agents alike: `puppet config set digest_algorithm sha256 --section main`. It is the default "
+    "from version 7 on; existing filebucket content stays stored under the old digests.",
     source="docs/protocol.md#digest-algorithms",
     good=lambda: [
         talk(plugins(), catalog(), bucket(), report()),
@@ -37,9 +37,9 @@ BY_RESOURCE = ("file_metadata", "file_metadatas")
     ],
 )
 def md5_in_use(case: Case) -> Iterator[Said]:
-    """The agent compares or keeps files by their MD5, as agents up to 6 do by default. For finding changes that is
-    enough, against somebody who forges files it is not; and hosts in FIPS mode, and filebuckets of newer
-    masters, refuse it."""
+    """The agent compares or backs up files by their MD5 digest, the default of agents up to version 6. That is enough
+    to detect changes, but not safe against forged files; hosts in FIPS mode, and filebuckets of newer masters, refuse
+    it."""
     match = case.step.match
     if match is None:
         return

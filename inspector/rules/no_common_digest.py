@@ -20,8 +20,8 @@ NONE = "Server Error: Unable to find a common checksum type between agent 'sha51
     visible=Visible.WIRE,
     title="agent and master have no digest in common",
     remedy="Compare `puppet config print digest_algorithm supported_checksum_types` on the node with the same on the "
-    "master (`--section master`). On the node `puppet config set digest_algorithm sha256 --section main` fits all "
-    "versions since 4.",
+    "master (`--section master`). On the node `puppet config set digest_algorithm sha256 --section main` works with "
+    "all versions from 4 on.",
     source="docs/protocol.md#digest-algorithms; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [
         talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
@@ -33,8 +33,9 @@ NONE = "Server Error: Unable to find a common checksum type between agent 'sha51
     also=("S01", "R20", "P01", "F06"),
 )
 def no_common_digest(case: Case) -> Iterator[str]:
-    """The master compiles a static catalog with a digest that the agent knows, and takes backups by digests that
-    it knows itself. Here there is none: the catalog fails, or files can't be backed up and stay as they are."""
+    """The master compiles a static catalog with a digest that the agent supports, and accepts backups by digests that
+    it supports itself. Here there is no such digest: the catalog fails, or files cannot be backed up and stay as they
+    are."""
     answer, match = case.step.response, case.step.match
     if isinstance(answer, d.ErrorDocument) and "common checksum type" in answer.message:
         sent = case.step.request.checksum_type if isinstance(case.step.request, d.CatalogRequest) else None

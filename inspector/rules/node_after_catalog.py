@@ -14,7 +14,7 @@ from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="node request after the catalog",
-    remedy="Look at what runs on the node: an agent asks for its node first or not at all. Its version and its "
+    remedy="Check what runs on the node: an agent sends its node request first or not at all. Its version and its "
     "User-Agent are in the first record.",
     source="docs/protocol.md#order-of-requests; docs/protocol.md#transaction_uuid",
     good=lambda: [
@@ -25,13 +25,13 @@ from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
     also=("R04",),
 )
 def node_after_catalog(case: Case) -> Iterator[Said]:
-    """The transaction_uuid says that one run asked for its catalog first and for its node afterwards. An agent asks
-    for the node to learn its environment, which is settled by then. Another client plays the agent, or a request
-    was repeated by something in between."""
+    """The transaction_uuid shows that one run requested its catalog first and sent its node request afterwards. An
+    agent sends the node request to learn its environment, which is fixed by then. Another client imitates the agent, or
+    something in between repeated a request."""
     run = case.run
     if run.transaction_uuid is None:
         return
-    # What follows the catalog stands as a run of its own.
+    # The requests after the catalog form a separate run.
     here = ((run.seqs[0], run.seqs[-1]), frozenset(run.spans))
     for past in case.ledger.fleet.before(run):
         if past.transaction_uuid != run.transaction_uuid:

@@ -14,9 +14,9 @@ from inspector.runs.examples import catalog, node, plugins, report, talk, wait
     at=("node",),
     generations=SINCE_6_4,
     visible=Visible.WIRE,
-    title="node request though a run went before",
+    title="node request sent again in a later run",
     remedy="On the node: `puppet config print publicdir use_last_environment --section agent`; the directory must "
-    "outlive the run (a container needs a volume for it) and be writable.",
+    "survive the run (a container needs a volume for it) and be writable.",
     source="docs/protocol.md#node-request; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(node(), plugins(), catalog(), report(), wait(1800), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),
@@ -29,9 +29,9 @@ from inspector.runs.examples import catalog, node, plugins, report, talk, wait
     ],
 )  # fmt: skip
 def node_request_unexpected(case: Case) -> Iterator[Said]:
-    """After a run the agent remembers its environment in last_run_summary.yaml and does not ask for its node any
-    more. This one asks in each run: the file is lost between runs (a container, a read-only disk, another user),
-    or use_last_environment is false."""
+    """After a run the agent stores its environment in last_run_summary.yaml and no longer sends a node request. This
+    one sends it in each run: the file is lost between runs (a container, a read-only disk, another user), or
+    use_last_environment is false."""
     run = case.run
     past = case.ledger.fleet.before(run)
     if run.tool or run.csrs or not past or not ((6, 26) <= run.major < (7, 0) or run.major >= (7, 13)):

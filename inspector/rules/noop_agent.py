@@ -15,16 +15,16 @@ from inspector.runs.examples import catalog, plugins, report, talk
     On.EXCHANGE,
     at=("report",),
     visible=Visible.WIRE,
-    title="agent changes nothing: noop",
-    remedy="If it is to apply its catalog: `puppet config set noop false --section agent` on the node, and no --noop "
-    "where it is started.",
+    title="agent changes nothing: noop mode",
+    remedy="If the agent should apply its catalog: `puppet config set noop false --section agent` on the node, and no "
+    "--noop where the agent is started.",
     source="docs/protocol.md#report-status",
     good=lambda: [talk(plugins(), catalog(), report(noop=False))],
     bad=lambda: [talk(plugins(), catalog(), report(noop=True))],
 )
 def noop_agent(case: Case) -> Iterator[str]:
-    """The agent ran with noop: it compared and reported, but changed nothing. The run is well, the node stays as it
-    is."""
+    """The agent ran in noop mode: it compared and reported, but changed nothing. The run is successful, and the node
+    stays as it is."""
     told = case.step.request
     if isinstance(told, d.Report) and told.noop:
         pending = whole(told.counts.get("out_of_sync"))

@@ -16,8 +16,8 @@ USE = ("source_permissions", "use")
     at=("file_metadata", "file_metadatas", "plugin_list"),
     visible=Visible.WIRE,
     title="owner and mode are taken from the master's file",
-    remedy="Set `owner`, `group` and `mode` of the file resources, and leave `source_permissions` out "
-    "(up to 3: `source_permissions => ignore`, as a default of all files in site.pp).",
+    remedy="Set `owner`, `group` and `mode` of the file resources, and omit `source_permissions` (up to version 3: "
+    "`source_permissions => ignore`, as a default of all files in site.pp).",
     source="docs/protocol.md#source-permissions",
     good=lambda: [
         talk(
@@ -42,8 +42,8 @@ USE = ("source_permissions", "use")
     ],
 )
 def permissions_from_source(case: Case) -> Iterator[str]:
-    """Files get the owner, group and mode that they happen to have on the master, where such users may not even
-    exist on the node. Agents up to 3 do so by default, later ones when a resource says source_permissions."""
+    """Files get the owner, group and mode that they have on the master, whose users may not even exist on the node.
+    Agents up to version 3 do so by default, later ones when a resource sets source_permissions."""
     match = case.step.match
     if match and USE in match.parameters and (match.key or "").partition("/")[0] != "pluginfacts":
         old = match.dialect == "legacy"

@@ -13,11 +13,11 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
     "T15",
     Severity.ERROR,
     On.EXCHANGE,
-    otherwise="notice for requests that are none of Puppet's",
+    otherwise="notice for requests other than Puppet's",
     visible=Visible.WIRE,
-    title="request in clear, without TLS",
-    remedy="Find out who makes http:// requests to the master's port: a proxy or load balancer that ends TLS and "
-    "goes on in clear, or a script. Agents speak TLS only.",
+    title="request in plain text, without TLS",
+    remedy="Find out what sends http:// requests to the master's port: a proxy or load balancer that terminates TLS "
+    "and forwards in plain text, or a script. Agents use TLS only.",
     source="docs/protocol.md#tls-versions-and-ciphers",
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [
@@ -26,9 +26,9 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
     also=("S23", "R22"),
 )
 def plain_http(case: Case) -> Iterator[Said]:
-    """A request came without TLS. A master does not answer that, and what it carries (facts, catalogs, reports) could
-    be read by everybody on the way. Agents never do this; something in between does, or a health check that was set
-    up for http."""
+    """A request came without TLS. A master does not answer it, and its contents (facts, catalogs, reports) could be
+    read by everyone on the network path. Agents never send it; a device in between does, or a health check that was
+    configured for http."""
     leg = case.exchange.agent
     if leg.secured is not None or leg.tls_version is not None or leg.connected is None or leg.peer_chain:
         return

@@ -16,9 +16,9 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     at=("certificate",),
     refused=True,
     visible=Visible.WIRE,
-    title="nobody signs the agent's request",
+    title="signing request unsigned for a long time",
     remedy="Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}; or clean it "
-    "({clean}) and stop the agent. So that agents give up by themselves (6 and later): `puppet config set "
+    "({clean}) and stop the agent. To make agents give up by themselves (version 6 and later): `puppet config set "
     "maxwaitforcert 1h --section agent`.",
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     good=lambda: [
@@ -30,8 +30,8 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     also=("B01", "B17", "B39", "B41"),
 )
 def polling_for_ever(case: Case, *, hours: float = 24) -> Iterator[Said]:
-    """The agent has been asking for its certificate for a day, and will go on: its request was forgotten, or the
-    node is not meant to be managed."""
+    """The agent has been requesting its certificate for a day, and will continue: its signing request was forgotten, or
+    the node is not meant to be managed."""
     run = case.run
     if case.status != 404 or run.tool:
         return

@@ -15,8 +15,8 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     Severity.NOTICE,
     On.RUN_END,
     visible=Visible.WIRE,
-    title="agent asks for its certificate at another interval than Puppet's default",
-    remedy="If nobody meant that: `puppet config set waitforcert 2m --section agent` on the node.",
+    title="agent requests its certificate at another interval than Puppet's default",
+    remedy="If it was not chosen on purpose: `puppet config set waitforcert 2m --section agent` on the node.",
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     good=lambda: [
         talk(ca(), crl(), csr(), not_issued(), *[wait(119), csr(status=400, text=WAITS), not_issued()] * 3),
@@ -28,8 +28,9 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     also=("B01", "B03", "B17", "B39"),
 )
 def polling_interval(case: Case, *, expected_s: float = 120, tolerance: float = 0.1) -> Iterator[Said]:
-    """An agent that waits to be signed asks again after waitforcert. Much shorter, it keeps the CA busy; much
-    longer, a node that was signed stands idle. A site may want either: then set the threshold to what it chose."""
+    """An agent that is waiting for its certificate requests it again after waitforcert. A much shorter interval keeps
+    the CA busy; a much longer one leaves a signed node idle. If the site chose another interval on purpose, set the
+    rule's threshold to it."""
     waits = polling(case.run)
     if waits and abs(waits.interval - expected_s) > tolerance * expected_s:
         yield Said(f"the agent asks for its certificate every {lasting(waits.interval)}, not every "

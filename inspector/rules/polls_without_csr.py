@@ -15,11 +15,11 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
     Severity.ERROR,
     On.RUN_END,
     generations=OLD,
-    otherwise="notice if the agent was waiting already when the capture began",
+    otherwise="notice if the agent was already waiting when the capture began",
     visible=Visible.CONSEQUENCE,
     title="agent waits for a certificate without a signing request",
-    remedy="Look whether the CA has a request of this node: {list}. If it has, sign it: {sign}. If not, the node holds "
-    "on to a request that the CA lost: on the node {reset}, then on the CA {sign} unless it autosigns.",
+    remedy="Check whether the CA has a request from this node: {list}. If it has, sign it: {sign}. If not, the node "
+    "still keeps a request that the CA lost: on the node {reset}, then on the CA {sign} unless it autosigns.",
     source="docs/protocol.md#bootstrap-up-to-5; puppet 5.5.22 lib/puppet/ssl/host.rb",
     good=lambda: [
         talk(ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
@@ -34,21 +34,21 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
     also=("B01", "B03", "B39"),
 )  # fmt: skip
 def polls_without_csr(case: Case) -> Iterator[Said]:
-    """The agent asks for its certificate, gets 404, and never sends a signing request: it keeps one from before. If
-    the CA still has that request, it only has to be signed. If it was cleaned there, agent and CA wait for each
-    other for ever."""
+    """The agent requests its certificate, gets 404, and never sends a signing request: it still has one that it sent
+    earlier. If the CA still has that request, it only has to be signed. If the request was cleaned there, agent and CA
+    wait for each other forever."""
     run = case.run
     missed = [each for each in run.certificates if each.status == 404]
     if run.tool or run.csrs or run.authenticated or len(missed) < 2 or len(missed) < len(run.certificates):
         return
     if case.ledger.known(run.certname).csrs:
-        return  # it was sent, and may wait on the CA
+        return  # the request was sent, and may be waiting on the CA
     if any(each.endpoint == "certificate_request_lookup" and each.status == 200 for each in run.anonymous):
-        return  # the CA has it
+        return  # the CA has the request
     began = run.cas or missed[1].time - missed[0].time <= 2 * BURST
     yield Said(
         f"asked for its certificate {run.certificates.total} times without ever sending a signing request",
         (missed[0].seq, missed[-1].seq),
-        # Whoever was waiting already when the capture began may have sent it before.
+        # An agent that was already waiting when the capture began may have sent its request before.
         None if began else Severity.NOTICE,
     )

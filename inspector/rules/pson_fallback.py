@@ -20,8 +20,8 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
     generations=SINCE_4,
     visible=Visible.WIRE,
     title="PSON where JSON is preferred",
-    remedy="Look for bytes that are no UTF-8 in the catalog's strings: give binary content as `Binary` "
-    "(`binary_file()`), or with `source`. A master older than 5 knows no JSON: upgrade it.",
+    remedy="Look for bytes that are not UTF-8 in the catalog's strings: provide binary content as `Binary` "
+    "(`binary_file()`), or with `source`. A master older than version 5 does not support JSON: upgrade it.",
     source="docs/protocol.md#pson; docs/protocol.md#formats-and-media-types",
     good=lambda: [
         talk(
@@ -38,9 +38,9 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
     also=("S16",),
 )  # fmt: skip
 def pson_fallback(case: Case) -> Iterator[str]:
-    """Agents since 5 prefer JSON. An answer in PSON all the same means that something in it can't be written as
-    JSON, mostly binary content in a string, or that the master is older than 5. Agents since 8 read no PSON, and
-    then the run fails instead."""
+    """Agents of version 5 and later prefer JSON. If the answer is PSON anyway, something in it cannot be written as
+    JSON, usually binary content in a string, or the master is older than version 5. Agents of version 8 and later
+    cannot read PSON, so the run fails there."""
     run = case.run
     if case.status == 200 and media_type(case) == "text/pson" and not (0, 0) < run.major < (5, 0):
         wanted = accepted(case.exchange.request.header("accept") or "")

@@ -19,9 +19,9 @@ _TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE
     at=(*RUN, *CA),
     otherwise="error if agents do not follow it",
     visible=Visible.WIRE,
-    title="the agent is sent to another place",
+    title="the agent is redirected to another address",
     remedy="Give agents the master's own address: `puppet config set server <master> --section agent`. Where a "
-    "redirection must be, let it be 307 with an absolute Location.",
+    "redirect is unavoidable, use 307 with an absolute Location.",
     source="docs/protocol.md#redirects; puppet 7.23.0 lib/puppet/http/redirector.rb",
     good=lambda: [
         talk(plugins(), catalog(), report()),
@@ -39,8 +39,8 @@ _TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE
     also=("R20", "P01"),
 )
 def redirected(case: Case) -> Iterator[Said]:
-    """No master redirects agents; a load balancer or web server in front of it does. Agents follow 301, 302 and
-    307 to an absolute address only, and those up to 3 lose the query on the way."""
+    """Masters do not redirect agents; a load balancer or web server in front of the master does. Agents follow 301, 302
+    and 307 to an absolute address only, and agents up to version 3 lose the query when they follow."""
     response = case.exchange.response
     if response is None or not 300 <= response.status < 400 or response.status == 304:
         return

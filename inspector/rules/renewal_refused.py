@@ -14,13 +14,13 @@ from inspector.runs.examples import catalog, renewal, report, talk
     On.EXCHANGE,
     at=("renewal",),
     refused=True,
-    otherwise="notice if the CA renews nothing (404, or 403 before 8)",
+    otherwise="notice if the CA does not renew certificates (404, or 403 before 8)",
     visible=Visible.WIRE,
     title="renewal refused",
-    remedy="A CA older than 8 can't renew: nothing to do before it is upgraded. 404: the CA's feature is off, "
-    "`allow-auto-renewal: true` in its ca.conf. 400: something between agent and CA ends TLS and must hand the client "
-    "certificate on. 403: the certificate is of another CA, or auth.conf does not allow "
-    "/puppet-ca/v1/certificate_renewal. Else read the CA's log of that moment.",
+    remedy="A CA older than version 8 cannot renew: there is nothing to do before it is upgraded. 404: renewal is "
+    "disabled on the CA, `allow-auto-renewal: true` in its ca.conf. 400: a device between agent and CA terminates TLS "
+    "and must pass on the client certificate. 403: the certificate was issued by another CA, or auth.conf does not "
+    "allow /puppet-ca/v1/certificate_renewal. Otherwise read the CA's log of that time.",
     source="docs/protocol.md#endpoint-renewal; docs/protocol.md#renewal",
     good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
     bad=lambda: [
@@ -32,8 +32,9 @@ from inspector.runs.examples import catalog, renewal, report, talk
     also=("S16",),
 )
 def renewal_refused(case: Case) -> Iterator[Said]:
-    """The agent asked for a new certificate before its own ends, and did not get one. It goes on with the old one
-    until that expires. A CA before 8 can't renew, and one that may not says 404: both are a site's choice."""
+    """The agent requested a new certificate before its own expires, and did not get one. It continues with the old one
+    until that expires. A CA older than version 8 cannot renew, and a CA where renewal is disabled answers 404: both are
+    the site's choice."""
     status = case.status
     told = case.exchange.response.header("x-puppet-version") if case.exchange.response else None
     if status == 404:

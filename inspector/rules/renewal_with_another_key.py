@@ -15,15 +15,17 @@ from inspector.runs.examples import catalog, renewal, report, talk
     On.EXCHANGE,
     at=("renewal",),
     visible=Visible.WIRE,
-    title="renewed certificate for another key",
-    remedy="Find out who answered: no CA does this. Compare {fingerprint} on the node with {list} on the CA.",
+    title="renewed certificate belongs to another key",
+    remedy="Find out which server answered: a CA does not do this. Compare {fingerprint} on the node with {list} on "
+    "the CA.",
     source="docs/protocol.md#renewal",
     good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
     bad=lambda: [talk(renewal(key="other"), catalog(), report(), version="8.10.0", master_version="8.10.0")],
 )
 def renewal_with_another_key(case: Case) -> Iterator[str]:
-    """The certificate that came back from the renewal is for another key than the agent's. A CA signs the key that
-    it is shown; the agent can't use this one. Something in between answered, or shows the CA another client."""
+    """The certificate returned by the renewal belongs to a different key than the agent's. A CA signs the key that the
+    client presents; the agent cannot use this certificate. A device in between answered, or presents a different client
+    to the CA."""
     given, client = case.step.response, case.step.client
     if isinstance(given, d.Certificates) and client and given.certificates[0].key != client.key:
         got = given.certificates[0]

@@ -24,9 +24,9 @@ puppet_version: 5.5.22
     at=("report",),
     otherwise="notice for agents up to 3",
     visible=Visible.WIRE,
-    title="report as YAML",
-    remedy="Upgrade agents before 3.3. A 3.x agent falls back to YAML when the master's answers have no "
-    "X-Puppet-Version: see what takes that header out. Later ones: `puppet config print "
+    title="report sent as YAML",
+    remedy="Upgrade agents older than 3.3. A 3.x agent falls back to YAML when the master's answers have no "
+    "X-Puppet-Version: find out what removes that header. Later ones: `puppet config print "
     "preferred_serialization_format --section agent`.",
     source="docs/protocol.md#reports-as-yaml; docs/protocol.md#generations-of-agents",
     good=lambda: [talk(plugins(), catalog(), report())],
@@ -38,9 +38,9 @@ puppet_version: 5.5.22
     ],
 )  # fmt: skip
 def report_as_yaml(case: Case) -> Iterator[Said]:
-    """The report came as YAML, which a master has to read with care: YAML can name Ruby classes. Agents of 2.7 and
-    early 3.x know no other way; a 3.x one that does so found no X-Puppet-Version in the master's answers. No later
-    agent does."""
+    """The report was sent as YAML, which is dangerous for a master to parse: YAML can name Ruby classes. Agents of 2.7
+    and early 3.x support nothing else; a later 3.x agent sends YAML when the master's answers have no X-Puppet-Version.
+    No newer agent does so."""
     if bodies.content_type(case.exchange.request) not in bodies.YAML or case.run.tool:
         return
     if (0, 0) < case.run.major < (4, 0):

@@ -15,14 +15,14 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=("report",),
     visible=Visible.WIRE,
     title="unknown report format",
-    remedy="Upgrade puppet-inspector, and look whether your report processors know the format.",
+    remedy="Upgrade puppet-inspector, and check whether your report processors support the format.",
     source="docs/protocol.md#generations-of-agents",
     good=lambda: [talk(plugins(), catalog(), report(report_format=2))],
     bad=lambda: [talk(plugins(), catalog(), report(report_format=13))],
 )
 def report_format_unknown(case: Case) -> Iterator[str]:
-    """The report says of itself that it is of a format which no known agent writes. What is shown of it may be
-    incomplete. The agent is newer than this tool, or it is no agent."""
+    """The report declares a format version that no known agent writes. It may be displayed incompletely. The agent is
+    newer than this tool, or the client is not an agent."""
     told = case.step.request
     if isinstance(told, d.Report) and not told.known_format:
         yield f"the report has format {told.report_format}"

@@ -12,12 +12,12 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, together
     "R03",
     Severity.ERROR,
     On.RUN_END,
-    otherwise="notice while the run may still be going on",
+    otherwise="notice while the run may still be in progress",
     visible=Visible.CONSEQUENCE,
     title="no report after the catalog",
-    remedy="On the node: `puppet config print report report_server --section agent`. If report is false: "
-    "`puppet config set report true --section agent`. Else look for what ended the agent: its log, "
-    "the kernel's (out of memory), systemd.",
+    remedy="On the node: `puppet config print report report_server --section agent`. If report is false: `puppet "
+    "config set report true --section agent`. Otherwise find out what ended the agent: check its log, the kernel's "
+    "(out of memory), systemd.",
     source="docs/protocol.md#end-of-a-run",
     good=lambda: [
         talk(plugins(), catalog(), report()),
@@ -32,15 +32,15 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, together
     ],
 )
 def report_missing(case: Case, *, silence_s: float = 3600) -> Iterator[Said]:
-    """The agent got its catalog, and no report followed: whether it was applied nobody knows. The agent was killed,
-    the host went down in the middle, the report went to another server (report_server), or the agent sends none
-    (report=false). While a run can still be going on, this is a notice only."""
+    """The agent received its catalog, and no report followed, so it is unknown whether the catalog was applied. The
+    agent was killed, the host went down during the run, the report went to another server (report_server), or the agent
+    does not send reports (report=false). While the run may still be in progress, this is only a notice."""
     run = case.run
     catalog = run.catalogs[-1] if run.catalogs else None
     if run.tool or run.reports or catalog is None or not catalog.usable:
         return
     if run.transaction_uuid is None and run.major >= (3, 3):
-        return  # `puppet catalog download`: only a run has a transaction_uuid
+        return  # `puppet catalog download`: only an agent's run has a transaction_uuid
     past = case.ledger.fleet.before(run)
     if any(each.transaction_uuid == run.transaction_uuid and Phase.REPORT in each.phases
            for each in past if each.transaction_uuid):  # fmt: skip

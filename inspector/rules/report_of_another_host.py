@@ -15,17 +15,17 @@ from inspector.runs.examples import catalog, plugins, report, talk
     On.EXCHANGE,
     at=("report",),
     visible=Visible.WIRE,
-    title="report of another host",
-    remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; they must come "
-    "to one name. If they do, find out who sends reports with this certificate.",
+    title="report about another host",
+    remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; they must "
+    "result in one name. If they do, find out who sends reports with this certificate.",
     source="docs/protocol.md#default-rules; docs/protocol.md#reports",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(host="other.example"))],
 )
 def report_of_another_host(case: Case) -> Iterator[str]:
-    """The report was sent under one name and says in its body that it is of another. The master checks the name in
-    the URL only, so report processors store it as the other host's. The node's names are set up wrongly, or somebody
-    forges reports."""
+    """The report was sent under one name, but its body names another host. The master checks only the name in the URL,
+    so report processors store it as the other host's report. The node's names are misconfigured, or someone forges
+    reports."""
     told, match = case.step.request, case.step.match
     if not isinstance(told, d.Report) or not told.host or match is None or not match.certname:
         return

@@ -15,20 +15,20 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=("report",),
     visible=Visible.WIRE,
     title="report rejected",
-    remedy="Look into the master's log for that moment: a report processor (`puppet config print reports --section "
-    "server`; up to 5: --section master), a full disk, PuppetDB.",
+    remedy="Check the master's log at that time: a report processor (`puppet config print reports --section server`; "
+    "up to 5: --section master), a full disk, PuppetDB.",
     source="docs/protocol.md#end-of-a-run",
     good=lambda: [talk(plugins(), catalog(), report(status=204))],
     bad=lambda: [talk(plugins(), catalog(), report(status=500))],
 )
 def report_rejected(case: Case) -> Iterator[str]:
-    """The master did not take the report. The node has its catalog applied, but dashboards and PuppetDB do not know
-    of the run, and the agent's exit code does not show it."""
+    """The master did not accept the report. The node has applied its catalog, but dashboards and PuppetDB do not show
+    the run, and the agent's exit code does not show the failure."""
     status, run = case.status, case.run
-    if status is None or 200 <= status < 300 or status in (401, 403) or run.tool:  # S02: who may not
+    if status is None or 200 <= status < 300 or status in (401, 403) or run.tool:  # not authorised: S02
         return
     response = case.exchange.response
     again = "location" if status in (301, 302, 307) else "retry-after" if status in (429, 503) else ""
     if again and response and response.header(again):
-        return  # sent once more, there or then
+        return  # sent again, later or to another master
     yield f"the master answered the report with {status}" + (f": {cut(case.answer)}" if case.answer else "")

@@ -17,14 +17,15 @@ from inspector.runs.examples import catalog, plugins, report, talk
     visible=Visible.WIRE,
     title="very large report",
     remedy="6.24 to 7 on the node: `puppet config set exclude_unchanged_resources true --section agent` (8 does so by "
-    "itself). If it is the log that is large: no --debug in service, `logoutput => on_failure`, `show_diff => false`.",
+    "default). If the log is the large part: no --debug in production, `logoutput => on_failure`, `show_diff => "
+    "false`.",
     source="docs/protocol.md#report-size",
     good=lambda: [talk(plugins(), catalog(), report(logs=[_line(900_000)]))],
     bad=lambda: [talk(plugins(), catalog(), report(logs=[_line(1_100_000)]))],
 )
 def report_too_big(case: Case, *, warning_bytes: float = 1_000_000, error_bytes: float = 5_000_000) -> Iterator[Said]:
-    """Report processors and PuppetDB take their time for a report of this size, and somewhere on the way a limit
-    may drop it. Mostly thousands of unchanged resources are in it, or the output of a command."""
+    """Report processors and PuppetDB need a long time for a report of this size, and a size limit on the way may drop
+    it. Usually it contains thousands of unchanged resources, or the output of a command."""
     request = case.exchange.request
     if len(request.body) < warning_bytes and request.header("content-encoding") is None:
         return

@@ -16,14 +16,14 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=("report",),
     visible=Visible.WIRE,
     title="report and request name different agent versions",
-    remedy="On the node: `type -a puppet; puppet --version; gem list puppet`; take away the installation that is not "
-    "meant. After an upgrade of the agent by itself: restart its service.",
+    remedy="On the node: `type -a puppet; puppet --version; gem list puppet`; remove the unwanted installation. If "
+    "the agent was only upgraded: restart its service.",
     source="docs/protocol.md#reports; docs/protocol.md#request-headers",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(puppet_version="6.29.0"))],
 )
 def report_version_differs(case: Case) -> Iterator[str]:
-    """The request comes from one version of Puppet, the report in it was written by another. Two installations are
+    """The request comes from one version of Puppet, but the report in it was written by another. Two installations are
     mixed (package and gem), or the agent was upgraded while it ran."""
     told, version = case.step.request, case.exchange.request.header("x-puppet-version")
     if isinstance(told, d.Report) and version and told.puppet_version and told.puppet_version != version:

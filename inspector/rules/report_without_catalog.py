@@ -17,23 +17,23 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=("report",),
     visible=Visible.WIRE,
     title="report without a catalog request",
-    remedy="Read the report's log. If there is no complaint in it: `puppet config print use_cached_catalog --section "
-    "agent` on the node.",
+    remedy="Read the report's log. If it contains no error: `puppet config print use_cached_catalog --section agent` "
+    "on the node.",
     source="docs/protocol.md#cached-catalogs; docs/protocol.md#end-of-a-run",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(status=500), report(told="failed"))],
 )
 def report_without_catalog(case: Case) -> Iterator[Said]:
-    """A report came, but its run asked for no catalog. The run failed before it got that far (no server of
-    server_list answered, plugins could not be had, the connection broke), or the agent applied a catalog from its
-    cache (up to 4.3 the report does not say so)."""
+    """A report arrived, but its run did not request a catalog. The run failed earlier (no server of server_list
+    answered, plugins could not be downloaded, the connection broke), or the agent applied a catalog from its cache (up
+    to 4.3 the report does not say so)."""
     run, told = case.run, case.step.request
     if run.tool or run.catalogs or not isinstance(told, d.Report) or told.cached_catalog_status in CACHED:
         return
     before = case.ledger.fleet.before(run)
     if run.transaction_uuid and any(each.transaction_uuid == run.transaction_uuid and each.asked for each in before):
-        return  # R02, R17: the run stands here in two pieces
-    # Else the run may have begun before the capture.
+        return  # R02, R17: the run is split in two here
+    # Otherwise the run may have started before the capture.
     began = Phase.NODE in run.spans or Phase.PLUGINS in run.spans
     why = reason(told)
     if began or (told.status == "failed" and why):

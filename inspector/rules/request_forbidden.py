@@ -7,7 +7,7 @@ from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import RUN
 from inspector.runs.examples import catalog, content, metadata, node, plugins, report, talk
 
-AT = tuple(each for each in RUN if each != "static_file_content")  # that one has reasons of its own: F09
+AT = tuple(each for each in RUN if each != "static_file_content")  # that one has its own reasons: F09
 
 
 @rule(
@@ -18,10 +18,10 @@ AT = tuple(each for each in RUN if each != "static_file_content")  # that one ha
     refused=True,
     otherwise="warning for the node request",
     visible=Visible.WIRE,
-    title="refused although the agent showed its certificate",
+    title="refused although the agent presented its certificate",
     remedy="Compare the master's auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to 3 "
     "`/etc/puppet/auth.conf`) with the defaults of its version, and the name in the URL with the certificate's: "
-    "catalog, node, facts and report are for the node of that name only.",
+    "catalog, node, facts and report may only be requested by the node of that name.",
     source="docs/protocol.md#default-rules; docs/protocol.md#failures-in-a-run; "
     "puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
     good=lambda: [
@@ -35,9 +35,9 @@ AT = tuple(each for each in RUN if each != "static_file_content")  # that one ha
     also=("R20", "P01", "P03"),
 )
 def request_forbidden(case: Case) -> Iterator[Said]:
-    """The master knows who asks and does not allow it: auth.conf has a stricter rule, or the agent asks in
-    another name than its certificate's. Without catalog or plugins the run ends; when the node request alone
-    is refused the run goes on in the configured environment."""
+    """The master knows which node sends the request and does not allow it: auth.conf has a stricter rule, or the name
+    in the request differs from the one in the certificate. Without catalog or plugins the run ends; if only the node
+    request is refused, the run continues in the configured environment."""
     if case.status not in (401, 403) or not case.exchange.agent.peer_chain:
         return
     who = case.step.certname or "an unreadable certificate"

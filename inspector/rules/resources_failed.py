@@ -27,8 +27,8 @@ _LOG = {
     at=("report",),
     visible=Visible.WIRE,
     title="resources failed",
-    remedy="Mend the resource that the message names, at that place of the manifest or on the node; then "
-    "`puppet agent -t`. What depends on it was skipped and comes by itself.",
+    remedy="Fix the resource that the message names, at that place in the manifest or on the node; then `puppet agent "
+    "-t`. Resources that were skipped because they depend on it are then applied as well.",
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(told="changed", resource_statuses={"Notify[x]": {"changed": True}})),
@@ -41,8 +41,8 @@ _LOG = {
     ],
 )  # fmt: skip
 def resources_failed(case: Case) -> Iterator[str]:
-    """The catalog was applied, but some of its resources could not be brought into their state. Those that depend on
-    them were skipped."""
+    """The catalog was applied, but some of its resources could not be brought into their desired state. Resources that
+    depend on them were skipped."""
     told = case.step.request
     if not isinstance(told, d.Report):
         return
@@ -51,7 +51,7 @@ def resources_failed(case: Case) -> Iterator[str]:
     if count < 1:
         return
     named = [failure(told, ref) for ref in failed[:FIRST]]
-    if not failed:  # 2.7 sends empty statuses; what failed is in its log only
+    if not failed:  # 2.7 sends empty statuses: failures are in its log only
         lines = [each for each in errors(told) if (each.source or "").startswith("/Stage[")]
         named = [f"{cut(each.source, 100)}: {line(each.message)}" for each in lines[:FIRST]]
     rest = count - len(named)

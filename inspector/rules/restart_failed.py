@@ -17,7 +17,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     visible=Visible.WIRE,
     title="restart failed",
     remedy="On the node: `systemctl status <service>; journalctl -u <service>`. Puppet does not try again until "
-    "something notifies the resource anew: restart it by hand when it is mended.",
+    "something notifies the resource again: once it is fixed, restart it manually.",
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(told="changed", resource_statuses={
@@ -31,8 +31,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     ],
 )  # fmt: skip
 def restart_failed(case: Case) -> Iterator[str]:
-    """Something that a service (or an exec) listens to was changed, and its restart failed. The new configuration is
-    on the node, what runs may still be the old one, or nothing runs."""
+    """A resource that a service (or an exec) subscribes to was changed, and the restart failed. The new configuration
+    is on the node, but the service may still run with the old one, or not at all."""
     told = case.step.request
     if not isinstance(told, d.Report):
         return

@@ -14,9 +14,9 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     On.EXCHANGE,
     at=("catalog",),
     visible=Visible.WIRE,
-    title="the agent does not wait as it was told",
-    remedy="Look at what asks in the agent's name: agents since 5.3 keep to Retry-After and stop after 100 tries. "
-    "If something in between repeats requests, switch that off for POST; else upgrade the agent.",
+    title="the agent retries before the requested delay",
+    remedy="Check which client uses the agent's name: agents of 5.3 and later respect Retry-After and stop after 100 "
+    "tries. If something in between repeats requests, turn that off for POST; otherwise upgrade the agent.",
     source="docs/protocol.md#retry-after; puppet 7.23.0 lib/puppet/http/retry_after_handler.rb",
     good=lambda: [
         talk(plugins(), catalog(environment="dev"), plugins(), catalog(asks="dev", environment="dev"), report())
@@ -27,9 +27,9 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     also=("S05",),
 )
 def retried_too_early(case: Case, *, longest_s: float = 300, retries: float = 100) -> Iterator[Said]:
-    """A busy master said how long to wait, and the agent asked again before that, or far more often than agents
-    do: that keeps the master busy. Agents wait no longer than their runinterval, so only waits up to five
-    minutes are judged."""
+    """A busy master told the agent how long to wait, and the agent sent its request again earlier, or far more often
+    than agents do: that keeps the master busy. Agents wait no longer than their runinterval, so only delays up to five
+    minutes are checked."""
     run, exchange = case.run, case.exchange
     if run.tool or not run.delayed or (0, 0) < run.major < (5, 3):
         return

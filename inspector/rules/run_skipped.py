@@ -16,9 +16,9 @@ from inspector.runs.examples import catalog, plugins, report, talk, unanswered
     at=("report",),
     visible=Visible.WIRE,
     title="no catalog, run skipped",
-    remedy="Mend what kept the catalog back, as the message has it. 500 or 400: the code that it names, often with "
-    "file and line. 403: the certname and the master's auth.conf. 503 or no answer: see whether the master is up "
-    "(`systemctl status puppetserver`) or too busy. Then, on the node, `puppet agent -t`.",
+    remedy="Fix the cause that the message names. 500 or 400: the code in the master's answer, often with file and "
+    "line. 403: the certname and the master's auth.conf. 503 or no answer: check whether the master is up (`systemctl "
+    "status puppetserver`) or too busy. Then, on the node, `puppet agent -t`.",
     source="docs/protocol.md#failed-catalogs; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(plugins(), catalog(), report(told="failed", resource_statuses={"Notify[x]": {"skipped": True}})),
@@ -30,8 +30,8 @@ from inspector.runs.examples import catalog, plugins, report, talk, unanswered
     also=("S01", "T14"),
 )
 def run_skipped(case: Case) -> Iterator[Said]:
-    """The agent got no catalog and had none to fall back on: nothing was applied on the node. Its report tells of a
-    failed run without resources."""
+    """The agent got no catalog and had no cached one to fall back on: nothing was applied on the node. Its report shows
+    a failed run without resources."""
     told, run = case.step.request, case.run
     last = run.catalogs[-1] if run.catalogs else None
     if not isinstance(told, d.Report) or run.tool or last is None or last.usable:

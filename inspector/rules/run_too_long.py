@@ -16,15 +16,15 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=("report",),
     visible=Visible.WIRE,
     title="run longer than the interval between runs",
-    remedy="Mend what takes so long (the message names it; `puppet agent -t --evaltrace` shows each resource), or "
+    remedy="Fix what takes so long (the message names it; `puppet agent -t --evaltrace` shows each resource), or "
     "`puppet config set runinterval 2h --section agent`.",
     source="docs/protocol.md#report-metrics; docs/protocol.md#default-settings",
     good=lambda: [talk(plugins(), catalog(), report(metrics=_times(1790)))],
     bad=lambda: [talk(plugins(), catalog(), report(metrics=_times(2000)))],
 )
 def run_too_long(case: Case, *, runinterval_s: float = 1800) -> Iterator[str]:
-    """The agent was busy for longer than the time after which the next run is due. Runs are left out, changes reach
-    the node late, and at an hour (runtimeout) the agent gives up."""
+    """The agent was busy for longer than the interval after which the next run is due. Runs are skipped, changes reach
+    the node late, and after an hour (runtimeout) the agent gives up."""
     told = case.step.request
     if not isinstance(told, d.Report):
         return
@@ -40,7 +40,7 @@ def run_too_long(case: Case, *, runinterval_s: float = 1800) -> Iterator[str]:
 
 
 _SUMS = frozenset({"total", "catalog_application", "transaction_evaluation", "startup_time"})
-"""What is made up of other parts."""
+"""Durations that are sums of others."""
 
 
 def _times(total: float) -> dict[str, object]:

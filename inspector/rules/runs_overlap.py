@@ -14,9 +14,9 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="two runs of one node at the same time",
-    remedy="Find both: if the addresses differ, two hosts run as {name}: give the copy a certname of its own, "
-    "then on it {reset}. If it is one host: `ps -ef | grep 'puppet agent'`, and see that both use one statedir "
-    "(`puppet config print agent_catalog_run_lockfile --section agent`).",
+    remedy="Find both: if the addresses differ, two hosts run as {name}: give the copy its own certname, then on it "
+    "{reset}. If it is one host: `ps -ef | grep 'puppet agent'`, and check that both use one statedir (`puppet config "
+    "print agent_catalog_run_lockfile --section agent`).",
     source="docs/protocol.md#transaction_uuid; docs/protocol.md#locks",
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), report(), plugins(), catalog(uuid="b-1"),
@@ -34,14 +34,14 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
     ],
 )  # fmt: skip
 def runs_overlap(case: Case) -> Iterator[Said]:
-    """Requests of two runs with one certificate come in between each other. Two hosts use the same key (a cloned
-    machine), or two agents run on one host because their lock files are in different places. They undo and repeat
-    each other's changes, and reports and PuppetDB show now the one, now the other."""
+    """Requests of two runs with the same certificate are interleaved. Two hosts use the same key (a cloned machine), or
+    two agents run on one host because their lock files are in different places. They revert and repeat each other's
+    changes, and reports and PuppetDB alternate between the two."""
     run = case.run
     if run.tool or run.transaction_uuid is None:
         return
     before = case.ledger.fleet.before(run)
-    # When the other run reported, this one was taken for dead; what came of it later stands as a run of its own.
+    # When the other run reported, this one was closed; its later requests form a separate run.
     own = [each for each in before if each.transaction_uuid == run.transaction_uuid]
     times = [*(each.asked for each in own), *(each.time for each in run.catalogs[:1])]
     asked = min((time for time in times if time is not None), default=None)

@@ -16,7 +16,8 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, togeth
     visible=Visible.WIRE,
     title="runs follow each other closely, or many agents start at once",
     remedy="On the nodes: `puppet config set splay true --section agent` spreads the starts; `puppet config print "
-    "runinterval --section agent` must fit what the masters can compile. By cron: give each node another minute.",
+    "runinterval --section agent` must match what the masters can compile. With cron: give each node a different "
+    "minute.",
     source="docs/protocol.md#default-settings",
     good=lambda: [
         talk(*_runs(4, 1800)),
@@ -27,9 +28,9 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, togeth
 def runs_too_close(
     case: Case, *, interval_s: float = 600, runs: float = 4, agents: float = 20, within_s: float = 10
 ) -> Iterator[Said]:
-    """Each run costs a compilation. An agent that runs much more often than every 30 minutes, or many agents that
-    start within seconds of each other (cron at the same minute, no splay, an orchestration job), load the masters
-    more than they need. Somebody may also just have tried things by hand."""
+    """Each run costs a compilation. An agent that runs much more often than every 30 minutes, or many agents that start
+    within seconds of each other (cron at the same minute, no splay, an orchestration job), load the masters more than
+    necessary. It may also have been a manual test."""
     run = case.run
     if run.tool or not run.catalogs:
         return

@@ -16,8 +16,8 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
     otherwise="notice below warning_runs, and for execs",
     visible=Visible.WIRE,
     title="the same resources change in every run",
-    remedy="Look at the events in the reports: before and after of each change. Take the other hand away that changes "
-    "it back, or the second declaration of the same thing; give an exec `unless`, `onlyif` or `creates`.",
+    remedy="Check the events in the reports: before and after of each change. Stop whatever else reverts the change, "
+    "or remove the second declaration of the same thing; give an exec `unless`, `onlyif` or `creates`.",
     source="docs/protocol.md#reports",
     good=lambda: [
         talk(*_runs("File[/etc/a]", "File[/etc/b]", "File[/etc/a]"), *_runs("Notify[hello]") * 3),
@@ -25,10 +25,10 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
     bad=lambda: [talk(*_runs("File[/etc/a]") * 3), talk(*_runs("File[/etc/a]") * 5)],
 )
 def same_resources_change(case: Case, *, runs: float = 3, warning_runs: float = 5) -> Iterator[Said]:
-    """A resource that Puppet has set needs no change in the next run. These changed each time: something sets them
-    back, two resources fight over one thing, or the value never reads as it was written. Execs without a condition
-    run each time because they were written so: a notice."""
-    changed = {ref for ref in case.run.changed if not ref.startswith("Notify[")}  # a notify is a change by nature
+    """A resource that Puppet has set needs no change in the next run. These changed each time: something reverts them,
+    two resources set the same thing to different values, or the value is never read back as it was written. Execs
+    without a condition run each time by design: a notice."""
+    changed = {ref for ref in case.run.changed if not ref.startswith("Notify[")}  # a notify always counts as a change
     if not changed:
         return
     past = [each for each in case.ledger.fleet.before(case.run) if Phase.REPORT in each.phases]

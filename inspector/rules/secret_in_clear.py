@@ -15,9 +15,9 @@ _KEYS = {
     "a GitHub token": re.compile(r"(?<![A-Za-z0-9_])gh[pousr]_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
     "a GitLab token": re.compile(r"(?<![A-Za-z0-9_])glpat-[A-Za-z0-9_-]{20}(?![A-Za-z0-9_-])"),
 }
-"""What nothing but a secret looks like."""
+"""Patterns that match only secrets."""
 _SHORTEST = 20
-"""Characters of the shortest of them."""
+"""Length in characters of the shortest of them."""
 _PASSWORD = re.compile(
     r"(?im)^(?P<diff>[+-])?.{0,200}?(?<![a-z0-9])(?:[a-z0-9]+[_-]){0,4}(?:password|passwd|passphrase|secret_?key|api_?key|"
     r"auth_?token)['\"]?[ \t]*(?:(?P<sure>=>|=)|:)[ \t]*(?P<quote>['\"]?)(?P<value>[^\s'\",;]{6,})"
@@ -25,7 +25,7 @@ _PASSWORD = re.compile(
 _NO_SECRETS = re.compile(
     r"(?i)[$%{<\[(*/@&].*|(.)\1*|(?:true|false|undef|null|none|nil)\b.*|sensitive.*|redacted.*|changed.*|required.*"
 )
-"""A reference, a mask, a path, a word: what may stand behind ``password =`` without being one."""
+"""Values that may follow ``password =`` without being a password: references, masks, paths, common words."""
 _QUIET = frozenset({"debug", "info"})
 
 
@@ -34,11 +34,11 @@ _QUIET = frozenset({"debug", "info"})
     Severity.ERROR,
     On.EXCHANGE,
     at=("catalog", "report"),
-    otherwise="warning for what only looks like a password, and for what stands in a catalog",
+    otherwise="warning for a value that only looks like a password, and for secrets in a catalog",
     visible=Visible.WIRE,
-    title="secret in clear",
-    remedy="Take it for known and change it. In the manifest wrap the value in Sensitive(...), and for a file whose "
-    "content holds it set `show_diff => false`; for an exec `logoutput => false`.",
+    title="secret in plain text",
+    remedy="Treat it as compromised and change it. In the manifest wrap the value in Sensitive(...), and for a file "
+    "that contains it set `show_diff => false`; for an exec `logoutput => false`.",
     source="docs/protocol.md#sensitive-values",
     good=lambda: [
         talk(
@@ -72,10 +72,10 @@ _QUIET = frozenset({"debug", "info"})
     ],
 )  # fmt: skip
 def secret_in_clear(case: Case) -> Iterator[Said]:
-    """A secret stands readable where it will be kept: in the log of a report (a diff, the output of a command), or in
-    a catalog in a parameter that nobody marked as sensitive, so that its changes will be shown in reports. What is
-    marked as sensitive goes in clear too, but between agent and master only, and is not meant. What just looks like
-    a password is a warning: have a look."""
+    """A secret is readable in a place where it is stored: in the log of a report (a diff, the output of a command), or
+    in a catalog in a parameter that is not marked as sensitive, so that its changes appear in reports. A value marked
+    as sensitive is also sent unmasked, but only from master to agent; this rule does not report it. A value that only
+    looks like a password is a warning: check it."""
     told, got = case.step.request, case.step.response
     if isinstance(told, d.Report):
         yield from _of_report(told)
@@ -107,7 +107,7 @@ def _of_catalog(got: d.Catalog) -> Iterator[Said]:
 
 
 def _keys(text: str) -> list[str]:
-    # Thousands of lines and parameters come by here: expressions are asked about few of them.
+    # Thousands of lines and parameters pass here: a cheap test first, regular expressions for few of them.
     if len(text) < _SHORTEST or not (
         "PRIVATE KEY-----" in text or "AKIA" in text or "ASIA" in text or "glpat-" in text or "ghp_" in text
         or "gho_" in text or "ghu_" in text or "ghs_" in text or "ghr_" in text
@@ -129,7 +129,7 @@ def _password(text: str) -> bool:
 
 
 def _masked(text: str | None) -> str:
-    """A name for the message; one that itself holds a secret is not repeated."""
+    """The name for the message; a name that contains a secret is not repeated."""
     if text and (_password(text) or _keys(text)):
         return "a resource whose name holds it"
     return cut(text or "the agent", 100)

@@ -23,10 +23,10 @@ _ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_
     Severity.ERROR,
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
-    title="the agent refuses the certificate it is shown",
-    remedy="See what the agent holds: {verify}. If only its ca.pem or its CRL is old: on the node {trust_anew}. If the "
-    "node's own certificate is of the other CA too: {enrol_ca}. If the master's own certificate or its chain ended: "
-    "renew it on the CA. Check the agent's clock.",
+    title="the agent refuses the certificate presented to it",
+    remedy="Check what the agent trusts: {verify}. If only its ca.pem or its CRL is old: on the node {trust_anew}. If "
+    "the node's own certificate was also issued by the other CA: {enrol_ca}. If the master's own certificate or its "
+    "chain has expired: renew it on the CA. Check the agent's clock.",
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb; "
     "RFC 8446 section 6.2",
     good=lambda: [
@@ -45,10 +45,10 @@ _ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_
     also=("B01",),
 )  # fmt: skip
 def server_certificate_refused(case: Case) -> Iterator[Said]:
-    """The agent ended the handshake because it does not trust the certificate it was shown in the master's place:
-    its chain ends at a CA that the agent does not hold, or it has expired. With a CRL that is expired or missing the
-    agent sends the same alerts. Agents up to 5 keep only the first certificate of a CA bundle. Behind this proxy
-    the certificate shown is the proxy's."""
+    """The agent ended the handshake because it does not trust the certificate presented as the master's: its chain ends
+    at a CA that the agent does not have, or it has expired. With an expired or missing CRL the agent sends the same
+    alerts. Agents up to version 5 keep only the first certificate of a CA bundle. Through this proxy, the agent sees
+    the proxy's certificate."""
     handshake = case.step.record
     if not isinstance(handshake, Handshake):
         return
@@ -103,7 +103,7 @@ def _by_alert(case: Case, handshake: Handshake, shown: d.Certificate, certificat
 
 
 def _expired_list(case: Case, issuer: str, at: float) -> CrlSeen | None:
-    """The expired CRL of a CA, or of one in the same bundle: an agent holds none that is newer."""
+    """The expired CRL of a CA, or of another CA in the same bundle: the agent has no newer one."""
     bundles = [{each.subject for each in seen.certificates} for seen in case.ledger.bundles.values()]
     names = {issuer}.union(*(names for names in bundles if issuer in names))
     lists = (each for each in case.ledger.crls.values() if each.issuer in names)

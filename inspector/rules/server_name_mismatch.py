@@ -21,9 +21,9 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="the master's name is not in its certificate",
-    remedy="Let the agent call the master by a name that the message lists: `puppet config set server <name> --section "
-    "main` on the node. Or give the certificate the name that the agent uses: `dns_alt_names` on the master's host, "
-    "then a new certificate for it.",
+    remedy="Let the agent use a name for the master that the message lists: `puppet config set server <name> "
+    "--section main` on the node. Or give the certificate the name that the agent uses: `dns_alt_names` on the "
+    "master's host, then a new certificate for it.",
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/error.rb",
     good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],
     bad=lambda: [
@@ -33,9 +33,9 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
     ],
 )  # fmt: skip
 def server_name_mismatch(case: Case) -> Iterator[str]:
-    """The agent called the master by a name that is not among those in the certificate it was shown, and left: it
-    can't know whom it talks to. Its `server` setting is wrong or too short, or the certificate lacks a name. The same
-    goes for the name by which this proxy calls the master."""
+    """The agent used a name for the master that is not among the names in the presented certificate, and closed the
+    connection: it cannot verify which server it reached. Its `server` setting is wrong or too short, or the certificate
+    lacks a name. The same applies to the name that this proxy uses for the master."""
     handshake = case.step.record
     if not isinstance(handshake, Handshake):
         return

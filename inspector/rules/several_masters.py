@@ -13,8 +13,8 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     Severity.NOTICE,
     On.RUN_END,
     visible=Visible.WIRE,
-    title="different masters answered one run",
-    remedy="Deploy code to all compilers at once, and let the load balancer keep an agent at one of them "
+    title="several masters answered one run",
+    remedy="Deploy code to all compilers at the same time, and let the load balancer keep an agent on one of them "
     "(stickiness by address).",
     source="docs/protocol.md#several-masters",
     good=lambda: [
@@ -23,8 +23,8 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     bad=lambda: [talk(altered(plugins(), answers={"X-Puppet-Version": "7.9.0"}), catalog(), report())],
 )
 def several_masters(case: Case) -> Iterator[Said]:
-    """A load balancer spread the requests of one run over several masters. That is fine as long as all have the
-    same code: if not, the catalog names files that another compiler has in another version, or not at all."""
+    """A load balancer distributed the requests of one run over several masters. That works as long as all have the same
+    code: if not, the catalog names files that have another version on another compiler, or do not exist there."""
     run = case.run
     for what, seen in (("compilers", run.compilers), ("versions of the master", run.master_versions)):
         if len(seen) > 1:

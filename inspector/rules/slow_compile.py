@@ -16,8 +16,8 @@ from inspector.runs.examples import catalog, plugins, report, slow, talk
     otherwise="error from error_s on",
     visible=Visible.WIRE,
     title="slow compilation of the catalog",
-    remedy="Have one run profiled, `puppet agent -t --profile`, and read the PROFILE lines in the master's log: a slow "
-    "function, Hiera backend or PuppetDB query. If all nodes are slow, the JRubies are busy: see their metrics.",
+    remedy="Profile one run, `puppet agent -t --profile`, and read the PROFILE lines in the master's log: a slow "
+    "function, Hiera backend or PuppetDB query. If all nodes are slow, the JRubies are busy: check their metrics.",
     source="docs/protocol.md#timeouts",
     good=lambda: [talk(plugins(), slow(catalog(), 9), report())],
     bad=lambda: [
@@ -26,8 +26,9 @@ from inspector.runs.examples import catalog, plugins, report, slow, talk
     ],
 )
 def slow_compile(case: Case, *, warning_s: float = 10, error_s: float = 60) -> Iterator[Said]:
-    """The master took long from the whole catalog request to the first byte of its answer. Compilation is slow,
-    or the request waited for a free JRuby. Agents up to 3 give up after two minutes, since 6 after ten."""
+    """The master needed a long time from the complete catalog request to the first byte of its answer. Compilation is
+    slow, or the request waited for a free JRuby. Agents up to version 3 give up after two minutes, from version 6 on
+    after ten."""
     exchange = case.exchange
     seconds = waited(exchange)
     if seconds < warning_s:

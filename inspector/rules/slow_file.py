@@ -17,13 +17,13 @@ FILE = "modules/demo/app.conf"
     at=CONTENT,
     visible=Visible.WIRE,
     title="slow file serving",
-    remedy="Serving a file takes a JRuby too: if catalogs are slow as well, there are too few "
-    "(`max-active-instances`) or too many runs at once. If files alone are slow, look at the master's disk.",
+    remedy="Serving a file also needs a JRuby: if catalogs are slow as well, there are too few JRubies "
+    "(`max-active-instances`) or too many runs at once. If only files are slow, check the master's disk.",
     source="docs/protocol.md#response-times-of-files",
     good=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 1), report())],
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 4), report())],
 )
 def slow_file(case: Case, *, slow_s: float = 2) -> Iterator[str]:
-    """The master took seconds to begin with a file's content. It had no free JRuby, or its disk is slow."""
+    """The master took seconds to start sending a file's content. It had no free JRuby, or its disk is slow."""
     if case.status == 200 and waited(case.exchange) > slow_s:
         yield f"content began more than {slow_s:g} s after it was asked for"

@@ -22,9 +22,9 @@ def _file(*names: str) -> dict[str, object]:
     On.RUN_END,
     visible=Visible.WIRE,
     title="a file resource's source does not exist",
-    remedy="Put the file into the module's `files` directory (puppet:///modules/<module>/<file> leaves `files` out), "
-    "deploy it in the environment that the agent uses, or correct `source`. With a `%` in its name masters decode the "
-    "name once more and look for another file: rename it.",
+    remedy="Put the file into the module's `files` directory (puppet:///modules/<module>/<file> omits `files`), "
+    "deploy it in the environment that the agent uses, or correct `source`. If its name contains a `%`, masters "
+    "decode the name a second time and look for another file: rename it.",
     source="docs/protocol.md#endpoint-file_metadata",
     good=lambda: [
         talk(
@@ -49,8 +49,9 @@ def _file(*names: str) -> dict[str, object]:
     also=("P01",),
 )
 def source_not_found(case: Case) -> Iterator[Said]:
-    """The master has none of the files that a file resource may be copied from, so the resource fails and what
-    depends on it is skipped. A list of sources is tried in its order: one that is missing is no fault."""
+    """None of the files that a file resource may be copied from exists on the master, so the resource fails and
+    resources that depend on it are skipped. A list of sources is tried in order: a missing source is not an error if a
+    later one exists."""
     files = case.run.files
     missing = {name for name, asked in files.asked.items() if asked.status == 404}
     if not missing or files.catalog is None:

@@ -22,8 +22,9 @@ def _answer(trace: list[str]) -> dict[str, object]:
     On.EXCHANGE,
     refused=True,
     visible=Visible.WIRE,
-    title="the master shows its stack trace",
-    remedy="Upgrade the master: since 4.10 errors carry no frames. Until then let only nodes of yours reach port 8140.",
+    title="the master reveals its stack trace",
+    remedy="Upgrade the master: from 4.10 on errors contain no stack frames. Until then let only your own nodes reach "
+    "port 8140.",
     source="docs/protocol.md#stack-traces",
     good=lambda: [
         talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", _answer([WARNED]), status=404), report(),
@@ -35,12 +36,12 @@ def _answer(trace: list[str]) -> dict[str, object]:
     ],
 )  # fmt: skip
 def stack_trace_shown(case: Case) -> Iterator[str]:
-    """With its error the master sent where in its code it happened. That tells whoever can ask which versions of
-    what it runs, and where; it helps nobody who administers nodes."""
+    """With its error the master sent the place in its own code where the error occurred. That shows every client which
+    software and versions the master runs, and where; it does not help the node's administrator."""
     answer, response = case.step.response, case.exchange.response
     if not isinstance(answer, d.ErrorDocument) or not answer.stacktrace or response is None:
         return
-    # 4.10 sends a list with one warning in it, and no frames.
+    # 4.10 sends a list with one warning, and no frames.
     _, _, trace = (decode.content(response) or b"").partition(b'"stacktrace"')
     if b".rb:" in trace:
         yield "errors of the master carry its stack trace"

@@ -17,7 +17,7 @@ _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "p
     at=("catalog",),
     generations=SINCE_4,
     visible=Visible.WIRE,
-    title="static catalog wanted, ordinary one given",
+    title="static catalog requested, ordinary one returned",
     remedy="Nothing is wrong. To pin files to the catalog's version of the code, set versioned-deploys, or "
     "code-id-command and code-content-command (versioned-code.conf), on the Puppet Server.",
     source="docs/protocol.md#static-catalogs; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
@@ -30,9 +30,9 @@ _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "p
     bad=lambda: [talk(plugins(), catalog(form={"static_catalog": "true"}, resources=[_SOURCE]), report())],
 )  # fmt: skip
 def static_catalog_not_given(case: Case) -> Iterator[str]:
-    """The agent could check files against the catalog alone, but the master has no versioned code configured. So the
-    agent asks for the metadata of each file, and a deployment in the middle of a run can give it files of newer
-    code. That is how most masters are set up; it is said of an agent's first run only."""
+    """The agent could check files using only the catalog, but the master has no versioned code configured. So the agent
+    requests the metadata of each file, and a deployment during a run can give it files of newer code. Most masters are
+    configured this way; it is reported for an agent's first run only."""
     asked, got = case.step.request, case.step.response
     if not isinstance(asked, d.CatalogRequest) or not isinstance(got, d.Catalog) or not asked.static_catalog:
         return

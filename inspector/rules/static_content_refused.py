@@ -19,9 +19,9 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
     at=("static_file_content",),
     refused=True,
     visible=Visible.WIRE,
-    title="the file of a static catalog can't be had",
-    remedy="Let code-id-command and code-content-command in versioned-code.conf both be set and work: call the "
-    "latter by hand as `<command> <environment> <code id> <path>`. Or `puppet config set static_catalogs false "
+    title="a static catalog's file cannot be served",
+    remedy="Make sure that code-id-command and code-content-command in versioned-code.conf are both set and work: run "
+    "the latter manually as `<command> <environment> <code id> <path>`. Or `puppet config set static_catalogs false "
     "--section server`.",
     source="docs/protocol.md#endpoint-static_file_content; "
     "puppetserver 7.9.5 src/clj/puppetlabs/services/master/master_core.clj",
@@ -44,8 +44,8 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
     also=("P01",),
 )
 def static_content_refused(case: Case) -> Iterator[str]:
-    """The catalog tells the agent to fetch a file in the version that it was compiled with, and the master can't
-    give it: the commands of the versioned code service are not set, or one fails. The resource fails."""
+    """The catalog tells the agent to fetch a file in the version for which the catalog was compiled, and the master
+    cannot serve it: the commands of the versioned code service are not set, or one fails. The resource fails."""
     status = case.status
     if status == 503:
         return

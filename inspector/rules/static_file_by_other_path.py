@@ -11,7 +11,7 @@ FILE = "modules/demo/app.conf"
 
 
 def static_catalog(*, uri: bool = True) -> Part:
-    """A static catalog with one file; ``uri=False``: without a place where its version is to be had."""
+    """A static catalog with one file; ``uri=False``: without the path of the file's version."""
     digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
     said: dict[str, object] = {
         "path": "/srv/app.conf", "relative_path": None, "type": "file", "source": f"puppet:///{FILE}",
@@ -30,9 +30,9 @@ def static_catalog(*, uri: bool = True) -> Part:
     at=("file_content",),
     generations=SINCE_4,
     visible=Visible.WIRE,
-    title="a static catalog's file is fetched as it is now",
-    remedy="Look at the agent's version (static catalogs need 4.4) and `puppet config print static_catalogs`, and for "
-    "what may rewrite the path static_file_content between agent and master.",
+    title="a static catalog's file is fetched in its current version",
+    remedy="Check the agent's version (static catalogs need 4.4) and `puppet config print static_catalogs`, and find "
+    "out what may rewrite the path static_file_content between agent and master.",
     source="docs/protocol.md#static-catalogs",
     good=lambda: [
         talk(
@@ -46,8 +46,8 @@ def static_catalog(*, uri: bool = True) -> Part:
     bad=lambda: [talk(plugins(), static_catalog(), content(FILE), report())],
 )
 def static_file_by_other_path(case: Case) -> Iterator[Said]:
-    """The static catalog says where this very version of the file is to be had, but it was fetched by the path
-    that gives whatever is deployed at the moment. What the node gets may not be what was compiled."""
+    """The static catalog names the path of this exact version of the file, but the file was fetched from the path that
+    serves the currently deployed version. The node may get content that differs from what was compiled."""
     match, files = case.step.match, case.run.files
     if match is None or case.status != 200 or files.catalog is None or not files.inlined.get(match.key or ""):
         return

@@ -17,8 +17,8 @@ OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1
     otherwise="warning for agents up to 3",
     visible=Visible.WIRE,
     title="TLS older than 1.2",
-    remedy="The agent: upgrade it, or the Ruby and OpenSSL under it. The master: `ssl-protocols: [TLSv1.2, TLSv1.3]` "
-    "in webserver.conf (puppetserver), SSLProtocol in its web server (up to 4).",
+    remedy="The agent: upgrade it, or its Ruby and OpenSSL. The master: `ssl-protocols: [TLSv1.2, TLSv1.3]` in "
+    "webserver.conf (puppetserver), SSLProtocol in its web server (up to 4).",
     source="docs/protocol.md#tls-versions-and-ciphers; RFC 8996 section 4; RFC 8996 section 5",
     good=lambda: [talk(*(altered(each, leg={"tls_version": "TLSv1.2"}) for each in (catalog(), report())))],
     bad=lambda: [
@@ -27,9 +27,9 @@ OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1
     ],
 )
 def tls_old_version(case: Case) -> Iterator[Said]:
-    """Two ends could agree on nothing better than a TLS that is forbidden since 2021 and that today's OpenSSL and
-    Java refuse. The proxy itself offers all up to 1.3, so it is the other end's limit. Agents of 2.7 and 3.x on old
-    systems have nothing newer."""
+    """Two ends could agree on nothing better than a TLS version that has been forbidden since 2021 and that current
+    OpenSSL and Java refuse. The proxy itself offers all versions up to 1.3, so the limit is the other end's. Agents of
+    2.7 and 3.x on old systems support nothing newer."""
     exchange = case.exchange
     master = exchange.master.tls_version if exchange.master else None
     if exchange.agent.tls_version in OLD:

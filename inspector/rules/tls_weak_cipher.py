@@ -22,9 +22,9 @@ _SHA1 = re.compile(r"[-_]SHA$")
     otherwise="warning for CBC with SHA-1, or with an agent up to 3; notice for both",
     visible=Visible.WIRE,
     title="weak cipher",
-    remedy="Flagged are RC4, RC2, DES, triple DES, MD5, NULL, export and anonymous suites, and as old those with CBC "
-    "and SHA-1 (`...-SHA`). The agent: upgrade it, or set `ciphers` in its puppet.conf (6 and later). The master: "
-    "`cipher-suites` in webserver.conf (puppetserver), SSLCipherSuite in its web server (up to 4).",
+    remedy="Reported as weak: RC4, RC2, DES, triple DES, MD5, NULL, export and anonymous suites; as outdated: those "
+    "with CBC and SHA-1 (`...-SHA`). The agent: upgrade it, or set `ciphers` in its puppet.conf (version 6 and "
+    "later). The master: `cipher-suites` in webserver.conf (puppetserver), SSLCipherSuite in its web server (up to 4).",
     source="docs/protocol.md#tls-versions-and-ciphers; RFC 7465 section 2; RFC 9325 section 4.1",
     good=lambda: [
         talk(*(altered(each, leg={"cipher": "ECDHE-RSA-AES128-GCM-SHA256"}) for each in (catalog(), report()))),
@@ -37,9 +37,9 @@ _SHA1 = re.compile(r"[-_]SHA$")
     ],
 )
 def tls_weak_cipher(case: Case) -> Iterator[Said]:
-    """The connection is encrypted in a way that can be broken (RC4, triple DES), or not at all (NULL), or with
-    somebody unknown (anonymous). Suites with CBC and SHA-1 are only old. With a TLS before 1.2 there is nothing
-    better to choose from."""
+    """The connection uses encryption that can be broken (RC4, triple DES), no encryption (NULL), or an unauthenticated
+    peer (anonymous). Suites with CBC and SHA-1 are only outdated. With a TLS version before 1.2 there is no better
+    choice."""
     exchange = case.exchange
     for who, leg in (("the agent", exchange.agent), ("the master", exchange.master)):
         weak = _weakness(leg.cipher) if leg and leg.cipher else None

@@ -15,8 +15,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     On.EXCHANGE,
     at=("report",),
     visible=Visible.WIRE,
-    title="catalog not applied to its end",
-    remedy="The report's log says what stopped it: a dependency cycle or an unknown provider (mend the manifest), "
+    title="catalog not applied completely",
+    remedy="The report's log says what stopped it: a dependency cycle or an unknown provider (fix the manifest), "
     "`puppet config print runtimeout --section agent` exceeded, or a signal.",
     source="docs/protocol.md#report-status",
     good=lambda: [
@@ -33,8 +33,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
     ],
 )  # fmt: skip
 def transaction_incomplete(case: Case) -> Iterator[Said]:
-    """The agent had a catalog and began, but did not get to its end: some resources were not even looked at. It was
-    stopped, ran into runtimeout (an hour by default), or could not begin because the catalog makes no sense to it."""
+    """The agent received a catalog and started to apply it, but did not finish: some resources were not evaluated. The
+    agent was stopped, exceeded runtimeout (an hour by default), or could not start because it cannot process the
+    catalog."""
     told, run = case.step.request, case.run
     if not isinstance(told, d.Report) or told.transaction_completed is not False:
         return

@@ -13,9 +13,9 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     Severity.NOTICE,
     On.RUN_END,
     visible=Visible.WIRE,
-    title="no agent, but an agent's requests",
-    remedy="If you know the tool, nothing is wrong. Else find it by address and certificate, and see in the master's "
-    "auth.conf what it may ask.",
+    title="requests from a client that is not an agent",
+    remedy="If you know the tool, nothing is wrong. Otherwise identify it by address and certificate, and check in "
+    "the master's auth.conf what it may request.",
     source="docs/protocol.md#request-headers",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
@@ -23,8 +23,8 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     ],
 )
 def unknown_client(case: Case) -> Iterator[Said]:
-    """Something that is no Puppet agent asked what agents ask: curl, a monitoring check, a script with an agent's
-    certificate. What it does is not judged as an agent's run."""
+    """A client that is not a Puppet agent sent requests that agents send: curl, a monitoring check, a script with an
+    agent's certificate. Its requests are not judged as an agent's run."""
     run = case.run
     if run.tool:
         proof = tuple(dict.fromkeys((run.seqs[0], run.seqs[-1])))

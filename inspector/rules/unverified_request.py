@@ -32,9 +32,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     also=("B01", "B45"),
 )
 def unverified_request(case: Case) -> Iterator[Said]:
-    """The agent sent a request without knowing whom it was talking to. Agents up to 6.3 do so for their whole
-    bootstrap. Later ones verify everything but the CA download: one that goes on although the certificate it
-    was shown does not fit the CA bundle it holds, or the name it asked for, does not verify."""
+    """The agent sent a request without verifying the server. Agents up to 6.3 do so during their whole bootstrap. Later
+    ones verify everything but the CA download: a later agent that continues although the presented certificate does not
+    match its CA bundle, or the name it connected to, does not verify."""
     exchange, run = case.exchange, case.run
     phase = case.step.match.endpoint.phase if case.step.match else Phase.OTHER
     if phase is Phase.OTHER or case.endpoint == "ca":
@@ -56,7 +56,7 @@ def unverified_request(case: Case) -> Iterator[Said]:
     held = [each for bundle in run.cas for each in bundle.items or [] if bundle.seq < exchange.seq]
     if not held or run.major < (6, 4):
         return
-    # The agent looked when it connected; what it asked on one connection it asked of one it had seen.
+    # The agent verifies when it connects, so that moment counts for every request on the connection.
     seen = exchange.agent.secured or exchange.time
     problem = _problem(shown, tuple(cert.der for cert in held), seen, sni)
     if problem:

@@ -17,8 +17,8 @@ ABSENT = {"X-Puppet-Version": None}
     at=(*RUN, *CA),
     visible=Visible.WIRE,
     title="answer without X-Puppet-Version",
-    remedy="Let what stands between master and agent pass the header X-Puppet-Version on; a master older than 3.3.1 "
-    "does not send it: upgrade it.",
+    remedy="Let the devices between master and agent pass the header X-Puppet-Version; a master older than 3.3.1 does "
+    "not send it: upgrade it.",
     source="docs/protocol.md#x-puppet-version-of-the-master; docs/protocol.md#reports-as-yaml",
     good=lambda: [
         talk(plugins(), catalog(), report()),
@@ -32,11 +32,11 @@ ABSENT = {"X-Puppet-Version": None}
     bad=lambda: [talk(altered(plugins(), answers=ABSENT), catalog(), report())],
 )
 def version_header_missing(case: Case) -> Iterator[str]:
-    """Every master since 3.3.1 tells its version with each answer. Where it is missing something in between took
-    it away. Agents of 3.3 to 3.8 take such a master for an old one and send YAML, later ones skip translations."""
+    """Every master from 3.3.1 on sends its version with each answer. If it is missing, something in between removed it.
+    Agents of 3.3 to 3.8 assume that such a master is old and send YAML; later ones skip translations."""
     response = case.exchange.response
     if response is None or response.status != 200 or response.header("x-puppet-version") is not None:
         return
-    if (0, 0) < case.run.major < (3, 3):  # their masters may be as old
+    if (0, 0) < case.run.major < (3, 3):  # their masters may be that old
         return
     yield "answers of the master come without X-Puppet-Version"

@@ -13,17 +13,17 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
 from inspector.runs.run import Run
 
 BURST = 1.0
-"""Up to 6.3 an agent asks for its certificate several times within this many seconds when it starts."""
+"""Agents up to 6.3 request their certificate several times within this many seconds when they start."""
 STEADY = 0.1
-"""How much an interval may differ from the usual one and still be the same setting."""
+"""Relative difference from the usual interval up to which an interval counts as the same setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """An agent that asks for its certificate at a fixed interval, and is told that there is none."""
+    """Repeated requests for a certificate at a fixed interval, all answered with 404."""
 
     interval: float
-    """Seconds, the usual ones."""
+    """The usual interval in seconds."""
     times: int
     first: float
     last: float
@@ -31,7 +31,7 @@ class Polling:
 
 
 def polling(run: Run) -> Polling | None:
-    """How an agent waits for its certificate; None if it does not, or is started now and then without waiting."""
+    """How an agent waits for its certificate; None if it does not wait, or is only started from time to time."""
     missed = [each for each in run.certificates if each.status == 404]
     if run.tool or not missed:
         return None
@@ -42,7 +42,7 @@ def polling(run: Run) -> Polling | None:
     usual = median(gaps)
     if sum(abs(gap - usual) <= STEADY * usual for gap in gaps) < 0.75 * len(gaps):
         return None
-    more = run.certificates.total - len(run.certificates)  # only the first and the last are kept
+    more = run.certificates.total - len(run.certificates)  # only the first and the last requests are stored
     return Polling(usual, len(began) + more, began[0], missed[-1].time, (missed[0].seq, missed[-1].seq))
 
 
@@ -65,8 +65,8 @@ def polling(run: Run) -> Polling | None:
     also=("B01", "B03", "B17"),
 )
 def waiting_for_certificate(case: Case) -> Iterator[Said]:
-    """The CA has the node's request and nobody signed it yet, so the agent asks for its certificate again and again.
-    That is what it should do; somebody has to sign, or there is a reason not to."""
+    """The CA has the node's request and it is not signed yet, so the agent requests its certificate again and again.
+    The agent behaves correctly; the request has to be signed, unless there is a reason not to."""
     run, waits = case.run, polling(case.run)
     if waits is None:
         return

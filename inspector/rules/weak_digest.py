@@ -18,7 +18,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     otherwise="warning for SHA-1; notice with agents up to 3 for SHA-1 and for signing requests",
     visible=Visible.WIRE,
     title="weak digest",
-    remedy="Upgrade what signs (agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1); then {enrol}.",
+    remedy="Upgrade the software that signs (agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1); then {enrol}.",
     source="docs/protocol.md#signature-digests",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     bad=lambda: [
@@ -29,9 +29,9 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     also=("B01", "B03"),
 )
 def weak_digest(case: Case) -> Iterator[Said]:
-    """A certificate or a signing request is signed over a digest that can be forged. A certificate like that is
-    refused by today's OpenSSL. Agents of 2.7 sign their requests with MD5 and CAs of 2.7 their certificates with
-    SHA-1: there it is what they do. A root's own signature proves nothing and is not looked at."""
+    """A certificate or a signing request is signed with a digest that can be forged. Current OpenSSL refuses such a
+    certificate. Agents of 2.7 sign their requests with MD5, and CAs of 2.7 their certificates with SHA-1: there this is
+    normal. A root certificate's own signature is not relevant and not checked."""
     legacy = case.run.dialect == "legacy"
     for what, each in keys_in(case):
         if each.signature not in ("md5", "sha1") or (isinstance(each, d.Certificate) and each.issuer == each.subject):

@@ -18,8 +18,8 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_iss
     otherwise="warning for agents up to 3",
     visible=Visible.WIRE,
     title="weak public key",
-    remedy="On the node: `puppet config set keylength 4096 --section main`; then {enrol}. A CA with a weak key must be "
-    "made anew.",
+    remedy="On the node: `puppet config set keylength 4096 --section main`; then {enrol}. A CA with a weak key must "
+    "be recreated.",
     source="docs/protocol.md#keys",
     good=lambda: [
         talk(ca(), crl(), csr(made=pki.make_csr(NAME, pki.new_key(2048))), not_issued()),
@@ -29,7 +29,7 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_iss
     also=("B01",),
 )
 def weak_key(case: Case, *, rsa_bits: float = 2048) -> Iterator[Said]:
-    """A key is so short that it can be broken. Today's OpenSSL refuses it, so the pair breaks at the latest when one
+    """A key is so short that it can be broken. Current OpenSSL refuses it, so connections fail at the latest when one
     of the two hosts is upgraded. With 2.7 and 3.x on both sides nothing refuses it yet."""
     severity = Severity.WARNING if case.run.dialect == "legacy" else Severity.ERROR
     for what, each in keys_in(case):
@@ -38,7 +38,7 @@ def weak_key(case: Case, *, rsa_bits: float = 2048) -> Iterator[Said]:
 
 
 def keys_in(case: Case) -> Iterator[tuple[str, d.Certificate | d.CertificateRequest]]:
-    """What there is of certificates and requests in an exchange, and what each is."""
+    """The certificates and signing requests in an exchange, each with a word for the message."""
     asked, given, client = case.step.request, case.step.response, case.step.client
     if isinstance(asked, d.CertificateRequest):
         yield "the signing request", asked
