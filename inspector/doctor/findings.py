@@ -9,13 +9,9 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from cryptography import x509 as cx509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
-
 from inspector.model import Severity
 from inspector.protocol import x509
-from inspector.protocol.certificates import RevocationList
+from inspector.protocol.signatures import signed_by
 from inspector.rules import remedies
 from inspector.runs.run import Run
 from inspector.summaries import wording
@@ -23,7 +19,7 @@ from inspector.summaries import wording
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from inspector.protocol.certificates import Certificate
+    from inspector.protocol.certificates import Certificate, RevocationList
 
 type Generation = Literal["legacy", "modern"]
 """Which commands apply: up to 6.3 and the Ruby CA (``puppet cert``), or 6.4 and later (``puppetserver ca``)."""
@@ -102,7 +98,7 @@ def crl_problems(authorities: Iterable[Certificate], crls: Sequence[RevocationLi
         code = 0
         if crl is None:
             code = 3
-        elif not signed_by(crl, authority):
+        elif signed_by(crl, authority) is False:
             code = 8
         elif crl.last_update > now + SKEW:
             code = 11
@@ -111,23 +107,6 @@ def crl_problems(authorities: Iterable[Certificate], crls: Sequence[RevocationLi
         if code:
             problems.append(x509.Problem(code, 0, authority.subject, authority.subject))
     return problems
-
-
-def signed_by(signed: Certificate | RevocationList, authority: Certificate) -> bool:
-    """Whether a CA's key made this certificate or CRL; True where this machine can't tell (MD5)."""
-    try:
-        issuer = cx509.load_der_x509_certificate(authority.der)
-        if isinstance(signed, RevocationList):
-            public = issuer.public_key()
-            if not isinstance(public, rsa.RSAPublicKey | ec.EllipticCurvePublicKey):
-                return True
-            return cx509.load_der_x509_crl(signed.der).is_signature_valid(public)
-        cx509.load_der_x509_certificate(signed.der).verify_directly_issued_by(issuer)
-    except UnsupportedAlgorithm:
-        return True
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
 
 
 def verified(

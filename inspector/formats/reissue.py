@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, padding, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from inspector.privacy import patterns
 from inspector.protocol.pem import Malformed, guard
+from inspector.protocol.signatures import rsa_padding, verifies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
         CertificatePublicKeyTypes,
     )
 
-type Signed = x509.Certificate | x509.CertificateSigningRequest | x509.CertificateRevocationList
+    from inspector.protocol.signatures import Signed
+
 type Place = tuple[int, int, int, int]
 """A value in DER: where it begins, its tag, where its contents begin and end."""
 
@@ -173,10 +175,10 @@ class Reissuer:
     def _signer(self, read: Signed) -> CertificateIssuerPrivateKeyTypes:
         if isinstance(read, x509.CertificateSigningRequest):
             own = read.public_key()
-            return self._key(own) if _verifies(read, own) else self._stranger(b"forger", own)
+            return self._key(own) if verifies(read, own) is not False else self._stranger(b"forger", own)
         named = [each.public_key() for each in self._authorities.get(read.issuer.public_bytes(), [])]
         for key in named:
-            if _verifies(read, key):
+            if verifies(read, key) is not False:
                 return self._key(key)
         if named:
             return self._stranger(b"forger", named[0])
@@ -234,46 +236,11 @@ def _of_primes(p: int, q: int) -> rsa.RSAPrivateKey:
     return numbers.private_key(unsafe_skip_rsa_key_validation=True)
 
 
-def _told(read: Signed) -> bytes:
-    match read:
-        case x509.Certificate():
-            return read.tbs_certificate_bytes
-        case x509.CertificateSigningRequest():
-            return read.tbs_certrequest_bytes
-    return read.tbs_certlist_bytes
-
-
-def _padding(read: Signed) -> padding.PSS | padding.PKCS1v15:
-    found = read.signature_algorithm_parameters
-    return found if isinstance(found, padding.PSS) else padding.PKCS1v15()
-
-
-def _verifies(read: Signed, key: CertificatePublicKeyTypes) -> bool:
-    """Whether it is signed with a key; True where this machine can't tell (MD5)."""
-    told, signature = _told(read), read.signature
-    try:
-        digest = read.signature_hash_algorithm
-        match key:
-            case rsa.RSAPublicKey() if digest:
-                key.verify(signature, told, _padding(read), digest)
-            case ec.EllipticCurvePublicKey() if digest:
-                key.verify(signature, told, ec.ECDSA(digest))
-            case ed25519.Ed25519PublicKey() | ed448.Ed448PublicKey():
-                key.verify(signature, told)
-            case _:
-                return False
-    except UnsupportedAlgorithm:
-        return True
-    except _WRONG:
-        return False
-    return True
-
-
 def _sign(key: CertificateIssuerPrivateKeyTypes, read: Signed, told: bytes) -> bytes:
     digest = read.signature_hash_algorithm
     match key:
         case rsa.RSAPrivateKey() if digest:
-            return key.sign(told, _padding(read), digest)
+            return key.sign(told, rsa_padding(read), digest)
         case ec.EllipticCurvePrivateKey() if digest:
             return key.sign(told, ec.ECDSA(digest))
         case ed25519.Ed25519PrivateKey() | ed448.Ed448PrivateKey():

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cryptography import x509 as parsed
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from OpenSSL import crypto
 
 from inspector.model import Exchange, Handshake
@@ -14,6 +12,7 @@ from inspector.pages.model import Item, of
 from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.privacy import secrets
 from inspector.protocol import x509
+from inspector.protocol.signatures import signed_by
 from inspector.rules.told import some
 from inspector.summaries import wording
 from inspector.text import utc
@@ -55,29 +54,11 @@ def _moment(time: float) -> str:
     return utc(time)[:16].replace("T", " ") + " UTC"
 
 
-def signed_by(certificate: Certificate, issuer: Certificate) -> bool:
-    """Whether a certificate has a CA's signature; False also if that can't be told."""
-    try:
-        child = parsed.load_der_x509_certificate(certificate.der)
-        child.verify_directly_issued_by(parsed.load_der_x509_certificate(issuer.der))
-    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
-        return False
-    return True
-
-
-def _crl_signed_by(crl: RevocationList, issuer: Certificate) -> bool:
-    try:
-        key = parsed.load_der_x509_certificate(issuer.der).public_key()
-        return parsed.load_der_x509_crl(crl.der).is_signature_valid(key)  # type: ignore[arg-type]
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        return False
-
-
 def verdicts(certificate: Certificate, known: Known) -> Iterator[Item]:
     """What is to be said of a certificate at the record's time: signature, dates, revocation."""
     named = [each for each in known.certificates if each.subject == certificate.issuer]
-    issuer = next((each for each in named if signed_by(certificate, each)), None)
-    if certificate.subject == certificate.issuer and signed_by(certificate, certificate):
+    issuer = next((each for each in named if signed_by(certificate, each) is not False), None)
+    if certificate.subject == certificate.issuer and signed_by(certificate, certificate) is not False:
         yield Item("signed by", "itself: a root", style=GOOD)
     elif issuer:
         yield Item("signed by", f"{issuer.subject} (serial {_serial(issuer.serial)})", style=GOOD)
@@ -170,7 +151,7 @@ def crl(each: RevocationList, known: Known) -> Item:
 
     def inner() -> Iterator[Item]:
         named = [one for one in known.certificates if one.subject == each.issuer]
-        if any(_crl_signed_by(each, one) for one in named):
+        if any(signed_by(each, one) is not False for one in named):
             yield Item("signed by", each.issuer, style=GOOD)
         elif named:
             yield Item("signed by", f"none of the certificates seen that are named {each.issuer}", style=BAD)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from OpenSSL import crypto
 
 from inspector.protocol.pem import Malformed, guard, name_of
+from inspector.protocol.signatures import issued_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,19 +147,11 @@ def _issuers(chain: list[x509.Certificate], others: list[x509.Certificate]) -> l
         wanted = chain[-1].issuer
         named = [each for each in others if each.subject == wanted and each not in chain]
         # Of a CA that was renewed or made anew there are several of one name: the one that signed.
-        issuer = next((each for each in named if _signed_by(chain[-1], each)), named[0] if named else None)
+        issuer = next((each for each in named if issued_by(chain[-1], each)), named[0] if named else None)
         if issuer is None:
             break
         chain.append(issuer)
     return chain
-
-
-def _signed_by(cert: x509.Certificate, issuer: x509.Certificate) -> bool:
-    try:
-        cert.verify_directly_issued_by(issuer)
-    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
-        return False
-    return True
 
 
 def _problems(

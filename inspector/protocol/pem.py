@@ -12,6 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from inspector.protocol import signatures
 from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList, Revoked
 from inspector.protocol.oids import REQUESTED_EXTENSIONS, oid_name
 
@@ -188,15 +189,8 @@ def _request(block: bytes) -> CertificateRequest:
             if attribute.oid.dotted_string not in REQUESTED_EXTENSIONS
         },
         der=csr.public_bytes(serialization.Encoding.DER),
-        signature_valid=_signed(csr),
+        signature_valid=signatures.verifies(csr, csr.public_key()),
     )
-
-
-def _signed(csr: x509.CertificateSigningRequest) -> bool | None:
-    try:
-        return csr.is_signature_valid
-    except (UnsupportedAlgorithm, ValueError, TypeError):
-        return None  # MD5, as 2.7 signs, where this machine's policy forbids it
 
 
 def _extensions(extensions: x509.Extensions) -> dict[str, str]:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from cryptography import x509 as cx509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
-
 from inspector.protocol import x509
+from inspector.protocol.signatures import signed_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,27 +60,7 @@ def made_by(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> list
 def forged(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> bool:
     """True if a CA of the CRL's name is known and none of that name signed it."""
     named = made_by(crl, authorities)
-    return bool(named) and not any(_signed(crl.der, each.der) for each in named)
-
-
-@lru_cache(maxsize=64)
-def _signed(crl: bytes, authority: bytes) -> bool:
-    """Whether a CA's key made a CRL; True where this machine can't tell (MD5)."""
-    try:
-        read, key = cx509.load_der_x509_crl(crl), cx509.load_der_x509_certificate(authority).public_key()
-        digest = read.signature_hash_algorithm
-        # Not is_signature_valid: that calls every SHA-1 of a CA up to 3.8 invalid.
-        if isinstance(key, rsa.RSAPublicKey) and digest:
-            parameters = read.signature_algorithm_parameters
-            scheme = parameters if isinstance(parameters, padding.PSS) else padding.PKCS1v15()
-            key.verify(read.signature, read.tbs_certlist_bytes, scheme, digest)
-        elif isinstance(key, ec.EllipticCurvePublicKey) and digest:
-            key.verify(read.signature, read.tbs_certlist_bytes, ec.ECDSA(digest))
-    except UnsupportedAlgorithm:
-        return True
-    except (InvalidSignature, ValueError, TypeError):
-        return False
-    return True
+    return bool(named) and not any(signed_by(crl, each) is not False for each in named)
 
 
 def crl_trouble(run: Run, at: float) -> bool:
