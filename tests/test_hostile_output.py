@@ -15,7 +15,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Handshake, Record
 from inspector.pages.message import file_name
-from tests.cli.test_main import save
+from tests.support.captures import save
 from tests.support.conversations import Agent, together
 from tests.support.recorded import SAMPLES
 

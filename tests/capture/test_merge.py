@@ -20,8 +20,8 @@ from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.summaries import index, indexer
-from tests.cli.test_main import keep, save
 from tests.support import places
+from tests.support.captures import keep, save
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

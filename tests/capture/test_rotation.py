@@ -14,7 +14,7 @@ from inspector.capture.rotation import Rotation
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.model import Gap
-from tests.cli.test_main import save
+from tests.support.captures import save
 
 if TYPE_CHECKING:
     from pathlib import Path

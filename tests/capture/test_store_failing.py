@@ -19,7 +19,7 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Response
-from tests.capture.test_store import AGENT, FAILED, FULL, LOST, MASTER, read, written
+from tests.support.records import AGENT, FAILED, FULL, LOST, MASTER, read, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ import pytest
 from inspector.capture.store import LEARNT, Capture
 from inspector.errors import CaptureError
 from inspector.model import Closed, Connection, Gap
-from tests.capture.test_store import AGENT, ALL, FULL, MASTER, read, written
+from tests.support.records import AGENT, ALL, FULL, MASTER, read, written
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,8 @@ import pytest
 from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, private_key, report, talk
-from tests.cli.test_main import save, strict, valid
+from tests.support.captures import save
+from tests.support.json_output import strict, valid
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
-from jsonschema.exceptions import best_match
 
 from inspector import __version__
 from inspector.capture.store import Capture
 from inspector.cli import main
-from inspector.model import Connection, Exchange, Gap, Handshake, Identity, Leg, Record, Request, Response
+from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Request, Response
 from tests.support import places
+from tests.support.captures import save
 from tests.support.conversations import SIGNED, START, WAITS, Agent, certificate, together
+from tests.support.json_output import strict, valid
 
 if TYPE_CHECKING:
     from tests.conftest import Run
 
 SCHEMAS = places.SCHEMAS
-
-
-def save(path: Path, *records: Record) -> Path:
-    with Capture.create(path) as capture:
-        keep(capture, *records)
-    return path
-
-
-def keep(capture: Capture, *records: Record) -> None:
-    """As the proxy does: each with its connections."""
-    for record in records:
-        if isinstance(record, Exchange):
-            capture.note(Connection(record.agent))
-            if record.master:
-                capture.note(Connection(record.master))
-        elif isinstance(record, Handshake):
-            capture.note(Connection(record.leg))
-        capture.append(record)
-    capture.flush()
 
 
 @pytest.fixture
@@ -63,27 +43,6 @@ def mixed(tmp_path: Path) -> Path:
     refused = Handshake(leg, third.time + 1, "handshake failure")
     return save(tmp_path / "mixed.sqlite", *together(first, second, third), refused, last,
                 Gap(third.time + 2, "the disk is full", 2))  # fmt: skip
-
-
-def strict(text: str) -> Any:
-    """JSON as RFC 8259 has it: NaN and Infinity are none."""
-
-    def refuse(name: str) -> None:
-        raise AssertionError(f"{name} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-def valid(name: str, text: str) -> Any:
-    document = strict(text)
-    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    if name == "show":  # say what is wrong with this kind of record, not that none of the kinds fits
-        assert {"$ref": f"#/$defs/{document['kind']}"} in schema.pop("oneOf")
-        schema["$ref"] = f"#/$defs/{document['kind']}"
-    wrong = best_match(jsonschema.Draft202012Validator(schema).iter_errors(document))
-    assert wrong is None, f"{wrong.json_path}: {wrong.message[:200]}"
-    return document
 
 
 # -- runs ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.test_main import save
+from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
 
 if TYPE_CHECKING:

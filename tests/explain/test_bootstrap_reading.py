@@ -12,7 +12,7 @@ from inspector.cli import main as cli
 from inspector.explain import bootstrap_reading, bootstrap_text
 from inspector.rules import all_rules
 from inspector.summaries.source import Source
-from tests.cli.test_main import save
+from tests.support.captures import save
 from tests.support.conversations import WAITS, Agent, together
 from tests.support.recorded import SAMPLES
 from tests.tui.screens import indexed, sample

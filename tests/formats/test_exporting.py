@@ -21,8 +21,8 @@ from inspector.formats import export
 from inspector.formats.importing import load
 from inspector.formats.mitm_flows import export_flows
 from inspector.model import Exchange, Gap, Leg, Request, Response
-from tests.cli.test_main import strict
 from tests.support import places
+from tests.support.json_output import strict
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:

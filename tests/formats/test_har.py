@@ -19,10 +19,10 @@ from inspector.formats import exporting, har
 from inspector.formats.importing import load
 from inspector.model import Connection, Exchange, Request, Response
 from inspector.summaries import wording
-from tests.cli.test_main import save
-from tests.formats.test_importing import AGENT, EMPTY, MASTER, ODD
 from tests.support import places
+from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
+from tests.support.odd_records import AGENT, EMPTY, MASTER, ODD
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:

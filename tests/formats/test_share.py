@@ -27,8 +27,8 @@ from inspector.privacy import rewrite
 from inspector.protocol import bodies, x509
 from inspector.rules import all_rules
 from inspector.runs.examples import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
-from tests.privacy.test_redact import KEY, WORD
 from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
+from tests.support.secrets import KEY, WORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

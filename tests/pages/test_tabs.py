@@ -16,7 +16,7 @@ from inspector.cli import main as cli
 from inspector.host import pki
 from inspector.model import Exchange, Finding, Gap, Handshake, Leg, Request, Response, Severity
 from inspector.pages import catalog, plain, tabs
-from inspector.pages.content import Content, breaks, dump, read
+from inspector.pages.content import Content, breaks
 from inspector.pages.message import COVERED, MODES, Body
 from inspector.pages.model import ASK, BATCH, Item, Table, find, of
 from inspector.privacy import secrets
@@ -25,16 +25,18 @@ from inspector.protocol.documents import Catalog, Certificates, Edge, Resource
 from inspector.rules import all_rules
 from inspector.summaries import summary, wording
 from tests.bench.analysis import catalog as big_catalog
-from tests.summaries.test_wording import harmless, hostile_records
 from tests.support.conversations import CA, START, Agent, certificate, steps, together
+from tests.support.hostile import harmless, hostile_records
 from tests.support.recorded import SAMPLES, records_of
+from tests.support.secrets import HIDING, WORD, hiding
+from tests.support.tab_words import same_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Record
-    from inspector.pages.tabs import Model, Tab
+    from inspector.pages.tabs import Model
 
 
 def models(records: Sequence[Record]) -> Iterator[tuple[Step, str, str, Model]]:
@@ -173,35 +175,6 @@ def test_tls_shows_both_chains_and_what_was_withheld() -> None:
 
 
 # -- secrets ---------------------------------------------------------------------------------------------
-
-WORD = "hunter2-horse"
-HIDING = {
-    "name": "a.example",
-    "resources": [
-        {
-            "type": "User",
-            "title": "root",
-            "parameters": {"password": WORD, "uid": 0},
-            "sensitive_parameters": ["password"],
-        },
-        {
-            "type": "File",
-            "title": "/a",
-            "parameters": {"content": {"__ptype": "Sensitive", "__pvalue": "other-secret"}},
-        },
-    ],
-    "edges": [{"source": "Class[Main]", "target": "User[root]"}],
-    "classes": ["main"],
-}
-
-
-def hiding() -> list[Record]:
-    (record, *_) = together(Agent(leg="1").catalog())
-    assert isinstance(record, Exchange)
-    assert record.response
-    body = json.dumps(HIDING).encode()
-    headers = (("Content-Type", "application/json"), ("Set-Cookie", WORD))
-    return [dataclasses.replace(record, response=dataclasses.replace(record.response, headers=headers, body=body))]
 
 
 def test_no_secret_is_shown_anywhere_until_it_is_asked_for() -> None:
@@ -418,57 +391,6 @@ def test_a_branch_that_can_not_be_made_says_so() -> None:
 
 
 # -- in plain text, for `show` ---------------------------------------------------------------------------
-
-
-def words(model: Model) -> Iterator[tuple[str, ...]]:
-    """What the first lines of a part say, each as the pieces that stand on it in this order."""
-    match model:
-        case Item():
-            yield from itertools.islice(((each.text,) for each in opened(model.items)), plain.LINES)
-        case Table():
-            yield tuple(each.title for each in model.fields) if model.rows else (model.empty,)
-            for row in range(min(plain.LINES, len(model.rows))):
-                yield tuple(model.cell(row, column).plain.rstrip() for column in range(len(model.fields)))
-        case Content(hexed=False):
-            yield from ((read(line),) for line in model.data.split(b"\n")[: plain.LINES])
-        case Content():
-            places = range(0, min(len(model.data), plain.LINES * plain.PER), plain.PER)
-            yield from ((dump(model, begin, plain.PER).plain,) for begin in places)
-        case Body():
-            content = model.content(model.mode)
-            yield (content.title,)
-            yield from words(content)
-
-
-def opened(items: Sequence[Item]) -> Iterator[Item]:
-    for item in items:
-        if not item.group:
-            yield item
-        if item.branch:
-            yield from opened(item.items)
-
-
-def same_words(shown: Sequence[str], found: Sequence[Tab]) -> int:
-    """How many of the tabs' words were looked for; they stand in these lines, in the same order."""
-    waiting, number = iter(shown), 0
-    for tab in found:
-        for part in tab.parts if tab.name != "Explain" else ():
-            head = tab.name if part.title == tab.name else f"{tab.name}: {part.title}"
-            for pieces in [(head,), *words(part.make())]:
-                assert any(stands(pieces, line) for line in waiting), (tab.name, part.title, pieces)
-                number += len(pieces)
-    return number
-
-
-def stands(pieces: Sequence[str], line: str) -> bool:
-    at = 0
-    for piece in pieces:
-        told = piece.replace("press x to see", "x in `puppet-inspector open` shows").rstrip()[: plain.LONGEST]
-        found = line.find(told, at)
-        if found < 0:
-            return False
-        at = found + len(told)
-    return True
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=[path.stem for path in SAMPLES])

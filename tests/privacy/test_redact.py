@@ -25,6 +25,7 @@ from inspector.protocol.documents import Catalog, CatalogRequest, CertificateReq
 from inspector.runs.examples import asking_for, bucket, catalog, csr, foreign_ca, plugins, report, talk
 from tests.support.conversations import steps
 from tests.support.recorded import SAMPLES, records_of
+from tests.support.secrets import KEY, WORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     from inspector.runs.run import Run
 
-WORD = "hunter2-horse"
-KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEvQIBADANBg' * 8}\n-----END RSA PRIVATE KEY-----\n"
 CATALOG = "/puppet/v3/catalog/node1.example?environment=production"
 JSON = "application/json"
 SENSITIVE = {"__ptype": "Sensitive", "__pvalue": WORD}

@@ -20,7 +20,7 @@ from inspector.protocol import decode, documents, ruby_yaml
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import MAX_PACKED
 from inspector.protocol.endpoints import ENDPOINTS
-from tests.protocol.test_decode import CA, FORM, JSON, PACK, PSON, TABLE, YAML, answered, asked, b64, form
+from tests.support.bodies import FORM, JSON, PACK, PSON, TABLE, YAML, answered, asked, b64, form
 
 if TYPE_CHECKING:
     from inspector.protocol.decode import Decoder
@@ -43,6 +43,7 @@ def _with(message: Message, body: bytes) -> Message:
 
 
 MEDIA = st.sampled_from([JSON, PSON, YAML, PACK, FORM, "text/plain", "text/html", "", "application/octet-stream"])
+CA = pki.make_ca("Hostile CA")
 SEEDS = [row[2].body for row in TABLE] + [pki.pem(CA.certificate), pki.pem(pki.make_crl(CA, [1]))]
 
 

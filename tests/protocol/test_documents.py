@@ -13,7 +13,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.endpoints import match
 from inspector.protocol.facts import FactLimits
 from inspector.protocol.rich import Rich, read, secrets
-from tests.protocol.test_decode import JSON, PACK, PSON, YAML, answered, asked
+from tests.support.bodies import JSON, PACK, PSON, YAML, answered, asked
 
 
 def test_facts_are_counted_and_measured_as_an_agent_does() -> None:

@@ -10,7 +10,7 @@ from inspector.model import Request, Response
 from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.files import Verdict, check
-from tests.protocol.test_decode import answered, asked
+from tests.support.bodies import answered, asked
 
 CONTENT = b"x" * 600
 

@@ -21,7 +21,7 @@ from inspector.rules import On, all_rules
 from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import filters
 from inspector.summaries.follow import Follower
-from tests.cli.test_main import keep, save
+from tests.support.captures import keep, save
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from mitmproxy.test import taddons
 
 from inspector.proxy import commands
 from inspector.proxy.commands import PuppetCommands
-from tests.cli.test_main import save
+from tests.support.captures import save
 from tests.support.conversations import Agent, together
 
 if TYPE_CHECKING:

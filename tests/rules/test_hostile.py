@@ -58,7 +58,7 @@ from inspector.runs.examples import (
     wait,
 )
 from inspector.summaries import summary, wording
-from tests.summaries.test_wording import harmless
+from tests.support.hostile import harmless
 from tests.support.recorded import RECORDINGS, SAMPLES, records_of
 
 if TYPE_CHECKING:

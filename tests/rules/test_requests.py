@@ -37,8 +37,7 @@ from inspector.runs.examples import (
 )
 from inspector.runs.observations import CertificateAnswer
 from inspector.runs.run import Run
-from tests.rules.test_rules import findings
-from tests.support.conversations import SIGNED, WAITS, Agent, analyzed
+from tests.support.conversations import SIGNED, WAITS, Agent, all_findings, analyzed
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ POLL = (csr(status=400, text=WAITS), not_issued())
 
 
 def found(records: Sequence[Record], *ids: str) -> list[Finding]:
-    return [each for each in findings(records) if each.rule in (ids or MINE)]
+    return [each for each in all_findings(records) if each.rule in (ids or MINE)]
 
 
 def raised(*parts: Part, version: str = "7.23.0") -> set[str]:

@@ -10,11 +10,11 @@ import pytest
 from inspector import rules
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
-from inspector.model import Connection, Exchange, Finding, Record, Severity
+from inspector.model import Connection, Exchange, Record, Severity
 from inspector.rules import all_rules, rule_of
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 from inspector.runs.run import Run
-from tests.support.conversations import Agent, steps, together
+from tests.support.conversations import Agent, all_findings, steps, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 RULES = {rule.id: rule for rule in all_rules()}
 GOOD = [pytest.param(talk, id=f"{rule.id}-{n}") for rule in RULES.values() for n, talk in enumerate(rule.good(), 1)]
 BAD = [pytest.param(rule, t, id=f"{rule.id}-{n}") for rule in RULES.values() for n, t in enumerate(rule.bad(), 1)]
-
-
-def findings(records: Sequence[Record]) -> list[Finding]:
-    analyzer = Analyzer()
-    for _ in steps(analyzer, records):
-        pass
-    return [finding for run in analyzer.finish() for finding in run.findings]
 
 
 def test_the_named_deviations_are_all_there() -> None:
@@ -56,21 +49,21 @@ def test_a_good_example_is_clean_of_every_rule(conversation: Sequence[Record]) -
     old = any("5.5" in (each.request.header("x-puppet-version") or "") for each in conversation
               if isinstance(each, Exchange))  # fmt: skip
     allowed = {"B01", "B03"} if old else {"B01"}
-    worse = [each for each in findings(conversation) if each.severity is not Severity.NOTICE]
+    worse = [each for each in all_findings(conversation) if each.severity is not Severity.NOTICE]
     assert {each.rule for each in worse} <= allowed
     assert all(each.severity is Severity.WARNING for each in worse)
 
 
 @pytest.mark.parametrize(("rule", "conversation"), BAD)
 def test_a_bad_example_raises_its_rule_and_what_is_listed(rule: Rule, conversation: Sequence[Record]) -> None:
-    found = {each.rule for each in findings(conversation)}
+    found = {each.rule for each in all_findings(conversation)}
     assert rule.id in found
     assert found <= {rule.id, *rule.also}
 
 
 @pytest.mark.parametrize(("rule", "conversation"), BAD)
 def test_a_findings_proof_is_in_the_conversation(rule: Rule, conversation: Sequence[Record]) -> None:
-    for each in findings(conversation):
+    for each in all_findings(conversation):
         assert each.message
         assert each.seqs
         assert set(each.seqs) <= {record.seq for record in conversation}
@@ -128,14 +121,14 @@ def test_live_and_offline_say_the_same(tmp_path: Path, rule: Rule | None, conver
 
 @pytest.mark.parametrize("version", ["6.29.0", "7.23.0", "8.10.0"])
 def test_what_a_healthy_agent_does_is_a_warning_only_for_the_first_ca(version: str) -> None:
-    bad = [each for each in findings(together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
+    bad = [each for each in all_findings(together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
            if each.severity is not Severity.NOTICE and each.rule != "S16"]  # fmt: skip
     assert [(each.rule, each.severity) for each in bad] == [("B01", Severity.WARNING)]
 
 
 @pytest.mark.parametrize("version", ["3.8.7", "5.5.22"])
 def test_a_healthy_old_agent_is_a_warning_only_for_what_it_never_verifies(version: str) -> None:
-    bad = [each for each in findings(together(Agent(version=version).old_bootstrap(4).run().wait(1800).run("u-2")))
+    bad = [each for each in all_findings(together(Agent(version=version).old_bootstrap(4).run().wait(1800).run("u-2")))
            if each.severity is not Severity.NOTICE]  # fmt: skip
     assert {(each.rule, each.severity) for each in bad} == {("B01", Severity.WARNING), ("B03", Severity.WARNING)}
 
@@ -143,7 +136,7 @@ def test_a_healthy_old_agent_is_a_warning_only_for_what_it_never_verifies(versio
 def test_the_same_said_again_adds_proof_not_findings() -> None:
     waits = "already has a requested certificate"
     polls = [part for _ in range(5) for part in (csr(status=400, text=waits), not_issued())]
-    (found,) = [each for each in findings(talk(ca(), crl(), csr(), not_issued(), *polls)) if each.rule == "B17"]
+    (found,) = [each for each in all_findings(talk(ca(), crl(), csr(), not_issued(), *polls)) if each.rule == "B17"]
     assert found.seqs == (5, 7, 9, 11, 13)
 
 

@@ -19,8 +19,9 @@ from inspector.errors import CaptureError, InspectorError
 from inspector.model import Connection, Exchange, Gap, Handshake, Record
 from inspector.summaries import follow
 from inspector.summaries.follow import QUIET
-from tests.cli.test_main import save, valid
+from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
+from tests.support.json_output import valid
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.model import Gap
 from inspector.summaries import follow, index, indexer, summary, wording
-from tests.cli.test_main import save
+from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
 from tests.support.recorded import SAMPLES, records_of
 

@@ -17,9 +17,10 @@ import pytest
 from inspector.capture.store import Capture
 from inspector.model import Gap
 from inspector.summaries import index, inventory
-from tests.cli.test_main import keep, save, valid
 from tests.support import places
+from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
+from tests.support.json_output import valid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import pytest
 
 from inspector.summaries import index
 from inspector.summaries.source import Source
-from tests.cli.test_main import save
+from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
 from tests.tui.screens import indexed, sample
 

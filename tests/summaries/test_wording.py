@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import unicodedata
 
 import pytest
 from hypothesis import example, given
@@ -15,35 +14,19 @@ from inspector.model import (
     Exchange,
     Finding,
     Gap,
-    Handshake,
     Identity,
-    Leg,
     Record,
-    Request,
-    Response,
     Severity,
 )
 from inspector.rules import rule_of
 from inspector.runs.run import Run
 from inspector.summaries import summary, wording
 from tests.support.conversations import START, Agent, analyzed, steps, together
-
-HOSTILE = "\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"
+from tests.support.hostile import HOSTILE, harmless, hostile_records
 
 
 def lines(*records: Record) -> list[str]:
     return [wording.line(summary.of(step), step.run) for step in steps(Analyzer(), records)]
-
-
-def harmless(text: str) -> bool:
-    """No control character, no line or paragraph separator, nothing that turns the direction of writing."""
-    turning = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-    return all(
-        unicodedata.category(char) not in ("Cc", "Zl", "Zp", "Cs")
-        and unicodedata.bidirectional(char) not in turning
-        and char not in "\u200e\u200f\u061c"
-        for char in text
-    )
 
 
 @given(st.text(st.characters(codec=None)))
@@ -57,34 +40,6 @@ def test_cleaned_text_is_harmless(text: str) -> None:
 def test_ordinary_text_is_left_alone() -> None:
     assert wording.clean("ä €漢 file.rb?x=1") == "ä €漢 file.rb?x=1"
     assert wording.clean("\x1b[2J\u2028") == "\\x1b[2J\\x2028"
-
-
-def hostile_records() -> list[Record]:
-    leg = Leg(HOSTILE, "agent", HOSTILE, 1, sni=HOSTILE, cipher=HOSTILE, tls_version=HOSTILE, peer_chain=(b"x",),
-              secured=START)  # fmt: skip
-    headers = ((HOSTILE, HOSTILE), ("Content-Type", "application/json"), ("X-Puppet-Version", HOSTILE))
-    body = b'{"message":"\\u001b[2J\\u202e\\u2028","name":"\\u0007"}'
-    exchange = Exchange(
-        leg,
-        Request(headers, b"transaction_uuid=%1B[2J%E2%80%AE", HOSTILE, START, START + 1, HOSTILE, f"/{HOSTILE}"),
-        Response(headers, body, HOSTILE, START, START + 1, 500, HOSTILE),
-        dataclasses.replace(leg, side="master"),
-        Identity(HOSTILE, HOSTILE, HOSTILE),
-        HOSTILE,
-        (HOSTILE,),
-        seq=1,
-    )
-    named = dataclasses.replace(
-        exchange,
-        request=dataclasses.replace(
-            exchange.request, method="POST", target="/puppet/v3/catalog/%1B%5B2J%0A?environment=%1B"
-        ),
-        identity=Identity("keys", None, HOSTILE),
-        seq=2,
-    )
-    silent = dataclasses.replace(named, response=None, seq=3)
-    return [exchange, named, silent, Handshake(leg, START + 9, HOSTILE, HOSTILE, "agent", (HOSTILE,), 4),
-            Gap(START, HOSTILE, 1, 5)]  # fmt: skip
 
 
 def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:

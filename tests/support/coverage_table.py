@@ -20,8 +20,8 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
-from tests.protocol.test_decode import TABLE
 from tests.support import places
+from tests.support.bodies import TABLE
 from tests.support.recorded import RECORDINGS, SAMPLES, records_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 
 from inspector.model import Exchange
 from inspector.tui.run import RunView
-from tests.cli.test_main import save
+from tests.support.captures import save
 from tests.support.conversations import Agent, together
 from tests.support.recorded import SAMPLES
 from tests.tui.screens import indexed, play, screen_text
@@ -146,7 +146,7 @@ def test_a_capture_whose_writer_was_killed_opens(tmp_path: Path) -> None:
         import os, signal
         from inspector.capture.store import Capture
         from tests.support.conversations import Agent, together
-        from tests.cli.test_main import keep
+        from tests.support.captures import keep
         capture = Capture.create({str(path)!r})
         keep(capture, *together(Agent("killed.example", "192.0.2.1").run()))
         os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 from inspector.summaries.source import Source
 from inspector.tui.bootstrap import Bootstrap
 from inspector.tui.rows import Rows
-from tests.cli.test_main import save
+from tests.support.captures import save
 from tests.support.conversations import Agent, together
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 

@@ -25,9 +25,10 @@ from inspector.tui.doc_widgets import Leaves, Sheet
 from inspector.tui.exchange import ExchangeView
 from inspector.tui.exchange_pane import ExchangePane
 from tests.bench.analysis import catalog as big_catalog
-from tests.pages.test_tabs import WORD, hiding, same_words
-from tests.summaries.test_wording import harmless, hostile_records
 from tests.support.conversations import Agent, together
+from tests.support.hostile import harmless, hostile_records
+from tests.support.secrets import WORD, hiding
+from tests.support.tab_words import same_words
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 
 if TYPE_CHECKING:

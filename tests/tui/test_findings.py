@@ -15,7 +15,7 @@ from inspector.rules import rule_of
 from inspector.summaries import wording
 from inspector.summaries.summary import RunBrief
 from inspector.tui.findings import Findings, FoundRows
-from tests.cli.test_main import save
+from tests.support.captures import save
 from tests.support.conversations import Agent, together
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 

@@ -16,7 +16,7 @@ from inspector.tui.histogram import Histogram
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
 from inspector.tui.runs import Line, Runs
-from tests.cli.test_main import keep, save
+from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
 

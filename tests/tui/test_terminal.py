@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
 from inspector.tui.ascii import TABLE
-from tests.cli.test_main import keep, save
-from tests.summaries.test_wording import HOSTILE, hostile_records
+from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
+from tests.support.hostile import HOSTILE, hostile_records
 from tests.support.recorded import SAMPLES
 from tests.tui.screens import indexed, sample
 from tests.tui.terminal import Terminal

@@ -1,0 +1,32 @@
+"""What a command prints as JSON, held against its published schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+from jsonschema.exceptions import best_match
+
+from tests.support import places
+
+
+def strict(text: str) -> Any:
+    """JSON as RFC 8259 has it: NaN and Infinity are none."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def valid(name: str, text: str) -> Any:
+    document = strict(text)
+    schema = json.loads((places.SCHEMAS / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    if name == "show":  # say what is wrong with this kind of record, not that none of the kinds fits
+        assert {"$ref": f"#/$defs/{document['kind']}"} in schema.pop("oneOf")
+        schema["$ref"] = f"#/$defs/{document['kind']}"
+    wrong = best_match(jsonschema.Draft202012Validator(schema).iter_errors(document))
+    assert wrong is None, f"{wrong.json_path}: {wrong.message[:200]}"
+    return document
