@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import RUN
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
-from inspector.rules.words import RUN, retry_after
+from inspector.rules.words import retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
 
 
@@ -30,14 +31,14 @@ def master_busy(case: Case) -> Iterator[Said]:
     late = [
         (each, seconds)
         for each in case.run.delayed
-        if each.endpoint in RUN and (seconds := retry_after(each.retry_after, each.time)) is not None
+        if each.endpoint.kind in RUN and (seconds := retry_after(each.retry_after, each.time)) is not None
     ]
     if not late:
         return
     last, seconds = late[-1]
     times = "once" if len(late) == 1 else f"{len(late)} times"
     yield Said(
-        f"the agent was put off {times} with 503, last at {utc(last.time)}: {last.endpoint} is to be asked for again "
-        f"after {seconds:.0f} s, at {utc(last.time + seconds)}",
+        f"the agent was put off {times} with 503, last at {utc(last.time)}: {last.endpoint.name} is to be asked for "
+        f"again after {seconds:.0f} s, at {utc(last.time + seconds)}",
         tuple(each.seq for each, _ in late),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import OLD, Case, On, Said, rule
 from inspector.rules.waiting_for_certificate import BURST
 from inspector.runs.examples import asked, ca, csr, not_issued, talk, wait
@@ -43,7 +44,7 @@ def polls_without_csr(case: Case) -> Iterator[Said]:
         return
     if case.ledger.known(run.certname).csrs:
         return  # the request was sent, and may be waiting on the CA
-    if any(each.endpoint == "certificate_request_lookup" and each.status == 200 for each in run.anonymous):
+    if any(each.endpoint.kind is Kind.CSR_LOOKUP and each.status == 200 for each in run.anonymous):
         return  # the CA has the request
     began = run.cas or missed[1].time - missed[0].time <= 2 * BURST
     yield Said(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
@@ -33,7 +34,7 @@ def retried_too_early(case: Case, *, longest_s: float = 300, retries: float = 10
     run, exchange = case.run, case.exchange
     if run.tool or not run.delayed or (0, 0) < run.major < (5, 3):
         return
-    tries = [each for each in run.delayed if each.endpoint == "catalog" and each.seq < exchange.seq]
+    tries = [each for each in run.delayed if each.endpoint.kind is Kind.CATALOG and each.seq < exchange.seq]
     if not tries:
         return
     last = tries[-1]

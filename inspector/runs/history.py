@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from inspector.model import Exchange, Handshake
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.runs.run_history import Fleet
 
 if TYPE_CHECKING:
@@ -208,12 +209,12 @@ class Ledger:
         self, match: Match, record: Exchange, given: list[d.Certificate], client: d.Certificate | None
     ) -> None:
         issued = Issued(record.seq, record.time, given[0])
-        match match.endpoint.name:
-            case "ca":
+        match match.endpoint.kind:
+            case Kind.CA_BUNDLE:
                 _keep(self.bundles, master_name(record), BundleSeen(record.seq, record.time, tuple(given)), MASTERS)
-            case "certificate" if match.certname:
+            case Kind.CERTIFICATE if match.certname:
                 self._name(match.certname).issued = issued
-            case "renewal" if client and client.common_name:
+            case Kind.RENEWAL if client and client.common_name:
                 self._name(client.common_name).renewed = issued
 
     def _list(self, record: Exchange, crl: d.RevocationList) -> None:

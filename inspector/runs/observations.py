@@ -8,12 +8,13 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import CONTENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from inspector.model import Exchange, Phase
-    from inspector.protocol.endpoints import Match
+    from inspector.protocol.endpoints import Endpoint, Match
     from inspector.protocol.files import Checksum
 
 KEPT = 100
@@ -117,7 +118,7 @@ class Request:
     """A request without a client certificate, one that was refused, or one that was put off (503)."""
 
     seq: int
-    endpoint: str
+    endpoint: Endpoint
     status: int | None
     time: float = 0.0
     retry_after: str | None = None
@@ -221,7 +222,7 @@ class FilesSeen:
         name, status = match.key, exchange.response.status if exchange.response else None
         if name is None or self.full:
             return
-        if match.endpoint.name in ("file_content", "plugin_file", "static_file_content"):
+        if match.endpoint.kind in CONTENT:
             if status == 200:
                 self._fetch(name, match.environment, exchange.seq)
             return

@@ -16,6 +16,8 @@ import msgspec
 from inspector import clocks
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.protocol import documents as d
+from inspector.protocol import kinds
+from inspector.protocol.kinds import Kind
 from inspector.runs.observations import (
     FILES,
     KEPT,
@@ -32,9 +34,11 @@ from inspector.runs.observations import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from inspector.clocks import Offset
     from inspector.model import Record, Side
-    from inspector.protocol.endpoints import Dialect, Match
+    from inspector.protocol.endpoints import Dialect, Endpoint, Match
 
 type Wait = Literal["certificate", "facts", "applying", "other"]
 """What an agent does while nothing is on the wire: waits to be signed, gathers facts, applies the catalog."""
@@ -278,7 +282,7 @@ class Run:
             self.clocks[side] = combined
 
     def _add_exchange(self, exchange: Exchange, match: Match, placed: Placed) -> None:
-        response, name = exchange.response, match.endpoint.name
+        response, endpoint = exchange.response, match.endpoint
         status = response.status if response else None
         self.dialect = self.dialect or match.dialect
         if self.agent_version is None and placed.agent_version:
@@ -292,67 +296,75 @@ class Run:
             if compiler := response.header("x-puppet-compiler-name"):
                 self.compilers.setdefault(compiler[:WORD], exchange.seq)
         self.transaction_uuid = self.transaction_uuid or placed.transaction_uuid
-        if match.environment and match.endpoint.area != "ca":
+        if match.environment and endpoint.area != "ca":
             self.environment = match.environment
             self.environment_asked = self.environment_asked or match.environment
         if exchange.agent.peer_chain:
             self.authenticated = self.authenticated or exchange.seq
-        elif match.endpoint.phase is not Phase.OTHER:
-            self.anonymous.append(_request(exchange, name))
-        if match.endpoint.needed and status in (401, 403):
-            self.denied.append(_request(exchange, name))
+        elif endpoint.phase is not Phase.OTHER:
+            self.anonymous.append(_request(exchange, endpoint))
+        if endpoint.needed and status in (401, 403):
+            self.denied.append(_request(exchange, endpoint))
         if status == 503:
-            self.delayed.append(_request(exchange, name))
-        if match.environment and self.catalogs and match.endpoint.phase is Phase.FILES:
+            self.delayed.append(_request(exchange, endpoint))
+        if match.environment and self.catalogs and endpoint.phase is Phase.FILES:
             self.file_environments.setdefault(match.environment[:WORD], exchange.seq)
+        if add := _BY_KIND.get(endpoint.kind):
+            add(self, exchange, match, placed, status)
+
+    def _add_ca_bundle(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
+        answered = placed.response
+        bundle = answered.certificates if isinstance(answered, d.Certificates) else None
+        self.cas.append(Bundle(exchange.seq, exchange.time, status, bundle, _refreshes(exchange)))
+
+    def _add_crl(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
+        answered = placed.response
+        lists = answered.crls if isinstance(answered, d.RevocationLists) else None
+        self.crls.append(Bundle(exchange.seq, exchange.time, status, lists, _refreshes(exchange)))
+
+    def _add_csr(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
         asked, answered = placed.request, placed.response
-        match name:
-            case "ca":
-                bundle = answered.certificates if isinstance(answered, d.Certificates) else None
-                self.cas.append(Bundle(exchange.seq, exchange.time, status, bundle, _refreshes(exchange)))
-            case "crl":
-                lists = answered.crls if isinstance(answered, d.RevocationLists) else None
-                self.crls.append(Bundle(exchange.seq, exchange.time, status, lists, _refreshes(exchange)))
-            case "certificate_request":
-                key = asked.key if isinstance(asked, d.CertificateRequest) else None
-                text = answered.message if isinstance(answered, d.ErrorDocument) else ""
-                self.csrs.append(CsrSent(exchange.seq, exchange.time, key, status, text))
-            case "certificate":
-                issued = answered.certificates[0] if isinstance(answered, d.Certificates) else None
-                self.certificates.append(CertificateAnswer(exchange.seq, exchange.time, status, issued))
-            case "environment_check" | "plugin_list":
-                self.listings[listing(match)] = status
-                self.files.add(exchange, match, answered)
-            case "plugin_file" | "file_metadata" | "file_metadatas" | "file_content" | "static_file_content":
-                self.files.add(exchange, match, answered)
-            case "catalog":
-                got = answered if isinstance(answered, d.Catalog) else None
-                if got:
-                    self.files.add_catalog(exchange.seq, got)
-                environment = got.environment if got else None
-                usable = got is not None and status is not None and 200 <= status < 300
-                wanted = asked.environment if isinstance(asked, d.CatalogRequest) else None
-                wanted = wanted or match.environment
-                text = _reason(exchange, answered)
-                uuid = placed.transaction_uuid
-                waited = (
-                    max(0.0, (response.started or 0.0) - (exchange.request.ended or exchange.time)) if response else 0.0
-                )
-                self.catalogs.append(
-                    CatalogAnswer(exchange.seq, exchange.time, status, usable, wanted, environment, text, uuid, waited)
-                )
-                self.file_environments = {}
-                self.environment = environment or self.environment
-                self.listings = {}
-            case "report":
-                told = _brief(asked) if isinstance(asked, d.Report) else None
-                if isinstance(asked, d.Report):
-                    self.changed = frozenset(
-                        islice((r for r, s in asked.resource_statuses.items() if s.changed), FILES)
-                    )
-                self.reports.append(ReportSent(exchange.seq, status, told, len(exchange.request.body)))
-            case _:
-                pass
+        key = asked.key if isinstance(asked, d.CertificateRequest) else None
+        text = answered.message if isinstance(answered, d.ErrorDocument) else ""
+        self.csrs.append(CsrSent(exchange.seq, exchange.time, key, status, text))
+
+    def _add_certificate(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
+        answered = placed.response
+        issued = answered.certificates[0] if isinstance(answered, d.Certificates) else None
+        self.certificates.append(CertificateAnswer(exchange.seq, exchange.time, status, issued))
+
+    def _add_listing(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
+        self.listings[listing(match)] = status
+        self.files.add(exchange, match, placed.response)
+
+    def _add_file(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
+        self.files.add(exchange, match, placed.response)
+
+    def _add_catalog(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
+        asked, answered, response = placed.request, placed.response, exchange.response
+        got = answered if isinstance(answered, d.Catalog) else None
+        if got:
+            self.files.add_catalog(exchange.seq, got)
+        environment = got.environment if got else None
+        usable = got is not None and status is not None and 200 <= status < 300
+        wanted = asked.environment if isinstance(asked, d.CatalogRequest) else None
+        wanted = wanted or match.environment
+        text = _reason(exchange, answered)
+        uuid = placed.transaction_uuid
+        waited = max(0.0, (response.started or 0.0) - (exchange.request.ended or exchange.time)) if response else 0.0
+        self.catalogs.append(
+            CatalogAnswer(exchange.seq, exchange.time, status, usable, wanted, environment, text, uuid, waited)
+        )
+        self.file_environments = {}
+        self.environment = environment or self.environment
+        self.listings = {}
+
+    def _add_report(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
+        asked = placed.request
+        told = _brief(asked) if isinstance(asked, d.Report) else None
+        if isinstance(asked, d.Report):
+            self.changed = frozenset(islice((r for r, s in asked.resource_statuses.items() if s.changed), FILES))
+        self.reports.append(ReportSent(exchange.seq, status, told, len(exchange.request.body)))
 
     def absorb(self, other: Run) -> None:
         """Take in an earlier stretch that turned out to be this run's own (it had no name yet)."""
@@ -394,6 +406,19 @@ class Run:
         # Whoever still holds the other one (a step) sees the whole.
         other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
         other.number = self.number
+
+
+_BY_KIND: dict[Kind, Callable[[Run, Exchange, Match, Placed, int | None], None]] = {
+    Kind.CA_BUNDLE: Run._add_ca_bundle,
+    Kind.CRL: Run._add_crl,
+    Kind.CSR: Run._add_csr,
+    Kind.CERTIFICATE: Run._add_certificate,
+    **dict.fromkeys((*kinds.METADATA, *kinds.CONTENT), Run._add_file),
+    **dict.fromkeys(kinds.PLUGIN_LISTINGS, Run._add_listing),
+    Kind.CATALOG: Run._add_catalog,
+    Kind.REPORT: Run._add_report,
+}
+"""What a run takes from an exchange besides what it takes from every exchange."""
 
 
 @lru_cache(maxsize=256)
@@ -444,7 +469,7 @@ class Placed:
     """The request was made with a client certificate."""
 
 
-def _request(exchange: Exchange, endpoint: str) -> Request:
+def _request(exchange: Exchange, endpoint: Endpoint) -> Request:
     response = exchange.response
     status, retry_after = (response.status, response.header("retry-after")) if response else (None, None)
     return Request(exchange.seq, endpoint, status, exchange.time, retry_after)

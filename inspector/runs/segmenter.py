@@ -10,6 +10,7 @@ from bisect import insort
 from typing import TYPE_CHECKING
 
 from inspector.model import Gap, Handshake, Phase
+from inspector.protocol.kinds import PLUGIN_LISTINGS, Kind
 from inspector.runs.run import Run, listing
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _may_follow(run: Run, step: Placed) -> bool:
         last = run.catalogs[-1] if run.catalogs else None
         if run.phase is Phase.CATALOG and last and last.usable and last.environment in (None, last.asked):
             return False
-        if step.match.endpoint.name in ("environment_check", "plugin_list"):
+        if step.match.endpoint.kind in PLUGIN_LISTINGS:
             seen = run.listings.get(listing(step.match), 0)
             # Each listing once a round; again only when it was redirected, failed or never answered.
             return seen is None or seen == 0 or seen >= 300
@@ -105,7 +106,7 @@ class Segmenter:
             insort(self._named.setdefault(run.certname, []), run, key=lambda each: each.place)
         if step.leg_id:
             self._by_leg[step.leg_id] = run
-        if step.match and step.match.endpoint.name == "report":
+        if step.match and step.match.endpoint.kind is Kind.REPORT:
             self._close(run)
         return run
 
@@ -243,6 +244,6 @@ class OneRun(Segmenter):
 
 def _repeats(run: Run, step: Placed, *, answered: bool = False) -> bool:
     """True if an unnamed run has already made this request (and got an answer): another agent, or the next try."""
-    name = step.match.endpoint.name if step.match else ""
-    asked = [request for request in run.anonymous if request.endpoint == name]
+    endpoint = step.match.endpoint if step.match else None
+    asked = [request for request in run.anonymous if request.endpoint is endpoint]
     return any(not answered or (each.status or 500) < 400 for each in asked)

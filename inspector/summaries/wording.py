@@ -228,7 +228,7 @@ def _outcome(run: Run) -> str | None:
         case "refused" if run.handshakes:
             return handshake(run.handshakes[-1][1])
         case "refused":
-            return f"the master refused {run.denied[-1].endpoint} with {run.denied[-1].status}"
+            return f"the master refused {run.denied[-1].endpoint.name} with {run.denied[-1].status}"
         case "waiting":
             return _why_waiting(run)
         case "failed" | "unfinished" if _unanswered(run):
