@@ -1,6 +1,7 @@
-"""One cause, not ten symptoms: what a run's findings and its outcome come down to.
+"""Find the cause of a run's outcome among its findings, and the findings that are its consequences.
 
-``FOLLOWS`` is the one table of which deviation follows from which. To fold a new rule, add it there.
+The table ``FOLLOWS`` says which deviation follows from which. A new rule that is a cause or a consequence is added to
+it.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 type Certainty = Literal["certain", "likely", "not visible"]
-"""Proved by what was recorded; what fits best; or the cause is not on the wire at all."""
+"""Proved by the recorded traffic; the most likely explanation; or not visible in the traffic."""
 
 _TLS = ("T06", "T07", "T08", "T09", "R03", "R04")
 _NO_CATALOG = ("R20", "R19", "R03", "P13", "P03")
 _KEYS = ("B18", "B20", "B22", "B23", "B02")
 FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    # Who can't trust whom: what was served explains the alert that follows it.
+    # Trust: a wrong certificate, CRL or clock explains the alert that follows.
     ("T15", ()),
     ("T10", ("B10", "B12", "B33", "B35", *_TLS)),
     ("B14", _TLS),
@@ -37,7 +38,7 @@ FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("T07", ("T08", "T09")),
     ("T06", ("T09",)),
     ("T08", ("T09",)),
-    # Who the agent is to the CA.
+    # The agent's identity towards the CA.
     ("B06", ("B43",)),
     ("S17", ("B09",)),
     ("B09", ()),
@@ -62,7 +63,7 @@ FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("B42", ("B17", "B39", "B41")),
     ("B17", ("B39", "B41")),
     ("B39", ("B41",)),
-    # Who the agent is to the master.
+    # The agent's identity towards the master.
     ("T03", ("S02", "T04", *_NO_CATALOG)),
     ("T04", ("S02", *_NO_CATALOG)),
     ("S18", ("S03", "B06", "R09", *_NO_CATALOG)),
@@ -85,7 +86,7 @@ FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("S08", _NO_CATALOG),
     ("S01", _NO_CATALOG),
     ("R20", ("R19", "R03", "P13")),
-    # Why a resource failed, and what became of the report.
+    # Why a resource failed, and what happened to the report.
     ("S20", ("F02", "F03", "P01", "P13")),
     ("F09", ("P01", "P13")),
     ("F02", ("P01", "P13")),
@@ -96,7 +97,7 @@ FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("S04", ("P03",)),
     ("P04", ("P03",)),
     ("P03", ()),
-    # What costs connections.
+    # What closes connections.
     ("T12", ("T11",)),
     ("T13", ("T11",)),
     ("T14", ("T11",)),
@@ -106,29 +107,29 @@ FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("S11", ("P08",)),
     ("P11", ("F05",)),
 )
-"""Causes, the deeper ones first, each with what follows from it when both are in one run."""
+"""Causes, deeper ones first, each with the rules that follow from it when both are in one run."""
 
 BY_NATURE = frozenset({"B01", "B03"})
-"""What no site can help with its agents as they are: no verdict of a run that went well."""
+"""Warnings that a site cannot avoid with its agents: never the verdict of a successful run."""
 
 _EFFECTS: dict[str, frozenset[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a run comes down to."""
+    """The conclusion from a run's findings and its outcome."""
 
     cause: Finding | None
-    """None: it went wrong, and nothing on the wire says why."""
+    """None: the run failed, and the reason is not visible in the traffic."""
     symptoms: tuple[str, ...]
-    """Ids of the run's other findings that follow from the cause."""
+    """Consequences: ids of the run's other findings that follow from the cause."""
     certainty: Certainty
     since: float
-    """When the cause first showed."""
+    """When the cause was first seen."""
 
 
 def effects(ident: str) -> frozenset[str]:
-    """What follows from a deviation, also by way of others."""
+    """The ids of all rules that follow from a rule, directly or through others."""
     if not _EFFECTS:
         _EFFECTS.update(_closed(dict(FOLLOWS)))
     return _EFFECTS.get(ident, frozenset())
@@ -140,29 +141,29 @@ def _closed(table: dict[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
         found: set[str] = set()
         ahead = list(table[cause])
         while ahead:
-            each = ahead.pop()
-            if each not in found:
-                found.add(each)
-                ahead += table.get(each, ())
+            effect = ahead.pop()
+            if effect not in found:
+                found.add(effect)
+                ahead += table.get(effect, ())
         closed[cause] = frozenset(found - {cause})
     return closed
 
 
 def verdict(run: Run) -> Verdict | None:
-    """What to say of a run; None if it went well and nothing in it is worth more than a notice."""
+    """Return the verdict on a run; None if it was successful with nothing above a notice."""
     if run.tool:
-        return None  # curl and the like: no run of an agent (R22)
+        return None  # a client such as curl, not an agent's run (R22)
     bad = run.outcome != "complete"
-    telling = [each for each in run.findings if (_explains(each, run) if bad else _matters(each))]
-    if not telling:
-        # A request that nobody has signed is seen to wait, and is no deviation.
-        seen: Certainty = "certain" if run.outcome == "waiting" and run.csrs else "not visible"
-        return Verdict(None, (), seen, run.csrs[0].time if run.csrs else run.started) if bad else None
-    folded = {each for finding in telling for each in effects(finding.rule)}
-    roots = [each for each in telling if each.rule not in folded] or telling
+    candidates = [finding for finding in run.findings if (_explains(finding, run) if bad else _matters(finding))]
+    if not candidates:
+        # A request that waits to be signed is visible, and is not a deviation.
+        certainty: Certainty = "certain" if run.outcome == "waiting" and run.csrs else "not visible"
+        return Verdict(None, (), certainty, run.csrs[0].time if run.csrs else run.started) if bad else None
+    consequences = {rule for finding in candidates for rule in effects(finding.rule)}
+    roots = [finding for finding in candidates if finding.rule not in consequences] or candidates
     cause = min(roots, key=_depth)
     follows = effects(cause.rule)
-    symptoms = tuple(dict.fromkeys(each.rule for each in run.findings if each.rule in follows))
+    symptoms = tuple(dict.fromkeys(finding.rule for finding in run.findings if finding.rule in follows))
     return Verdict(cause, symptoms, _certainty(cause, run), cause.since or run.started)
 
 
@@ -173,8 +174,8 @@ def _depth(finding: Finding) -> tuple[int, int, int]:
 
 
 def _explains(finding: Finding, run: Run) -> bool:
-    """An error explains why a run did not end well, and what errors follow from; or that nobody signed."""
-    errors = {each.rule for each in run.findings if each.severity is Severity.ERROR}
+    """Whether a finding can explain a failed run: an error, a cause of its errors, or a reason for waiting."""
+    errors = {other.rule for other in run.findings if other.severity is Severity.ERROR}
     waits = run.outcome == "waiting" and finding.rule in WAITING
     if finding.rule in ECHOES:
         return False
@@ -188,19 +189,20 @@ def _matters(finding: Finding) -> bool:
 
 
 ECHOES = frozenset({"R20", "R03", "R04"})
-"""They say that a run failed, as its outcome does, and not why."""
+"""Rules that only repeat the outcome, that a run failed, without a reason."""
 WAITING = frozenset({"B17", "B27", "B39", "B41", "B42", "B44"})
-"""What keeps an agent waiting for its certificate: no error, and the whole reason."""
+"""Rules below an error that explain why an agent waits for its certificate."""
 
 
 def _certainty(cause: Finding, run: Run) -> Certainty:
     visible = rule_of(cause.rule).visible
     if visible is Visible.HANDSHAKE:
-        # Our own verification named what is wrong, or the alert does.
-        shown = [each for seq, each in run.handshakes if seq in cause.seqs]
-        return "certain" if any(each.culprits or each.alert in NAMING for each in shown) else "likely"
+        # Named by our own verification, or by the alert.
+        handshakes = [handshake for seq, handshake in run.handshakes if seq in cause.seqs]
+        named = any(handshake.culprits or handshake.alert in NAMING for handshake in handshakes)
+        return "certain" if named else "likely"
     return "certain" if visible is Visible.WIRE else "likely"
 
 
 NAMING = frozenset({"certificate_revoked", "certificate_expired", "certificate_required"})
-"""Alerts that can mean one thing only."""
+"""Alerts with only one possible meaning."""
