@@ -78,6 +78,11 @@ class Message:
     digest: str = field(default="", kw_only=True)
     """The SHA-256 (hex) of a whole body of which not all was kept; empty if it is all there, or not known."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of the body as on the wire, those that were passed on and not kept included."""
+        return len(self.body) + self.lost
+
     def header(self, name: str) -> str | None:
         """The first value of a header, its name compared without case; None if it is absent."""
         return _first(self.headers).get(name.lower())

@@ -35,7 +35,7 @@ def told(records: Iterable[Record]) -> Iterator[str]:
     analyzer = Analyzer()
     taken = list(steps(analyzer, records))
     for run in analyzer.finish():
-        _, _, agent, version, environment, outcome, _, _, ids = wording.run_row(run)
+        _, _, agent, version, environment, outcome, _, _, ids = wording.run_row(run.snapshot())
         phases = ", ".join(f"{span.phase} {span.exchanges}" for span in run.spans.values())
         yield f"run {run.number}: {agent} {version} to {run.master_version} in {environment}: {outcome}"
         yield f"  {phases}; {ids or 'nothing deviates'}; {wording.why(run) or 'all is well'}"

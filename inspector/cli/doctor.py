@@ -43,7 +43,7 @@ def execute(arguments: argparse.Namespace) -> int:
         diagnoses += report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
     if arguments.json:
         verdicts = [{"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
-                     **(json_output.verdict(agent.run) or {})} for agent in agents]  # fmt: skip
+                     **(json_output.verdict_fields(agent.run) or {})} for agent in agents]  # fmt: skip
         print_json({"verdicts": verdicts, "diagnoses": report.plain(diagnoses)})
     else:
         for line in report.verdict_lines(agents, runs) if capture else ():

@@ -48,10 +48,10 @@ def print_verdicts(runs: Iterable[Run]) -> int:
     """Print the verdicts of runs, and return how many there are."""
     printed = 0
     for run in runs:
-        if (verdict := wording.verdict(run)) is not None:
+        if (verdict := wording.conclusion(run)) is not None:
             printed += 1
-            print(f"run {run.number}: {verdict[0]}")
-            print(f"  fix: {verdict[1]}")
+            print(f"run {run.number}: {verdict.message}")
+            print(f"  fix: {verdict.fix}")
     return printed
 
 

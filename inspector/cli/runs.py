@@ -42,19 +42,22 @@ def print_runs(capture: Path, *, as_json: bool, filtered: str = "") -> int:
 
     analyzer = analyze(capture, mark)
     runs = [
-        run
+        (run, facts)
         for run in analyzer.runs
-        if chosen.matches_run(run, wording.words(run, wording.verdict(run)), marked=not marked.isdisjoint(run.seqs))
+        if chosen.matches_run(
+            facts := run.snapshot(),
+            wording.words(facts, wording.conclusion(run)),
+            marked=not marked.isdisjoint(run.seqs),
+        )
     ]
     if as_json:
-        numbers = {run.number for run in runs}
-        print_json([fields for fields in json_output.runs(analyzer) if fields["run"] in numbers])
+        print_json(json_output.runs(run for run, _ in runs))
         return 0
     if not runs:
         print(f"No run in {capture} matches the filter." if analyzer.runs else f"There are no runs in {capture}.")
         return 0
-    print_rows(wording.RUN_COLUMNS, [wording.run_row(run) for run in runs], below="phases")
-    findings: list[Finding] = [finding for run in runs for finding in run.findings]
-    print_verdicts(runs)
+    print_rows(wording.RUN_COLUMNS, [wording.run_row(facts) for _, facts in runs], below="phases")
+    findings: list[Finding] = [finding for _, facts in runs for finding in facts.findings]
+    print_verdicts(run for run, _ in runs)
     print(f"{wording.counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
     return 0

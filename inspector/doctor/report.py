@@ -124,12 +124,12 @@ def _existing(path: Path) -> Path | None:
 def verdict_lines(agents: Sequence[AgentVerdict], runs: int) -> Iterator[str]:
     """Yield a capture's verdicts, at most one screen of them; ``runs`` is the number of its runs."""
     for agent in agents[:SCREEN]:
-        verdict = wording.verdict(agent.run)
+        verdict = wording.conclusion(agent.run)
         if verdict is None:
             continue
         times = f" ({agent.times} runs)" if agent.times > 1 else ""
-        yield f"run {agent.run.number}{times}: {verdict[0]}"
-        yield f"  fix: {verdict[1]}"
+        yield f"run {agent.run.number}{times}: {verdict.message}"
+        yield f"  fix: {verdict.fix}"
     if len(agents) > SCREEN:
         yield f"... and {len(agents) - SCREEN} more: `puppet-inspector runs` and `check` list all of them"
     if not agents:

@@ -17,7 +17,7 @@ from inspector.text import clean, short
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from inspector.runs.run import Wait
+    from inspector.runs.snapshot import Wait
     from inspector.summaries.summary import Brief, RunBrief
 
 type Kind = Literal["record", "silence", "phase"]

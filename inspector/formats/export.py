@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Message, Record
-    from inspector.summaries.summary import RunLike
+    from inspector.summaries.summary import RunBrief
 
 
 def jsonl(
-    records: Iterable[Record], owner: Callable[[int], RunLike | None] = lambda _: None, *, secrets: bool = False
+    records: Iterable[Record], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
 ) -> Iterator[str]:
     """A line for each record (docs/json/export.schema.json), secrets masked unless they are wanted. ``owner`` tells
     whose a record is, by its number."""
@@ -38,7 +38,7 @@ def jsonl(
         run = owner(record.seq)
         (step,) = retrace([record])
         told = json_output.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
-        told["run"] = run.number if run else None
+        told["run"] = (run.number or None) if run else None
         told["certname"] = (run.certname if run else None) or step.certname
         if isinstance(record, Exchange):
             told["request"]["body"] = body(record.request)

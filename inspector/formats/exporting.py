@@ -14,15 +14,16 @@ from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import export, har, jsonl, lossless
 from inspector.model import Connection
-from inspector.summaries import follow
+from inspector.summaries import follow, summary, wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from inspector.formats.har import AnyRun
     from inspector.formats.lossless import Item
     from inspector.model import Record
+    from inspector.runs.run import Run
+    from inspector.summaries.summary import RunBrief
 
 type Format = Literal["flows", "har", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format.__value__)
@@ -47,7 +48,7 @@ class Chosen:
     capture: Path
     whole: bool
     """Whether it is all there is."""
-    owners: Mapping[int, AnyRun | None]
+    owners: Mapping[int, RunBrief | None]
     """The run that each belongs to, by its number."""
     kinds: Counter[str] = field(default_factory=Counter)
     """How many of each kind they are, as far as somebody counted."""
@@ -55,10 +56,13 @@ class Chosen:
     @classmethod
     def by(cls, capture: Path, text: str = "") -> Chosen:
         """Those that a filter lets through. Raises InspectorError."""
-        owners: dict[int, AnyRun | None] = {}
+        owners: dict[int, RunBrief | None] = {}
         kinds: Counter[str] = Counter()
+        runs: dict[Run, RunBrief] = {}
         for brief, run, _ in follow.listed(capture, text):
-            owners[brief.seq] = run
+            if run and run not in runs:
+                runs[run] = summary.of_run(run, wording.conclusion(run))
+            owners[brief.seq] = runs[run] if run else None
             kinds[brief.kind] += 1
         return cls(capture, not text.strip(), owners, kinds)
 

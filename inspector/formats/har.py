@@ -23,16 +23,13 @@ from inspector.model import Connection, Exchange
 from inspector.privacy import redact
 from inspector.protocol import decode
 from inspector.summaries import wording
-from inspector.summaries.summary import RunBrief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from inspector.formats.lossless import Item
     from inspector.model import Message, Record, Request, Response
-    from inspector.runs.run import Run
-
-    type AnyRun = Run | RunBrief
+    from inspector.summaries.summary import RunBrief
 
 _TOLD = ("seq", "run", "certname", "phase", "endpoint", "environment", "findings", "identity", "stripped", "tls")
 """What is taken over from ``show --json``."""
@@ -42,14 +39,14 @@ _URL = "!#$%&'()*+,-./:;=?@[]_~"
 
 
 def lines(
-    items: Iterable[Item], owner: Callable[[int], AnyRun | None] = lambda _: None, *, secrets: bool = False
+    items: Iterable[Item], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
 ) -> Iterator[str]:
     """The archive, an entry a line, secrets masked unless they are wanted. ``owner`` tells whose a record is."""
     creator = {"name": "puppet-inspector", "version": __version__}
     yield f'{{"log":{{"version":"1.2","creator":{_json(creator)},"entries":['
     waiting: list[Connection] = []
     others: list[dict[str, Any]] = []
-    runs: dict[int, AnyRun] = {}
+    runs: dict[int, RunBrief] = {}
     comma = ""
     for item in items:
         if isinstance(item, Connection):
@@ -85,17 +82,20 @@ def _comment(others: list[dict[str, Any]], *, secrets: bool) -> str:
     return " ".join(told)
 
 
-def _told(record: Record, run: AnyRun | None, said: Callable[[str], str]) -> dict[str, Any]:
+def _told(record: Record, run: RunBrief | None, said: Callable[[str], str]) -> dict[str, Any]:
     """``said`` is asked how to say what quotes captured text."""
     (step,) = retrace([record])
     shown = json_output.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
     for each in shown["findings"]:
         each["message"] = said(each["message"])
-    shown |= {"run": run.number if run else None, "certname": (run.certname if run else None) or step.certname}
+    shown |= {
+        "run": (run.number or None) if run else None,
+        "certname": (run.certname if run else None) or step.certname,
+    }
     return {name: shown[name] for name in _TOLD if name in shown} | {"exact": lossless.told(record)}
 
 
-def _page(run: AnyRun, said: Callable[[str], str]) -> dict[str, Any]:
+def _page(run: RunBrief, said: Callable[[str], str]) -> dict[str, Any]:
     name = run.certname or run.address or "an unnamed agent"
     page = {
         "startedDateTime": _date(run.started),
@@ -103,11 +103,11 @@ def _page(run: AnyRun, said: Callable[[str], str]) -> dict[str, Any]:
         "title": wording.clean(f"run {run.number} of {name}: {run.outcome}"),
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
     }
-    verdict = run.verdict if isinstance(run, RunBrief) else wording.verdict(run)
-    return page | {"comment": said(". Do: ".join(verdict))} if verdict else page
+    verdict = run.verdict
+    return page | {"comment": said(f"{verdict.message}. Do: {verdict.fix}")} if verdict else page
 
 
-def _entry(exchange: Exchange, run: AnyRun | None, told: dict[str, Any]) -> dict[str, Any]:
+def _entry(exchange: Exchange, run: RunBrief | None, told: dict[str, Any]) -> dict[str, Any]:
     timings = _timings(exchange)
     entry: dict[str, Any] = {"pageref": f"run-{run.number}"} if run and run.number else {}
     entry |= {

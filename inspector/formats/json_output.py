@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector.analysis import verdicts
 from inspector.model import Exchange, Gap, Handshake
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
@@ -20,66 +19,66 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from inspector.analysis.analyzer import Analyzer, Step
+    from inspector.analysis.analyzer import Step
     from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
     from inspector.runs.run import Run
 
 
-def runs(analyzer: Analyzer) -> list[dict[str, Any]]:
-    """Every run of a finished analyzer (docs/json/runs.schema.json)."""
-    return [_run(run) for run in analyzer.runs]
+def runs(analyzed: Iterable[Run]) -> list[dict[str, Any]]:
+    """Return runs that are over (docs/json/runs.schema.json)."""
+    return [_run(run) for run in analyzed]
 
 
 def _run(run: Run) -> dict[str, Any]:
+    facts = run.snapshot()
     return {
-        "run": run.number,
-        "certname": run.certname,
-        "address": run.address,
-        "dialect": run.dialect,
-        "agent_version": run.agent_version,
-        "master_version": run.master_version,
-        "environment": run.environment,
-        "transaction_uuid": run.transaction_uuid,
-        "started": wording.utc(run.started),
-        "duration_s": round(run.duration, 3),
-        "outcome": run.outcome,
+        "run": facts.number,
+        "certname": facts.certname,
+        "address": facts.address,
+        "dialect": facts.dialect,
+        "agent_version": facts.agent_version,
+        "master_version": facts.master_version,
+        "environment": facts.environment,
+        "transaction_uuid": facts.transaction_uuid,
+        "started": wording.utc(facts.started),
+        "duration_s": round(facts.duration, 3),
+        "outcome": facts.outcome,
         "why": wording.why(run),
-        "verdict": verdict(run),
-        "tool": run.tool,
-        "generation": run.generation,
-        "agent_version_from": run.version_from,
-        "compiler": run.compiler,
-        "environment_asked": run.environment_asked,
-        "connections": run.connections,
-        "bytes": {"sent": run.sent, "received": run.received},
-        "waits": {what: round(pause, 3) for what, pause in run.waits.items()},
-        "clock_skew": {side: _offset(run.clocks.get(side)) for side in ("agent", "master")},
+        "verdict": verdict_fields(run),
+        "tool": facts.tool,
+        "generation": facts.generation,
+        "agent_version_from": facts.version_from,
+        "compiler": facts.compiler,
+        "environment_asked": facts.environment_asked,
+        "connections": facts.connections,
+        "bytes": {"sent": facts.sent, "received": facts.received},
+        "waits": {what: round(pause, 3) for what, pause in facts.waits.items()},
+        "clock_skew": {side: _offset(facts.clocks.get(side)) for side in ("agent", "master")},
         "phases": [
             {"phase": str(span.phase), "exchanges": span.exchanges, "duration_s": round(span.duration, 3)}
-            for span in run.spans.values()
+            for span in facts.spans
         ],
         "seqs": list(run.seqs),
         "findings": [
             {"rule": each.rule, "severity": str(each.severity), "seq": each.seqs[0] if each.seqs else None}
-            for each in run.findings
+            for each in facts.findings
         ],
     }
 
 
-def verdict(run: Run) -> dict[str, Any] | None:
+def verdict_fields(run: Run) -> dict[str, Any] | None:
     """A run's verdict (docs/json/runs.schema.json); None if there is nothing to say."""
-    found, told = verdicts.verdict(run), wording.verdict(run)
-    if found is None or told is None:
+    verdict = wording.conclusion(run)
+    if verdict is None:
         return None
-    message, remedy = told
     return {
-        "cause": found.cause.rule if found.cause else None,
-        "symptoms": list(found.symptoms),
-        "certainty": found.certainty,
-        "since": wording.utc(found.since),
-        "message": message,
-        "remedy": remedy,
+        "cause": verdict.cause,
+        "symptoms": list(verdict.symptoms),
+        "certainty": verdict.certainty,
+        "since": wording.utc(verdict.since),
+        "message": verdict.message,
+        "remedy": verdict.fix,
     }
 
 
@@ -190,7 +189,7 @@ def _message(message: Message) -> dict[str, Any]:
     return {
         "http_version": message.http_version,
         "headers": [list(pair) for pair in message.headers],
-        "body_length": len(message.body),
+        "body_length": message.size,
     }
 
 

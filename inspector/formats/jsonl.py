@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.formats.lossless import Item
-    from inspector.summaries.summary import RunLike
+    from inspector.summaries.summary import RunBrief
 
 
 def lines(
-    items: Iterable[Item], owner: Callable[[int], RunLike | None] = lambda _: None, *, secrets: bool = False
+    items: Iterable[Item], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
 ) -> Iterator[str]:
     """A line for each (docs/json/export.schema.json), secrets masked unless they are wanted. ``owner`` tells whose a
     record is, by its number."""

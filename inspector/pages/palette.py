@@ -64,7 +64,7 @@ def bar(run: RunBrief, width: int) -> Text:
     """A run's phases to the scale of its duration, with the agent's silent times as dots."""
     pieces: list[tuple[float, str, str]] = []
     waits = dict(run.waits)
-    for span in run.spans.values():
+    for span in run.spans:
         if span.phase is Phase.CATALOG:
             pieces.append((waits.pop("facts", 0.0), ".", SILENCE))
         if span.phase is Phase.REPORT:

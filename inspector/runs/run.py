@@ -9,7 +9,7 @@ from array import array
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,6 +32,7 @@ from inspector.runs.observations import (
     ReportSent,
     Request,
 )
+from inspector.runs.snapshot import RunSnapshot, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,10 +40,7 @@ if TYPE_CHECKING:
     from inspector.clocks import Offset
     from inspector.model import Record, Side
     from inspector.protocol.endpoints import Dialect, Endpoint, Match
-
-type Wait = Literal["certificate", "facts", "applying", "other"]
-"""What an agent does while nothing is on the wire: waits to be signed, gathers facts, applies the catalog."""
-type Outcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
+    from inspector.runs.snapshot import Outcome, Wait
 
 WORD = 255
 """Characters of a name that is remembered of every run: headers are anybody's."""
@@ -120,7 +118,7 @@ class Run:
     """Seconds in which nothing was on the wire, by what the agent did meanwhile."""
     sent: int = 0
     received: int = 0
-    """Bytes of bodies as on the wire, from the agent and to it."""
+    """Bytes of bodies as on the wire, from the agent and to it; bytes that the capture does not contain included."""
     legs: dict[str, LegUse] = field(default_factory=dict)
     """The agent's connections: the latest ones, ``connections`` counts them all."""
     connections: int = 0
@@ -203,6 +201,37 @@ class Run:
             return "unfinished"
         return "complete"
 
+    def snapshot(self) -> RunSnapshot:
+        """Return the run's facts as they are now."""
+        return RunSnapshot(
+            number=self.number,
+            certname=self.certname,
+            address=self.address,
+            tool=self.tool,
+            dialect=self.dialect,
+            agent_version=self.agent_version,
+            version_from=self.version_from,
+            master_version=self.master_version,
+            compiler=self.compiler,
+            generation=self.generation,
+            environment=self.environment,
+            environment_asked=self.environment_asked,
+            transaction_uuid=self.transaction_uuid,
+            outcome=self.outcome,
+            closed=self.closed,
+            started=self.started,
+            ended=self.ended,
+            duration=self.duration,
+            sent=self.sent,
+            received=self.received,
+            connections=self.connections,
+            records=len(self.seqs),
+            spans=tuple(Span(span.phase, span.exchanges, span.duration) for span in self.spans.values()),
+            waits=dict(self.waits),
+            clocks=dict(self.clocks),
+            findings=tuple(self.findings),
+        )
+
     # -- taking in --------------------------------------------------------------------------------
 
     def add(self, placed: Placed) -> None:
@@ -231,9 +260,12 @@ class Run:
         self.key = placed.key or self.key
         if isinstance(record, Handshake):
             self.handshakes.append((record.seq, record))
-        elif isinstance(record, Exchange) and placed.match:
-            self._add_exchange(record, placed.match, placed)
-            self._read_clocks(record, placed, before if len(self.seqs) > 1 else None)
+        elif isinstance(record, Exchange):
+            self.sent += record.request.size
+            self.received += record.response.size if record.response else 0
+            if placed.match:
+                self._add_exchange(record, placed.match, placed)
+                self._read_clocks(record, placed, before if len(self.seqs) > 1 else None)
 
     def _use(self, leg_id: str, record: Record, phase: Phase) -> None:
         use = self.legs.get(leg_id)
@@ -287,9 +319,7 @@ class Run:
         self.dialect = self.dialect or match.dialect
         if self.agent_version is None and placed.agent_version:
             self.agent_version, self.version_from = placed.agent_version, placed.version_from
-        self.sent += len(exchange.request.body)
         if response:
-            self.received += len(response.body)
             self.answered += 1
             if version := response.header("x-puppet-version"):
                 self.master_versions.setdefault(version[:WORD], exchange.seq)
@@ -364,7 +394,7 @@ class Run:
         told = _brief(asked) if isinstance(asked, d.Report) else None
         if isinstance(asked, d.Report):
             self.changed = frozenset(islice((r for r, s in asked.resource_statuses.items() if s.changed), FILES))
-        self.reports.append(ReportSent(exchange.seq, status, told, len(exchange.request.body)))
+        self.reports.append(ReportSent(exchange.seq, status, told, exchange.request.size))
 
     def absorb(self, other: Run) -> None:
         """Take in an earlier stretch that turned out to be this run's own (it had no name yet)."""

@@ -36,7 +36,7 @@ from inspector.protocol import decode
 from inspector.protocol.bodies import content_type
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
-from inspector.runs.run import Outcome
+from inspector.runs.snapshot import Outcome
 from inspector.summaries import summary
 from inspector.text import clean
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding, Message, Record
+    from inspector.runs.snapshot import RunSnapshot
     from inspector.summaries.summary import Brief, RunLike, Sign
 
 
@@ -65,7 +66,7 @@ def look(step: Step) -> Look:
 
 type StepTest = Callable[[Look], bool]
 """Whether a term holds for a record."""
-type RunTest = Callable[[RunLike, str], bool]
+type RunTest = Callable[[RunSnapshot, str], bool]
 """Whether it holds for a run, given with what is printed of it."""
 type Number = Callable[[float], bool]
 
@@ -111,7 +112,7 @@ class Filter:
             term.asks.step(look) is not term.negated for term in self.about_exchanges
         )
 
-    def matches_run(self, run: RunLike, line: str, *, marked: bool) -> bool:
+    def matches_run(self, run: RunSnapshot, line: str, *, marked: bool) -> bool:
         """Whether to show a run; ``line`` is how it is printed, ``marked`` whether ``marks`` was true for one of
         its records."""
         for term in self.about_runs:

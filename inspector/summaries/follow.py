@@ -276,10 +276,11 @@ class Follower:
         trouble: list[str] = []
         if not run.closed:
             run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run, trouble)))
-        lines = [wording.summary(run, run.findings)]
-        if (verdict := wording.verdict(run)) is not None:
-            lines += [f"run {run.number}: {verdict[0]}", f"{DO}{verdict[1]}"]
-        if not self._chosen.matches_run(run, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
+        facts = run.snapshot()
+        lines = [wording.summary(facts)]
+        if (verdict := wording.conclusion(run)) is not None:
+            lines += [f"run {run.number}: {verdict.message}", f"{DO}{verdict.fix}"]
+        if not self._chosen.matches_run(facts, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
             return []
         return [Line(line, run=run, trouble=() if at else tuple(trouble)) for at, line in enumerate(lines)]
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
@@ -176,10 +175,7 @@ class _Writer:
     def _brief(self, run: Run) -> bytes:
         if not run.closed:
             run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run)))
-        found = verdicts.verdict(run)
-        cause = found.cause.rule if found and found.cause else None
-        told = summary.of_run(run, wording.verdict(run), cause, found.symptoms if found else ())
-        return msgspec.msgpack.encode(told)
+        return msgspec.msgpack.encode(summary.of_run(run, wording.conclusion(run)))
 
 
 def _inode(path: Path) -> int:

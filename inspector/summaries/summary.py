@@ -1,27 +1,29 @@
 """A record and a run in brief: all that lines, tables, filters and timelines need, and no body.
 
 ``of`` makes one of an analyzed step, ``of_run`` of a run. They are what the derived index keeps, so a list of a
-hundred thousand exchanges needs neither bodies nor the analysis. Nothing here knows the protocol: importing it is
-cheap.
+hundred thousand exchanges needs neither bodies nor the analysis.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from inspector.model import Exchange, Finding, Handshake, Phase, Severity
+from inspector.model import Exchange, Handshake, Phase, Severity
+from inspector.runs.snapshot import RunSnapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from inspector.analysis.analyzer import Step
-    from inspector.model import Message
+    from inspector.model import Finding
     from inspector.runs.run import Run
 
 type Kind = Literal["exchange", "handshake", "gap"]
 type Party = Literal["agent", "proxy", "master"]
+type RunLike = Run | RunSnapshot
+"""A run while it is analyzed, or its facts."""
 
 
 class Sign(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -96,110 +98,48 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
         return max(0.0, self.ended - self.time)
 
 
-class Span(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How much of a run one phase took."""
+class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
+    """A run's verdict in words."""
 
-    phase: Phase
-    exchanges: int
-    duration: float
-    """Seconds from the first byte of each stretch of this phase to its last byte."""
-
-
-class Spanning(Protocol):
-    """``Span`` and ``seen.PhaseSpan``."""
-
-    @property
-    def phase(self) -> Phase: ...
-    @property
-    def exchanges(self) -> int: ...
-    @property
-    def duration(self) -> float: ...
-
-
-class RunLike(Protocol):
-    """What tables and filters ask of a run: ``runs.Run`` has it, and ``RunBrief``."""
-
-    @property
-    def number(self) -> int | None: ...
-    @property
-    def certname(self) -> str | None: ...
-    @property
-    def address(self) -> str | None: ...
-    @property
-    def tool(self) -> str | None: ...
-    @property
-    def agent_version(self) -> str | None: ...
-    @property
-    def environment(self) -> str | None: ...
-    @property
-    def environment_asked(self) -> str | None: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def started(self) -> float: ...
-    @property
-    def ended(self) -> float: ...
-    @property
-    def duration(self) -> float: ...
-    @property
-    def sent(self) -> int: ...
-    @property
-    def received(self) -> int: ...
-    @property
-    def spans(self) -> Mapping[Phase, Spanning]: ...
-    @property
-    def findings(self) -> list[Finding]: ...
-
-
-class RunBrief(msgspec.Struct, kw_only=True):
-    """A run as a table shows it, with its findings and its verdict. Fields as in ``runs.Run``."""
-
-    number: int
-    certname: str | None = None
-    address: str | None = None
-    tool: str | None = None
-    agent_version: str | None = None
-    master_version: str | None = None
-    generation: str | None = None
-    environment: str | None = None
-    environment_asked: str | None = None
-    transaction_uuid: str | None = None
-    outcome: str = "unfinished"
-    closed: bool = False
-    """Nothing more can belong to it."""
-    started: float = 0.0
-    ended: float = 0.0
-    sent: int = 0
-    received: int = 0
-    connections: int = 0
-    spans: dict[Phase, Span] = {}
-    waits: dict[str, float] = {}
-    findings: list[Finding] = []
-    verdict: tuple[str, str] | None = None
-    """What it comes down to, and what to do now."""
+    message: str
+    """What happened, why and since when."""
+    fix: str
+    """What to do now."""
     cause: str | None = None
-    """The rule that the verdict names; None if nothing on the wire shows why."""
+    """The rule that explains it; None if none does."""
     symptoms: tuple[str, ...] = ()
     """Rules whose findings follow from the cause."""
-    records: int = 0
+    certainty: str
+    since: float
+    """When the cause first showed."""
+
+
+class RunBrief(RunSnapshot, frozen=True, kw_only=True):
+    """The facts of a run, and its verdict."""
+
+    number: int
+    """0 for one that is part of no run, as the calls of a tool."""
+    verdict: Conclusion | None = None
+    """None if there is nothing to say."""
 
     @property
-    def duration(self) -> float:
-        return max(0.0, self.ended - self.started)
+    def cause(self) -> str | None:
+        """The rule that the verdict names; None if nothing on the wire shows why."""
+        return self.verdict.cause if self.verdict else None
+
+    @property
+    def symptoms(self) -> tuple[str, ...]:
+        """Rules whose findings follow from the cause."""
+        return self.verdict.symptoms if self.verdict else ()
 
     @property
     def ordered(self) -> list[Finding]:
         """Its findings, the cause first and what follows from it after what else is as grave."""
 
-        def order(each: Finding) -> tuple[bool, int, bool]:
-            return each.rule != self.cause, -each.severity.rank, each.rule in self.symptoms
+        def order(finding: Finding) -> tuple[bool, int, bool]:
+            return finding.rule != self.cause, -finding.severity.rank, finding.rule in self.symptoms
 
         return sorted(self.findings, key=order)
-
-    @property
-    def name(self) -> str:
-        """The certname, or the address of an agent that said none."""
-        return self.certname or self.address or "-"
 
 
 def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
@@ -240,36 +180,10 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
     )
 
 
-def of_run(
-    run: Run, verdict: tuple[str, str] | None = None, cause: str | None = None, symptoms: tuple[str, ...] = ()
-) -> RunBrief:
-    """A run in brief, with its verdict in words."""
-    return RunBrief(
-        number=run.number or 0,
-        certname=run.certname,
-        address=run.address,
-        tool=run.tool,
-        agent_version=run.agent_version,
-        master_version=run.master_version,
-        generation=run.generation,
-        environment=run.environment,
-        environment_asked=run.environment_asked,
-        transaction_uuid=run.transaction_uuid,
-        outcome=run.outcome,
-        closed=run.closed,
-        started=run.started,
-        ended=run.ended,
-        sent=run.sent,
-        received=run.received,
-        connections=run.connections,
-        spans={span.phase: Span(span.phase, span.exchanges, span.duration) for span in run.spans.values()},
-        waits={str(what): pause for what, pause in run.waits.items()},
-        findings=list(run.findings),
-        verdict=verdict,
-        cause=cause,
-        symptoms=symptoms,
-        records=len(run.seqs),
-    )
+def of_run(run: Run, verdict: Conclusion | None = None) -> RunBrief:
+    """Return a run in brief, with its verdict."""
+    facts = msgspec.structs.asdict(run.snapshot())
+    return RunBrief(**facts | {"number": run.number or 0, "verdict": verdict})
 
 
 def signs_of(findings: Iterable[Finding]) -> tuple[Sign, ...]:
@@ -294,8 +208,8 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
         method=request.method,
         target=request.target,
         status=response.status if response else None,
-        sent=_size(request),
-        received=_size(response) if response else 0,
+        sent=request.size,
+        received=response.size if response else 0,
         reason=exchange.error or "",
         authenticated=bool(agent.peer_chain),
         lent=identity.certname if identity else None,
@@ -316,7 +230,3 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
         ),
         signs=signs,
     )
-
-
-def _size(message: Message) -> int:
-    return len(message.body) + message.lost

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis import verdicts
 from inspector.rules import rule_of
 from inspector.rules.remedies import fill
+from inspector.summaries.summary import Conclusion
 from inspector.text import WIDTH as WIDTH
 from inspector.text import as_json as as_json
 from inspector.text import clean as clean
@@ -24,11 +25,11 @@ from inspector.text import size as size
 from inspector.text import utc as utc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from inspector.analysis.verdicts import Verdict
     from inspector.model import Finding, Handshake, Identity
     from inspector.rules import Rule
-    from inspector.runs.run import Outcome, Run
+    from inspector.runs.run import Run
+    from inspector.runs.snapshot import Outcome, RunSnapshot
     from inspector.summaries.summary import Brief, Party, RunLike
 
 REASON = 400
@@ -105,61 +106,69 @@ def identity(lent: Identity | None) -> str:
     return f"nobody ({clean(lent.reason)})" if lent.reason else "nobody"
 
 
-def summary(run: Run, findings: Sequence[Finding]) -> str:
+def summary(run: RunSnapshot) -> str:
     """A run in one line: who, how it ended, how long, through which phases, what was wrong."""
     name = clean(run.certname or run.address or "an unnamed agent")
-    phases = " ".join(f"{span.phase} {span.exchanges}" for span in run.spans.values())
-    ids = " ".join(f"{finding.rule}" for finding in sorted(findings, key=lambda each: -each.severity.rank))
-    told = f"; {counts(findings)}: {ids}" if findings else ""
+    phases = " ".join(f"{span.phase} {span.exchanges}" for span in run.spans)
+    ids = " ".join(finding.rule for finding in sorted(run.findings, key=lambda finding: -finding.severity.rank))
+    deviations = f"; {counts(run.findings)}: {ids}" if run.findings else ""
     version = f" ({clean(run.agent_version)})" if run.agent_version else ""
-    return f"== run {run.number or '?'} of {name}{version}: {run.outcome} in {seconds(run.duration)}; {phases}{told}"
+    took = seconds(run.duration)
+    return f"== run {run.number or '?'} of {name}{version}: {run.outcome} in {took}; {phases}{deviations}"
 
 
 RUN_COLUMNS = ("run", "began", "agent", "version", "environment", "outcome", "took", "phases", "findings")
 
 
-def run_row(run: RunLike) -> tuple[str, ...]:
+def run_row(run: RunSnapshot) -> tuple[str, ...]:
     """A run's cells for ``RUN_COLUMNS``."""
     return (
         str(run.number),
         clock(run.started)[:8],
-        clean(run.certname or run.address or "-") + (f" ({clean(run.tool)})" if run.tool else ""),
+        clean(run.name) + (f" ({clean(run.tool)})" if run.tool else ""),
         clean(run.agent_version or "-"),
         clean(run.environment or "-"),
         run.outcome,
         seconds(run.duration),
-        ", ".join(f"{span.phase} {span.exchanges} ({seconds(span.duration)})" for span in run.spans.values()),
+        ", ".join(f"{span.phase} {span.exchanges} ({seconds(span.duration)})" for span in run.spans),
         " ".join(dict.fromkeys(each.rule for each in sorted(run.findings, key=lambda each: -each.severity.rank))),
     )
 
 
-def words(run: RunLike, verdict: tuple[str, str] | None) -> str:
+def words(run: RunSnapshot, verdict: Conclusion | None) -> str:
     """All that is printed of a run, with its verdict: for the plain words of a filter."""
-    return "\n".join([*run_row(run), *(verdict or ())])
+    return "\n".join([*run_row(run), *((verdict.message, verdict.fix) if verdict else ())])
 
 
-def verdict(run: Run) -> tuple[str, str] | None:
-    """What a run comes down to and what to do now; None for one with nothing to say."""
+def conclusion(run: Run) -> Conclusion | None:
+    """Return a run's verdict in words; None if there is nothing to say."""
     found = verdicts.verdict(run)
     if found is None:
         return None
+    cause = found.cause
+    return Conclusion(
+        message=_message(run, found),
+        fix=clean(rule_of(cause.rule).remedy_for(run) if cause else fill(_next(run), run)),
+        cause=cause.rule if cause else None,
+        symptoms=found.symptoms,
+        certainty=found.certainty,
+        since=found.since,
+    )
+
+
+def _message(run: Run, found: Verdict) -> str:
     name = clean(run.certname or run.address or "an unnamed agent")
-    how = {"certain": "", "likely": " (likely)", "not visible": ""}[found.certainty]
     when = utc(found.since)[:19].replace("T", " ")
     since = f"{'at' if run.outcome == 'complete' else 'since'} {when} UTC"
-    ended = _ended(run)
-    if found.cause is None:
+    cause = found.cause
+    if cause is None:
         reason = _shortened(_outcome(run) or run.outcome)
         unseen = "" if found.certainty == "certain" else "; the wire does not show why"
-        return f"{name} {ended}: {reason}, {since}{unseen}", clean(fill(_next(run), run))
-    cause = found.cause
-    also = (
-        f"; {', '.join(found.symptoms)} follow{'s' if len(found.symptoms) == 1 else ''} from it"
-        if found.symptoms
-        else ""
-    )
-    message = f"{name} {ended}: {cause.rule} {_shortened(clean(cause.message))}{how}, {since}{also}"
-    return message, clean(rule_of(cause.rule).remedy_for(run))
+        return f"{name} {_ended(run)}: {reason}, {since}{unseen}"
+    how = {"certain": "", "likely": " (likely)", "not visible": ""}[found.certainty]
+    follow = "follows" if len(found.symptoms) == 1 else "follow"
+    also = f"; {', '.join(found.symptoms)} {follow} from it" if found.symptoms else ""
+    return f"{name} {_ended(run)}: {cause.rule} {_shortened(clean(cause.message))}{how}, {since}{also}"
 
 
 def _ended(run: Run) -> str:

@@ -123,7 +123,7 @@ class Catalog(PartView[Applied]):
         run = self.run
         if self._at is not None:
             return "The catalog has no resources."
-        verdict = f": {run.verdict[0]}" if run and run.verdict else "."
+        verdict = f": {run.verdict.message}" if run and run.verdict else "."
         return f"This run has no catalog{verdict}"
 
     def sums(self, items: Sequence[Applied]) -> str:

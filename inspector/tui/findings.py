@@ -170,8 +170,8 @@ class Findings(View):
     def _of_group(self, group: Group) -> Text:
         text = Text(f"{group.title}: {group.counted}", style="bold")
         verdict = group.members[-1].run.verdict if group.order == "agent" else None
-        for each in verdict or ():
-            text.append(f"\n  {clean(each)}", style="not bold")
+        for line in (verdict.message, verdict.fix) if verdict else ():
+            text.append(f"\n  {clean(line)}", style="not bold")
         return text
 
     def copy_value(self) -> str | None:

@@ -125,7 +125,8 @@ class Runs(View):
                    sort=_by(lambda run: run.duration)),
             Column("outcome", lambda line, _: _outcome(line), 10, sort=_by(lambda run: run.outcome)),
             Column("findings", _cell(lambda run, _: palette.counts(run)), 8, sort=_by(lambda run: -_worst(run))),
-            Column("verdict", _cell(lambda run, _: clean(run.verdict[0]) if run.verdict else ""), 20, 5, least=130),
+            Column("verdict", _cell(lambda run, _: clean(run.verdict.message) if run.verdict else ""), 20, 5,
+                   least=130),
         )  # fmt: skip
         yield Histogram()
         yield RunRows(columns, lambda line: (bool(line.of), (line.of and line.run.name) or line.run.number), id="runs")

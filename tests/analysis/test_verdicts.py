@@ -100,26 +100,26 @@ def test_a_verdict(
     outcome: str, findings: Sequence[str], cause: str | None, symptoms: Sequence[str], certainty: str
 ) -> None:
     run = a_run(outcome, *findings)
-    found, told = verdicts.verdict(run), wording.verdict(run)
+    found, told = verdicts.verdict(run), wording.conclusion(run)
     if cause == "nothing to say":
-        assert (found, told, json_output.verdict(run)) == (None, None, None)
+        assert (found, told, json_output.verdict_fields(run)) == (None, None, None)
         return
     assert found is not None
     assert told is not None
     assert (found.cause.rule if found.cause else None, found.symptoms, found.certainty) == (cause, symptoms, certainty)
     if cause:
-        assert f"{cause} said by {cause}" in told[0]
-        assert told[1] == wording.clean(rule_of(cause).remedy_for(run))
+        assert f"{cause} said by {cause}" in told.message
+        assert told.fix == wording.clean(rule_of(cause).remedy_for(run))
         assert found.since == 1000.0 + found.cause.seqs[0] if found.cause else False
-    assert ("(likely)" in told[0]) is (certainty == "likely")
-    assert ("the wire does not show why" in told[0]) is (certainty == "not visible")
+    assert ("(likely)" in told.message) is (certainty == "likely")
+    assert ("the wire does not show why" in told.message) is (certainty == "not visible")
 
 
 def test_what_to_do_where_nobody_signed_names_the_commands() -> None:
-    told = wording.verdict(a_run("waiting"))
+    told = wording.conclusion(a_run("waiting"))
     assert told is not None
-    assert "its certificate request waits to be signed" in told[0]
-    assert "`puppetserver ca sign --certname node1.example`" in told[1]
+    assert "its certificate request waits to be signed" in told.message
+    assert "`puppetserver ca sign --certname node1.example`" in told.fix
 
 
 def test_since_when_is_when_the_cause_showed_first() -> None:
@@ -188,7 +188,7 @@ CAPTURES = [*SAMPLES, *RECORDINGS]
 @pytest.mark.parametrize("capture", CAPTURES, ids=name_of)
 def test_the_verdicts_of_a_recording(capture: Path) -> None:
     runs = runs_of(records_of(capture))
-    told = [(run.number, verdict) for run in runs if (verdict := json_output.verdict(run))]
+    told = [(run.number, verdict) for run in runs if (verdict := json_output.verdict_fields(run))]
     expected = BAD.get(name_of(capture), [])
     found = [(number, verdict["cause"], verdict["certainty"]) for number, verdict in told]
     assert found == [(number, cause, certainty) for number, cause, certainty, _ in expected]
@@ -211,7 +211,7 @@ def test_a_tools_calls_are_no_runs_of_an_agent() -> None:
     """They have no verdict, and what they are refused breaks nothing."""
     (curl,) = [capture for capture in CAPTURES if name_of(capture) == CURL]
     runs = runs_of(records_of(curl))
-    assert {wording.verdict(run) for run in runs} == {None}
+    assert {wording.conclusion(run) for run in runs} == {None}
     found = {(each.rule, each.severity) for run in runs for each in run.findings}
     assert {("T03", Severity.WARNING), ("T04", Severity.WARNING), ("R22", Severity.NOTICE)} <= found
     assert Severity.ERROR not in {severity for _, severity in found}

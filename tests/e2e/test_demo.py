@@ -41,7 +41,7 @@ def test_fault(name: str, tmp_path: Path) -> None:
     # A first CA download is unverified by nature; what is worth knowing only is no fault.
     grave = {each.rule for run in analyzer.runs for each in run.findings if each.severity != "notice"} - {"B01"}
     assert grave | {fault.rules[0]} == set(fault.rules)
-    told = [run["verdict"] for run in json_output.runs(analyzer)]
+    told = [run["verdict"] for run in json_output.runs(analyzer.runs)]
     verdict = told[-1]
     assert verdict["cause"] == fault.rules[0]
     assert set(verdict["symptoms"]) | {fault.rules[0]} >= grave - {"B01"}
@@ -62,7 +62,7 @@ def test_healthy(tmp_path: Path) -> None:
     assert {each.rule for each in first.findings if each.severity != "notice"} == {"B01"}
     assert {each.rule for each in first.findings} >= {"B17"}
     assert [each for each in second.findings if each.severity != "notice"] == []
-    assert [run["verdict"] for run in json_output.runs(analyzer)] == [None, None]
+    assert [run["verdict"] for run in json_output.runs(analyzer.runs)] == [None, None]
     assert first.certname == second.certname == "web1.lab.example"
 
 

@@ -21,13 +21,14 @@ from inspector.formats import export
 from inspector.formats.importing import load
 from inspector.formats.mitm_flows import export_flows
 from inspector.model import Exchange, Gap, Leg, Request, Response
+from inspector.summaries import summary
 from tests.support import places
 from tests.support.json_output import strict
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
     from inspector.model import Record
-    from inspector.runs.run import Run
+    from inspector.summaries.summary import RunBrief
     from tests.conftest import Run as Command
 
 SCHEMAS = places.SCHEMAS
@@ -39,11 +40,11 @@ HOSTILE = Exchange(
 )
 
 
-def owners(records: tuple[Record, ...]) -> dict[int, Run]:
+def owners(records: tuple[Record, ...]) -> dict[int, RunBrief]:
     analyzer = Analyzer()
     for record in records:
         analyzer.feed(record)
-    return {seq: run for run in analyzer.finish() for seq in run.seqs}
+    return {seq: summary.of_run(run) for run in analyzer.finish() for seq in run.seqs}
 
 
 def schema() -> Any:

@@ -39,7 +39,7 @@ def _verdicts(capture: Path) -> list[dict[str, Any]]:
         for record in records.records():
             analyzer.feed(record)
     analyzer.finish()
-    return [run["verdict"] for run in json_output.runs(analyzer)]
+    return [run["verdict"] for run in json_output.runs(analyzer.runs)]
 
 
 def _commands(remedy: str, case: str = "") -> list[str]:

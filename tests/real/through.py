@@ -74,7 +74,7 @@ def told(capture: Path) -> list[Told]:
             " ".join(each["phase"] for each in run["phases"]),
             ", ".join(sorted(f"{e['rule']} {e['severity']}" for e in run["findings"] if e["severity"] != "notice")),
         )
-        for run in json_output.runs(analyzer)
+        for run in json_output.runs(analyzer.runs)
     ]
 
 

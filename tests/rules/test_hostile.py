@@ -100,7 +100,7 @@ def understood(records: Sequence[Record]) -> Analyzer:
     for run in runs:
         _told_of_run(run)
     found = [(CAPTURE, run, finding) for run in runs for finding in run.findings]
-    strictly_json(json_output.runs(analyzer))
+    strictly_json(json_output.runs(analyzer.runs))
     strictly_json(json_output.check(found))
     told = formats.sarif(found)
     strictly_json(told)
@@ -136,10 +136,11 @@ def _told_of_run(run: Any) -> None:
         assert 0 < len(finding.message) <= LONGEST, finding
         clean(wording.finding(finding, rule_of(finding.rule), run))
     verdicts.verdict(run)
-    said = [wording.summary(run, run.findings), *wording.run_row(run), *(wording.verdict(run) or ())]
+    facts, verdict = run.snapshot(), wording.conclusion(run)
+    said = [wording.summary(facts), *wording.run_row(facts), *((verdict.message, verdict.fix) if verdict else ())]
     said.append(wording.why(run) or "")
     clean(said)
-    strictly_json(json_output.verdict(run))
+    strictly_json(json_output.verdict_fields(run))
 
 
 def clean(lines: Any) -> None:

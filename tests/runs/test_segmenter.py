@@ -16,7 +16,7 @@ from tests.support.conversations import SIGNED, START, WAITS, Agent, analyzed, n
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from inspector.runs.run import Outcome
+    from inspector.runs.snapshot import Outcome
 
 
 def shape(*agents: Agent) -> list[tuple[str | None, str, int]]:

@@ -56,9 +56,9 @@ def runs(text: str, latest: float | None = None) -> list[str | None]:
     chosen, analyzer = filters.parse(text, latest), Analyzer()
     marked = {step.record.seq for step in steps(analyzer, conversation()) if chosen.marks(looked(step))}
     return [
-        run.certname or run.address
+        facts.certname or facts.address
         for run in analyzer.finish()
-        if chosen.matches_run(run, wording.summary(run, run.findings), marked=not marked.isdisjoint(run.seqs))
+        if chosen.matches_run(facts := run.snapshot(), wording.summary(facts), marked=not marked.isdisjoint(run.seqs))
     ]
 
 

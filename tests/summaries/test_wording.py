@@ -52,7 +52,8 @@ def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
     texts += [cell for step in taken for cell in wording.row(summary.of(step), step.run)]
     for run in runs:
         run.findings.append(finding)
-        texts += [wording.summary(run, run.findings), *wording.run_row(run), wording.why(run) or ""]
+        facts = run.snapshot()
+        texts += [wording.summary(facts), *wording.run_row(facts), wording.why(run) or ""]
         texts += wording.finding(finding, rule_of("B01"), run)
         run.findings.clear()
         texts += [wording.why(run) or ""]
@@ -96,12 +97,12 @@ def test_a_failed_handshake_and_a_gap_are_lines_too() -> None:
 
 def test_a_runs_summary() -> None:
     (run,) = analyzed(Agent().bootstrap(1).run()).runs
-    assert wording.summary(run, run.findings) == (
+    assert wording.summary(run.snapshot()) == (
         "== run 1 of a.example (7.23.0): complete in 1.1 s; certificates 6 plugins 3 catalog 1 files 1 report 1; "
         "1 warning, 1 notice: B01 B17"
     )
-    assert wording.summary(Run(None), []) == "== run ? of an unnamed agent: unfinished in 0 ms; "
-    assert wording.run_row(run)[2:6] == ("a.example", "7.23.0", "production", "complete")
+    assert wording.summary(Run(None).snapshot()) == "== run ? of an unnamed agent: unfinished in 0 ms; "
+    assert wording.run_row(run.snapshot())[2:6] == ("a.example", "7.23.0", "production", "complete")
 
 
 WHYS = [

@@ -13,7 +13,7 @@ from inspector.model import Finding, Severity
 from inspector.pages.finding_groups import Group, Member, grouped, shown
 from inspector.rules import rule_of
 from inspector.summaries import wording
-from inspector.summaries.summary import RunBrief
+from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.tui.findings import Findings, FoundRows
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
@@ -50,7 +50,8 @@ def detail(view: Findings) -> str:
 
 
 def run(number: int, certname: str, *findings: Finding, symptoms: tuple[str, ...] = ()) -> RunBrief:
-    return RunBrief(number=number, certname=certname, findings=list(findings), symptoms=symptoms)
+    verdict = Conclusion(message="", fix="", symptoms=symptoms, certainty="certain", since=1.0)
+    return RunBrief(number=number, certname=certname, findings=findings, verdict=verdict)
 
 
 def found(rule: str, severity: Severity, message: str = "m", since: float = 1e9) -> Finding:

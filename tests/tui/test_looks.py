@@ -11,7 +11,7 @@ from textual.color import Color
 
 from inspector.model import Finding, Phase, Severity
 from inspector.pages import palette
-from inspector.summaries.summary import RunBrief
+from inspector.summaries.summary import Conclusion, RunBrief
 from inspector.tui import hues, panes
 from inspector.tui.help import Help
 from inspector.tui.keys import Keys
@@ -92,11 +92,15 @@ def test_a_key_at_the_bottom_can_be_clicked(tmp_path: Path) -> None:
     play(sample("first-run", tmp_path), act)
 
 
+def concluded(message: str, fix: str) -> Conclusion:
+    return Conclusion(message=message, fix=fix, certainty="certain", since=1.0)
+
+
 def test_a_verdict_keeps_what_and_where_and_whole_commands() -> None:
     when = "since 2026-11-21 12:10:55 UTC"
     message = f"a.example failed: S01 no catalog: {'evaluation ' * 30}(file: /x/site.pp, line: 2), {when}"
     remedy = f"Correct it: `puppet agent -t --noop`, {'then ' * 40}`puppet agent -t --verbose --debug`."
-    run = RunBrief(number=1, verdict=(message, remedy))
+    run = RunBrief(number=1, verdict=concluded(message, remedy))
     for width in (80, 100, 200):
         shown = panes.told(run, width).plain
         first, _, second = shown.partition("\ndo: ")
@@ -104,15 +108,16 @@ def test_a_verdict_keeps_what_and_where_and_whole_commands() -> None:
         assert first.endswith("line: 2)")
         assert second.count("`") % 2 == 0
         assert len(first) <= (width - 4) * panes.lines(width)
-    whole = RunBrief(number=1, verdict=("short, since 2026-11-21 12:10:55 UTC", "`do it`"))
+    whole = RunBrief(number=1, verdict=concluded("short, since 2026-11-21 12:10:55 UTC", "`do it`"))
     assert panes.told(whole, 80).plain == "short, since 2026-11-21 12:10:55 UTC\ndo: `do it`"
 
 
 def test_what_is_said_of_a_run_that_went_well() -> None:
     run = RunBrief(number=1, outcome="complete")
     assert panes.told(run, 100).plain == "it ran to its end, and nothing deviates"
-    run.findings = [Finding("B01", Severity.WARNING, "x"), Finding("R21", Severity.NOTICE, "y"),
-                    Finding("B45", Severity.NOTICE, "z")]  # fmt: skip
+    findings = (Finding("B01", Severity.WARNING, "x"), Finding("R21", Severity.NOTICE, "y"),
+                Finding("B45", Severity.NOTICE, "z"))  # fmt: skip
+    run = RunBrief(number=1, outcome="complete", findings=findings)
     assert panes.told(run, 100).plain == "it ran to its end; 1 warning, 2 notices"
 
 
