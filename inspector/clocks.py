@@ -1,4 +1,4 @@
-"""How far the clocks of agent and master are from the proxy's, as far as the wire shows it.
+"""Moments and durations as texts and as seconds, and how far the clocks of agent and master are from the proxy's.
 
 Each observation bounds an offset from both sides (something happened after this and before that); all of
 them together narrow it. What is never observed stays None.
@@ -15,7 +15,11 @@ from functools import lru_cache
 
 _RUBY = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)?")
 
-
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+UNITS = {"s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+"""Seconds of each unit that a user can write."""
+SKEW = 300.0
+"""Seconds by which a CRL may begin in the future before agents refuse it (docs/protocol.md#clocks)."""
 FIRST, LAST = -62_135_596_800.0, 253_402_300_799.0
 """The first and the last second that a calendar has (years 1 and 9999), since the epoch."""
 
@@ -64,15 +68,16 @@ def of_date_header(date: str | None, asked: float | None, answered: float | None
     """The sender's clock by a response's ``Date`` (whole seconds), written between request and answer."""
     if not date or asked is None or answered is None or answered < asked:
         return None
-    told = _http_date(date)
+    told = http_date(date)
     return None if told is None else Offset(told - answered, told + 1 - asked)
 
 
 @lru_cache(maxsize=1024)
-def _http_date(text: str) -> float | None:
+def http_date(text: str) -> float | None:
+    """A date of an HTTP header; None if it is none."""
     try:
         return email.utils.parsedate_to_datetime(text).timestamp()
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
@@ -89,6 +94,12 @@ def of_timestamp(text: str | None, after: float | None, before: float | None) ->
 def at_least(told: float | None, before: float | None) -> Offset | None:
     """The writer's clock by a time that was past for it when it wrote, which was before this moment here."""
     return None if told is None or before is None else Offset(told - before, math.inf)
+
+
+def iso(text: str) -> float:
+    """A date or a time in ISO 8601 (UTC by default). Raises ValueError, OverflowError."""
+    time = datetime.datetime.fromisoformat(text)
+    return (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).timestamp()
 
 
 def moment(text: str | None) -> float | None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
-DAY = 86_400.0
 WIDTH = 46
 """Characters of a path that a console line shows."""
 
@@ -43,7 +42,7 @@ def clock(time: float) -> str:
 
 def _local(time: float) -> datetime:
     # A day's margin at both ends of the calendar: no zone leads out of it.
-    return clocks.date(max(clocks.FIRST + DAY, min(time, clocks.LAST - DAY))).astimezone()
+    return clocks.date(max(clocks.FIRST + clocks.DAY, min(time, clocks.LAST - clocks.DAY))).astimezone()
 
 
 def day(time: float) -> str:

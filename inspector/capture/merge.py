@@ -19,6 +19,7 @@ import msgspec
 
 from inspector.capture import paths
 from inspector.capture.store import Capture
+from inspector.clocks import HOUR
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Handshake, Leg
 
@@ -32,7 +33,7 @@ BATCH = 500
 """Records or connections written at once."""
 WEIGHT = 32 * 2**20
 """Bytes of bodies written at once."""
-WINDOW = 3600.0
+WINDOW = HOUR
 """Seconds by which the order of two captures may differ for a record that both hold to be seen as one."""
 
 

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector import text
+from inspector import clocks, text
 from inspector.capture import paths
 from inspector.capture.store import marked
 from inspector.errors import InspectorError
@@ -53,8 +53,8 @@ FREE = 500_000_000
 PATIENCE = 2
 """How many times its limits a capture may reach before a run is cut in two."""
 
+_AGES = clocks.UNITS
 _SIZES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_AGES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _UNITS = "Units are k, M, G, T (bytes) and s, m, h, d, w (time)."
 _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-zA-Z]?)", re.ASCII)
 

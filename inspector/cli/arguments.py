@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import TYPE_CHECKING
 
+from inspector import clocks
 from inspector.errors import InspectorError
 from inspector.proxy.options import capture_path
 
@@ -30,7 +30,6 @@ def capture_to_write(arguments: argparse.Namespace) -> Path:
 def moment(text: str) -> float:
     """Convert a date or a time in ISO 8601 (UTC by default) to seconds since the epoch. Raises InspectorError."""
     try:
-        time = datetime.datetime.fromisoformat(text)
-        return (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).timestamp()
+        return clocks.iso(text)
     except (ValueError, OverflowError) as error:
         raise InspectorError(f"{text!r} is not a date.", "Use the form 2027-03-02 or 2027-03-02T07:00:00Z.") from error

@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from inspector.clocks import DAY, SKEW
 from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.protocol.signatures import signed_by
@@ -24,10 +25,7 @@ if TYPE_CHECKING:
 type Generation = Literal["legacy", "modern"]
 """Which commands apply: up to 6.3 and the Ruby CA (``puppet cert``), or 6.4 and later (``puppetserver ca``)."""
 
-DAY = 86400.0
 SOON = 30 * DAY
-SKEW = 300.0
-"""Seconds by which a CRL may begin in the future before agents refuse it (docs/protocol.md#clocks)."""
 
 CA_FILES = ("ca_crt.pem", "ca_key.pem", "ca_crl.pem", "inventory.txt", "serial")
 """Files of which a CA service needs all or none (docs/protocol.md#the-directory-of-a-ca)."""

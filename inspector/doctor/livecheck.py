@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from cryptography import x509 as cx509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 
+from inspector import clocks
 from inspector.doctor import findings
 from inspector.doctor.findings import SOON, expiring, listed
 from inspector.doctor.tls_client import LIMIT, Answer, Session, Target, Unreachable, talk
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 TIMEOUT = 10.0
 """Seconds for one connection with its request."""
 _OLD = {"TLSv1": SSL.TLS1_VERSION, "TLSv1.1": SSL.TLS1_1_VERSION}
-_SKEW = 300.0
 _PROTECTED = "/puppet/v3/environments"
 """A path that every agent with a certificate may read, and nobody without one (docs/protocol.md#default-rules)."""
 _TITLE = re.compile(rb"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
@@ -272,11 +271,8 @@ def _serves(der: bytes) -> bool:
 
 
 def _clock(check: _Check, answer: Answer) -> None:
-    try:
-        master_time = parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return
-    if abs(master_time - check.now) > _SKEW:
+    master_time = clocks.http_date(answer.headers.get("date", ""))
+    if master_time is not None and abs(master_time - check.now) > clocks.SKEW:
         ahead = "ahead of" if master_time > check.now else "behind"
         detail = f"the master's clock is {wording.seconds(abs(master_time - check.now))} {ahead} this host's"
         check.diagnoses.append(findings.warning("the clocks differ", detail, "Synchronize both clocks: `timedatectl`"))

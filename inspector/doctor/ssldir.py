@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.clocks import DAY
 from inspector.doctor import findings, puppet_dir
-from inspector.doctor.findings import CA_FILES, DAY, SOON, advise, expiring, key_text, listed
+from inspector.doctor.findings import CA_FILES, SOON, advise, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, PrivateKey
 from inspector.errors import InspectorError
 from inspector.summaries import wording

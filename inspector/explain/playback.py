@@ -196,8 +196,8 @@ class Player:
         """The first moment from the run's start on that has this local time of day."""
         if hour > 23 or minute > 59 or second >= 60:
             raise InspectorError(f"{text!r} is no time of day.", "It is between 00:00:00 and 23:59:59.")
-        day = datetime.timedelta(days=1)
-        start = clocks.date(min(max(self.start, clocks.FIRST + 172_800), clocks.LAST - 172_800)).astimezone()
+        day, margin = datetime.timedelta(days=1), 2 * clocks.DAY
+        start = clocks.date(min(max(self.start, clocks.FIRST + margin), clocks.LAST - margin)).astimezone()
         whole = int(second)
         moment = start.replace(hour=hour, minute=minute, second=whole, microsecond=int((second - whole) * 1e6))
         while moment < start - datetime.timedelta(seconds=1):

@@ -8,7 +8,6 @@ that it does not have is lost, not empty.
 from __future__ import annotations
 
 import base64
-import datetime
 import hashlib
 import json
 import re
@@ -17,6 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
+from inspector import clocks
 from inspector.formats import lossless
 from inspector.model import Connection, Exchange, Leg, Request, Response
 
@@ -196,7 +196,7 @@ def _headers(pairs: list[_Pair]) -> Headers:
 def _foreign(entry: _Entry, mark: str) -> Record:
     url, timings = urlsplit(entry.request.url), entry.timings
     port = url.port or _PORTS[url.scheme]
-    began = _moment(entry.started)
+    began = clocks.iso(entry.started)
     sent = began + timings.seconds("blocked", "dns", "connect", "send")
     answered = sent + timings.seconds("wait")
     ended = answered + timings.seconds("receive")
@@ -235,8 +235,3 @@ def _message(pairs: list[_Pair], body: _Body | None) -> tuple[lossless.Content, 
 
 def _version(text: str) -> str:
     return text.upper() if text[:5].upper() == "HTTP/" else "HTTP/1.1"
-
-
-def _moment(text: str) -> float:
-    moment = datetime.datetime.fromisoformat(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from OpenSSL import crypto
 
+from inspector import clocks
 from inspector.model import Exchange, Handshake
 from inspector.pages.model import Item, of
 from inspector.pages.styles import BAD, DOUBT, GOOD
@@ -71,7 +72,7 @@ def verdicts(certificate: Certificate, known: Known) -> Iterator[Item]:
     elif known.at < certificate.not_before:
         yield Item("validity", f"begins only on {_moment(certificate.not_before)}", style=BAD)
     else:
-        days = int((certificate.not_after - known.at) // 86_400)
+        days = int((certificate.not_after - known.at) // clocks.DAY)
         yield Item("validity", f"valid at this moment, for {days:,} days more", style=GOOD)
     asked = next((each for each in known.requests if each.common_name == certificate.common_name), None)
     if asked and not certificate.is_ca:

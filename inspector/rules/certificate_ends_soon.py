@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from inspector.clocks import DAY
 from inspector.model import Record, Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
-from inspector.rules.trust import DAY, used
+from inspector.rules.trust import used
 from inspector.rules.words import brief
 from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from inspector.clocks import DAY
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import catalog, report, skewed, talk
@@ -42,6 +43,6 @@ def clock_skew(case: Case, *, warning_s: float = 300, error_s: float = 900) -> I
 
 
 def _span(seconds: float) -> str:
-    if seconds >= 2 * 86_400:
-        return f"{seconds / 86_400:.0f} days"
+    if seconds >= 2 * DAY:
+        return f"{seconds / DAY:.0f} days"
     return f"{seconds / 3600:.1f} hours" if seconds >= 7200 else f"{seconds / 60:.0f} minutes"

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from inspector.clocks import DAY
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.rules import Case, On, rule
 from inspector.rules.told import utc
-from inspector.rules.trust import DAY
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 

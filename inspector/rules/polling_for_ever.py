@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from inspector.clocks import HOUR
 from inspector.model import Severity, Visible
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import WAITS
@@ -36,6 +37,6 @@ def polling_for_ever(case: Case, *, hours: float = 24) -> Iterator[Said]:
     if case.status != 404 or run.tool:
         return
     first = min((each[0] for each in (run.csrs, run.certificates) if each), key=lambda each: each.time)
-    if case.exchange.time - first.time > hours * 3600:
+    if case.exchange.time - first.time > hours * HOUR:
         yield Said(f"{case.name} has waited for its certificate since {utc(first.time)}, more than {hours:g} hours",
                    (first.seq, case.exchange.seq))  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from inspector.clocks import SKEW
 from inspector.protocol import x509
 from inspector.protocol.signatures import signed_by
 
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from inspector.rules import Case
     from inspector.runs.history import Presented
     from inspector.runs.run import Run
-
-DAY = 86_400.0
-SKEW = 300.0
-"""How far a CRL's beginning may lie ahead before agents mind (docs/protocol.md#clocks)."""
 
 
 def leaf(chain: Sequence[bytes]) -> d.Certificate | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from inspector import clocks
 
 if TYPE_CHECKING:
     from inspector.model import Exchange
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 MOST = 200
 """Characters of captured text that a message quotes."""
 
-YEAR = 31_536_000.0
+YEAR = 365 * clocks.DAY
 
 PARSED = ("node", "environment_check", "plugin_list", "catalog", "file_metadata", "file_metadatas")
 """What agents ask for and read by its Content-Type."""
@@ -61,7 +62,5 @@ def retry_after(value: str | None, now: float) -> float | None:
         return None
     if value.strip().isascii() and value.strip().isdigit():
         return min(float(value), YEAR)
-    try:
-        return min(max(0.0, parsedate_to_datetime(value).timestamp() - now), YEAR)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
+    until = clocks.http_date(value)
+    return None if until is None else min(max(0.0, until - now), YEAR)

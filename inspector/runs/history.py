@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
+from inspector.clocks import DAY
 from inspector.model import Exchange, Handshake
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
@@ -30,7 +31,7 @@ ISSUERS = 100
 """CAs whose revocation list is remembered."""
 SERIALS = 200_000
 """Revoked serial numbers that are remembered of one CA."""
-REFUSED = 86_400.0
+REFUSED = DAY
 """Seconds after which a failed handshake no longer counts as one of a series."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import insort
 from typing import TYPE_CHECKING
 
+from inspector.clocks import DAY
 from inspector.model import Gap, Handshake, Phase
 from inspector.protocol.kinds import PLUGIN_LISTINGS, Kind
 from inspector.runs.run import Run, listing
@@ -34,7 +35,7 @@ PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
 
 BURST = 10.0
 """Seconds within which an unnamed request of an address belongs to what that address is doing."""
-SILENT = 86_400.0
+SILENT = DAY
 """Seconds of silence after which an open run is over."""
 RETRY = 120.0
 """Seconds within which failed handshakes of one agent are one try (an agent repeats them per request)."""

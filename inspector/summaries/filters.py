@@ -18,7 +18,6 @@ No clock: ``since:10m`` counts back from the latest record. What a user writes b
 
 from __future__ import annotations
 
-import datetime
 import difflib
 import fnmatch
 import json
@@ -30,6 +29,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from urllib.parse import unquote, unquote_plus
 
+from inspector import clocks
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Phase, Severity
 from inspector.protocol import decode
@@ -434,12 +434,11 @@ def _bytes(text: str) -> float:
 
 def _moment(text: str, latest: float | None) -> float:
     """Seconds since the epoch; NaN if it counts back from what is not known."""
-    if found := re.fullmatch("([0-9]{1,9})([smhd])", text):
-        back = int(found[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
+    if found := re.fullmatch("([0-9]{1,9})([smhdw])", text):
+        back = int(found[1]) * clocks.UNITS[found[2]]
         return math.nan if latest is None else latest - back
     try:
-        moment = datetime.datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+        return clocks.iso(text)
     except (ValueError, OverflowError) as error:
         raise ValueError("") from error
 

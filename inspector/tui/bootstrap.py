@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import time
 from typing import TYPE_CHECKING, cast
 
@@ -12,6 +11,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from inspector import clocks
 from inspector.errors import InspectorError
 from inspector.explain import bootstrap_reading
 from inspector.explain.bootstrap import stamp
@@ -255,12 +255,12 @@ class Bootstrap(View):
 
     def _judge_as_of(self, text: str) -> None:
         try:
-            day = datetime.datetime.strptime(f"{text.strip()} +0000", "%Y-%m-%d %z") if text.strip() else None
-        except ValueError:
+            day = clocks.iso(text.strip()) if text.strip() else None
+        except (ValueError, OverflowError):
             self.say(f"{text!r} is no date; write it as 2027-03-02.")
             return
         self.say("")
-        self._at = day.timestamp() if day else None
+        self._at = day
         if (found := self._ladders) is not None:
             self.run_worker(lambda: self._judge(found), thread=True, exclusive=True, group="judge")
 

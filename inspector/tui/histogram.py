@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from inspector.clocks import DAY
 from inspector.pages import palette
 from inspector.text import clock, day
 
@@ -24,7 +25,6 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 _GOOD, _BAD = Style.parse(palette.OUTCOMES["complete"]), Style.parse(palette.OUTCOMES["failed"])
 BARS = 2
 """Lines of bars."""
-DAY = 86_400.0
 
 
 class Histogram(Widget):
