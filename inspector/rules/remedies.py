@@ -1,10 +1,11 @@
-"""The exact commands for the generation at hand (docs/protocol.md#commands-by-generation).
+"""Fill the exact commands for a run's agent and master into a fix (docs/protocol.md#commands-by-generation).
 
-A remedy may say, for the CA, ``{sign}``, ``{clean}``, ``{list}``, ``{alt_names}`` (sign with alternative names),
-``{new_crl}`` and ``{crls}`` (look at each CRL); for the node ``{reset}`` (drop key and certificate), ``{reset_ca}``
-(the CA and its CRLs as well), ``{trust_anew}`` (the CA and its CRLs only), ``{verify}`` and ``{fingerprint}``. On both,
-in the right order: ``{enrol}``, ``{enrol_ca}`` where the node's certificate is of another CA, and ``{renew}``.
-``{name}`` is the certname, ``{host}`` the master. Here each becomes what this run's master or agent understands.
+Placeholders for commands on the CA: ``{sign}``, ``{clean}``, ``{list}``, ``{alt_names}`` (sign with alternative
+names), ``{new_crl}`` and ``{crls}`` (show each CRL). On the node: ``{reset}`` (delete key and certificate),
+``{reset_ca}`` (the CA and its CRLs as well), ``{trust_anew}`` (only the CA and its CRLs), ``{verify}`` and
+``{fingerprint}``. On both, in the right order: ``{enrol}``, ``{enrol_ca}`` if the node's certificate was issued by
+another CA, and ``{renew}``. ``{name}`` is the certname, ``{host}`` the master. Each placeholder becomes the command of
+the versions of this run's master or agent.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _AGAIN = "puppet agent -t"
 _TRUSTED = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'
 _CADIR = 'cd "$(puppet config print cadir --section master)"'
-# With an expired CRL the server refuses its own command as well, so nothing can be revoked: sign it anew with
-# the CA's key, in Puppet's own Ruby. All else in the file stays as it is, and so do its owner and mode.
+# With an expired CRL the server refuses its own command too, so no certificate can be revoked. Therefore sign the CRL
+# again with the CA's key, in Puppet's own Ruby. The rest of the file, its owner and its mode do not change.
 _NEW_CRL = (
     f"{_CADIR} && cp -p ca_crl.pem ca_crl.pem.old && "
     'PATH="$PATH:/opt/puppetlabs/puppet/bin" ruby -ropenssl -e \''
@@ -49,10 +50,10 @@ _TOGETHER = {
 def fill(
     remedy: str, run: Run | None, *, name: str | None = None, host: str | None = None, old: bool | None = None
 ) -> str:
-    """Put the commands of a run's generation into a remedy.
+    """Replace the placeholders of a fix by the commands for a run's agent and master.
 
-    Without a run ``old`` says whether it is about agents up to 5; where that is unknown the remedy names both
-    generations' commands.
+    Without a run, ``old`` says whether the fix is for agents up to version 5. If that is unknown, the fix contains the
+    commands of both generations.
     """
     name, host = _plain(name or (run.certname if run else None), "<certname>"), _plain(host, "<server>")
     commands = _of_run(name, run) if run else _of_agents(name, old)
@@ -60,36 +61,40 @@ def fill(
 
 
 def _plain(name: str | None, otherwise: str) -> str:
-    """Whoever copies a command must not run what a stranger wrote into a name."""
+    """Return the name if it is safe in a shell command: names come from the traffic, and users paste the commands."""
     return name if name and _PLAIN.fullmatch(name) else otherwise
 
 
 def _of_run(name: str, run: Run) -> dict[str, str]:
     master = _major(run.master_version) or (3 if run.dialect == "legacy" else 0)
-    # Only OpenVox can ask for a renewal; elsewhere the node enrols anew.
+    # Only OpenVox has a command for renewal; any other node enrols again.
     renews = run.generation in ("OpenVox 8", "9")
     commands = _together(_ca(name, old=0 < master < 6) | _node(name, old=(0, 0) < run.major < (6, 0)))
     return commands | {"renew": "`puppet ssl renew_cert`" if renews else commands["enrol"]}
 
 
 def _of_agents(name: str, old: bool | None) -> dict[str, str]:
-    """For agents of some generation: an old one's CA may be newer than it is, but no CA older than its agents."""
+    """Commands without a run, by the agent's generation. A CA may be newer than its agents, but not older."""
     new = _together(_ca(name, old=False) | _node(name, old=False))
     if old is False:
         commands = new
     elif old:
         node = _node(name, old=True)
-        commands = _either(_together(_ca(name, old=True) | node), _together(_ca(name, old=False) | node), "CA of 6 on")
+        commands = _either(
+            _together(_ca(name, old=True) | node), _together(_ca(name, old=False) | node), "CA of version 6 and later"
+        )
     else:
-        commands = _either(new, _together(_ca(name, old=True) | _node(name, old=True)), "up to 5")
-    renew = commands["enrol"] if old else f"with OpenVox `puppet ssl renew_cert` on the node, else {commands['enrol']}"
+        commands = _either(new, _together(_ca(name, old=True) | _node(name, old=True)), "up to version 5")
+    renew = (
+        commands["enrol"] if old else f"with OpenVox `puppet ssl renew_cert` on the node, otherwise {commands['enrol']}"
+    )
     return commands | {"renew": renew}
 
 
 def _either(commands: dict[str, str], others: dict[str, str], when: str) -> dict[str, str]:
     def other(word: str) -> str:
-        told = [each for each in re.findall("`[^`]+`", others[word]) if each not in commands[word]]
-        return ", ".join(told) if word in _TOGETHER else others[word]
+        different = [command for command in re.findall("`[^`]+`", others[word]) if command not in commands[word]]
+        return ", ".join(different) if word in _TOGETHER else others[word]
 
     return {
         word: command if others[word] == command else f"{command} ({when}: {other(word)})"
@@ -98,7 +103,7 @@ def _either(commands: dict[str, str], others: dict[str, str], when: str) -> dict
 
 
 def _together(commands: dict[str, str]) -> dict[str, str]:
-    """What is done on both, in the order that works: a node that asks before the CA is clean is refused."""
+    """Add the steps for CA and node in the order that works: before the CA is cleaned, it refuses the node."""
     return commands | {word: steps.format_map(commands) for word, steps in _TOGETHER.items()}
 
 
@@ -108,7 +113,7 @@ def _ca(name: str, *, old: bool) -> dict[str, str]:
             "list": "`puppet cert list --all`",
             "sign": f"`puppet cert sign {name}`",
             "clean": f"`puppet cert clean {name}`",
-            # The CA in Ruby works on its files, and a revocation makes the CRL anew.
+            # The Ruby CA works on its files directly, and a revocation recreates the CRL.
             "new_crl": "`puppet cert generate crl-renewal; puppet cert clean crl-renewal`",
             "crls": f"`{_CRLS}`",
             "alt_names": f"`puppet cert --allow-dns-alt-names sign {name}`",

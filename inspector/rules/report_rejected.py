@@ -16,7 +16,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     visible=Visible.WIRE,
     title="report rejected",
     remedy="Check the master's log at that time: a report processor (`puppet config print reports --section server`; "
-    "up to 5: --section master), a full disk, PuppetDB.",
+    "up to version 5: --section master), a full disk, PuppetDB.",
     source="docs/protocol.md#end-of-a-run",
     good=lambda: [talk(plugins(), catalog(), report(status=204))],
     bad=lambda: [talk(plugins(), catalog(), report(status=500))],

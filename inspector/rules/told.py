@@ -1,4 +1,4 @@
-"""What agents and masters say, cut to what a message can hold."""
+"""Shorten captured text, numbers and durations for a finding's message, and read errors from reports."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ if TYPE_CHECKING:
     from inspector.protocol import documents as d
 
 TEXT = 200
-"""Characters of captured text in a message."""
+"""Most characters of captured text in a message."""
 FIRST = 3
-"""How many of many are named."""
+"""How many names of a long list a message contains."""
 MANY = 10**12
-"""A number of things, or of seconds, that nobody means."""
+"""A limit above which a number of things, or of seconds, is not plausible."""
 GRAVE = frozenset({"err", "crit", "alert", "emerg"})
 
 
 def cut(text: object, limit: int = TEXT) -> str:
-    """Captured text on one line, its end left out if it is long."""
-    told = " ".join(str(text).split())
-    return told if len(told) <= limit else f"{told[: limit - 1]}…"
+    """Return captured text on one line, truncated at the end if it is long."""
+    joined = " ".join(str(text).split())
+    return joined if len(joined) <= limit else f"{joined[: limit - 1]}…"
 
 
 def line(text: str, limit: int = TEXT) -> str:
-    """The first line of a log's message (with --trace a backtrace follows), without the values before and after of a
-    change that failed: why it failed comes last."""
+    """Return the first line of a log's message (with --trace a backtrace follows).
+
+    For a failed change the values before and after are left out: the reason follows them.
+    """
     first = text.lstrip().partition("\n")[0]
     if first.startswith("change from "):
         first = first.partition(" failed: ")[2] or first
@@ -37,18 +39,18 @@ def line(text: str, limit: int = TEXT) -> str:
 
 
 def some(names: Sequence[str], first: int = FIRST) -> str:
-    """The first of many names, and how many more there are."""
-    named = ", ".join(cut(each, 100) for each in names[:first])
+    """Return the first names of a list, and how many more there are."""
+    named = ", ".join(cut(name, 100) for name in names[:first])
     return named if len(names) <= first else f"{named} and {len(names) - first} more"
 
 
 def utc(time: float) -> str:
-    """A moment as messages say it."""
+    """Return a point in time as messages show it."""
     return clocks.date(time).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def lasting(seconds: float) -> str:
-    """A duration as messages say it: 12 s, 3 min, 2 h 5 min."""
+    """Return a duration as messages show it: 12 s, 3 min, 2 h 5 min."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     minutes = int(seconds) // 60
@@ -56,33 +58,35 @@ def lasting(seconds: float) -> str:
 
 
 def whole(number: float | None) -> int:
-    """A number of things as somebody tells it; 0 for what is none (YAML has infinity, JSON has no bounds)."""
+    """Return a reported number as an integer; 0 if it is not plausible (YAML has infinity, JSON has no bounds)."""
     return int(number) if number is not None and abs(number) < MANY else 0
 
 
 def errors(report: d.Report) -> list[d.LogLine]:
-    """The log's lines of level err and graver (2.7 writes levels as symbols)."""
-    return [each for each in report.logs if each.level.lstrip(":") in GRAVE]
+    """Return the log's lines of level err and above (2.7 writes levels as symbols)."""
+    return [entry for entry in report.logs if entry.level.lstrip(":") in GRAVE]
 
 
 def reason(report: d.Report | None) -> str:
-    """Why a run failed before it came to resources: the last thing that the agent itself complained about but that
-    it skips the run, which follows from it; empty if it did not."""
-    lines = [each.message for each in errors(report) if each.source == "Puppet"] if report else []
-    told = [each for each in lines if "skipping run" not in each]
-    return line((told or lines)[-1]) if lines else ""
+    """Return why a run failed before any resource was applied; empty if it did not.
+
+    That is the agent's last own error. The error that it skips the run is a consequence and counts only if alone.
+    """
+    lines = [entry.message for entry in errors(report) if entry.source == "Puppet"] if report else []
+    reasons = [text for text in lines if "skipping run" not in text]
+    return line((reasons or lines)[-1]) if lines else ""
 
 
 def failure(report: d.Report, ref: str) -> str:
-    """What the agent says of a resource that failed: name, place in the manifest, the log's words."""
+    """Return what a report says about a failed resource: name, place in the manifest, error message."""
     status = report.resource_statuses[ref]
     place = f"{cut(status.file)}:{cut(status.line, 20)}" if status.file and status.line else cut(status.file or "")
-    lines: Iterable[str] = (each.message for each in errors(report) if f"/{ref}" in (each.source or ""))
-    events: Iterable[str] = (each.message or "" for each in status.events or [] if each.status == "failure")
+    lines: Iterable[str] = (entry.message for entry in errors(report) if f"/{ref}" in (entry.source or ""))
+    events: Iterable[str] = (event.message or "" for event in status.events or [] if event.status == "failure")
     why = next(iter([*lines, *events]), "")
     return cut(ref, 100) + (f" ({place})" if place else "") + (f": {line(why)}" if why else "")
 
 
-def in_a_row(seen: Iterable[bool]) -> int:
-    """How many are true before the first that is not."""
-    return sum(1 for _ in takewhile(bool, seen))
+def in_a_row(flags: Iterable[bool]) -> int:
+    """Return how many flags are true before the first that is false."""
+    return sum(1 for _ in takewhile(bool, flags))

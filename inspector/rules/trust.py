@@ -1,4 +1,4 @@
-"""What several rules ask of certificates: what an agent holds, and what it was shown."""
+"""Certificates and CRLs that an agent has or was presented, for several rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def leaf(chain: Sequence[bytes]) -> d.Certificate | None:
-    """The first certificate of a chain as TLS carried it; None if there is none that can be read."""
+    """Return the first certificate of a chain as TLS carried it; None if it is missing or cannot be parsed."""
     return _read(chain[0]) if chain else None
 
 
@@ -33,35 +33,35 @@ def _read(der: bytes) -> d.Certificate | None:
 
 
 def serial(certificate: d.Certificate) -> str:
-    """A serial number as Puppet's inventory writes it."""
+    """Return a serial number as Puppet's inventory writes it."""
     return f"0x{certificate.serial:04x}"[:50]
 
 
 def bundle_of(run: Run) -> list[d.Certificate]:
-    """The CA bundle that was downloaded in this run; empty if none was."""
+    """Return the CA bundle that was downloaded in this run; empty if none was."""
     return next((each.items for each in reversed(run.cas) if each.items), None) or []
 
 
 def lists_of(run: Run) -> list[d.RevocationList]:
-    """The CRLs that were downloaded in this run; empty if none were."""
+    """Return the CRLs that were downloaded in this run; empty if none were."""
     return next((each.items for each in reversed(run.crls) if each.items), None) or []
 
 
 def made_by(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> list[d.Certificate]:
-    """The CAs that may have made a CRL: of those with the name, the ones with the key, if there is one."""
+    """Return the CAs that may have issued a CRL: those with its issuer's name, preferably also with its key."""
     named = [each for each in authorities if each.subject == crl.issuer]
     keyed = [each for each in named if each.key_identifier == crl.authority_key_identifier]
     return keyed or named
 
 
 def forged(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> bool:
-    """True if a CA of the CRL's name is known and none of that name signed it."""
+    """Return True if a CA with the CRL's issuer name is known and no such CA signed it."""
     named = made_by(crl, authorities)
     return bool(named) and not any(signed_by(crl, each) is not False for each in named)
 
 
 def crl_trouble(run: Run, at: float) -> bool:
-    """True if the CRLs of this run keep the agent from trusting anybody: B10, B12, B13 and B14 say how."""
+    """Return True if the agent trusts no master because of the CRLs of this run (B10, B12, B13, B14)."""
     lists, authorities = lists_of(run), bundle_of(run)
     if not lists:
         return False
@@ -75,7 +75,7 @@ def crl_trouble(run: Run, at: float) -> bool:
 
 
 def used(case: Case) -> Presented | None:
-    """The agent's certificate, if it was used in this run."""
+    """Return the agent's certificate, if it was used in this run."""
     run = case.run
     presented = case.ledger.known(run.certname).presented
     if presented is None or not run.seqs or run.authenticated is None:
@@ -84,6 +84,9 @@ def used(case: Case) -> Presented | None:
 
 
 def lent_or_shown(handshake: Handshake) -> d.Certificate | None:
-    """The agent's certificate in a failed handshake: shown to the proxy, or lent to it for the master."""
+    """Return the agent's certificate in a failed handshake.
+
+    The agent presented it to the proxy, or the proxy used it towards the master on the agent's behalf.
+    """
     leg = handshake.leg
     return leaf(leg.peer_chain if leg.side == "agent" else leg.own_chain)

@@ -453,13 +453,13 @@ def test_to_trust_a_new_ca_drops_no_key() -> None:
 
 def test_without_a_run_the_commands_are_those_of_both_generations_unless_one_is_known() -> None:
     both = fill("{enrol}", None)
-    assert _steps(both.partition("(up to 5: ")[0])[1] == "puppet ssl clean; puppet agent -t"
-    assert [each.split()[0:3] for each in _steps(both.partition("(up to 5: ")[2])] == [
+    assert _steps(both.partition("(up to version 5: ")[0])[1] == "puppet ssl clean; puppet agent -t"
+    assert [each.split()[0:3] for each in _steps(both.partition("(up to version 5: ")[2])] == [
         ["puppet", "cert", "clean"], ["find", '"$(puppet', "config"], ["puppet", "cert", "sign"]
     ]  # fmt: skip
     old, new = fill("{enrol} {verify} {renew}", None, old=True), fill("{enrol} {verify}", None, old=False)
     assert "puppet ssl" not in old
-    assert "(CA of 6 on: `puppetserver ca clean --certname <certname>`, `puppetserver ca sign" in old
+    assert "(CA of version 6 and later: `puppetserver ca clean --certname <certname>`, `puppetserver ca sign" in old
     assert "puppet cert" not in new
     assert "find " not in new
     assert "openssl verify" not in new
