@@ -31,7 +31,7 @@ def told(run: RunBrief, width: int) -> Text:
         return Text(f"complete{f'; {found}' if found else ', no deviations'}")
     room = max(20, (width - 4) * lines(width))
     message, remedy = clean(run.verdict.message), clean(run.verdict.fix)
-    return Text.assemble((_without_middle(message, room), "bold"), "\ndo: ", _begun(remedy, room))
+    return Text.assemble((_without_middle(message, room), "bold"), "\nfix: ", _begun(remedy, room))
 
 
 def lines(width: int) -> int:

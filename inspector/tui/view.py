@@ -95,8 +95,12 @@ class View(Screen[None]):
         self._sifting: Worker[None] | None = None
         self._said = ""
         self._sought = ""
-        self.ready = False
-        """Whether its widgets are there."""
+        self._mounted = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether the widgets exist: from mounting until Textual removes the screen (``display`` is False then)."""
+        return self._mounted and self.display
 
     @property
     def inspector(self) -> Application:
@@ -117,7 +121,7 @@ class View(Screen[None]):
 
     def on_mount(self) -> None:
         """From now on there is something to show it on."""
-        self.ready = True
+        self._mounted = True
         self.update()
         self.opened()
 

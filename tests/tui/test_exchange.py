@@ -214,7 +214,7 @@ def test_searching_goes_through_branches_that_are_closed(tmp_path: Path) -> None
         assert pane.copy_value() == "node1.example"
         await press(pilot, app, "slash", *"major", "enter")
         assert pane.copy_value() == "12"
-        assert "Nothing here contains" in await press(pilot, app, "slash", *"nowhere", "enter")
+        assert "No match here for" in await press(pilot, app, "slash", *"nowhere", "enter")
         await press(pilot, app, "2")
         assert pane.search("Accept-Encoding")
         assert pane.copy_value() == "gzip;q=1.0,deflate;q=0.6,identity;q=0.3"

@@ -252,7 +252,7 @@ def test_search_finds_what_is_folded(tmp_path: Path) -> None:
         assert isinstance(rows.item, Member)
         assert rows.item.finding.rule == "T05"
         await pilot.press("slash", *"nowhere", "enter")
-        assert "Nothing here contains 'nowhere'." in screen_text(app)
+        assert "No match here for 'nowhere'." in screen_text(app)
 
     play(sample("revoked", tmp_path), act)
 
@@ -263,7 +263,7 @@ def test_no_findings_are_said(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         assert "no findings of empty.sqlite" in screen_text(app)
-        assert "Nothing deviates from the protocol." in screen_text(app)
+        assert "No deviations from the protocol." in screen_text(app)
         await pilot.press("enter", "right", "left", "o", "y")
         assert view.copy_value() is None
 

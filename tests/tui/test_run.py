@@ -84,7 +84,7 @@ def test_a_failed_run_opens_at_what_proves_its_cause(tmp_path: Path, size: tuple
         text = screen_text(app)
         assert "run 1 of node1.example (7.23.0): failed" in text
         assert "S01" in text
-        assert "do: " in text
+        assert "fix: " in text
         assert seq(app) == 4  # the answer without a catalog
 
     in_run("compile-error", tmp_path, act, size)
@@ -433,7 +433,7 @@ def test_searching_in_the_pane_that_has_the_focus(tmp_path: Path, size: tuple[in
         await pilot.press("N")
         assert pane.shown.cursor_line == first
         await type_in(pilot, "slash", "logo")
-        assert "Nothing here contains 'logo'." in screen_text(app)
+        assert "No match here for 'logo'." in screen_text(app)
         await pilot.press("2")
         await settled(pilot)
         assert isinstance(pane.shown, Sheet)

@@ -84,7 +84,7 @@ def test_files_by_keyboard(tmp_path: Path, size: tuple[int, int], opened: list[t
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(2))
         assert "Files of run 2 of node1.example: complete" in screen_text(app)
-        assert totals(view) == "13 asked, 4 in sync, 1 fetched (+2 again), 27 B, 0 wrong, 0 missing"
+        assert totals(view) == "13 requested, 4 in sync, 1 fetched (+2 again), 27 B, 0 wrong, 0 missing"
         await pilot.press("d")
         assert [use.name for use in view.rows.items] == ["modules/demo/single.txt"]
         assert "3x" in screen_text(app)
@@ -133,7 +133,7 @@ def test_wrong_digests_and_missing_files_are_said(tmp_path: Path) -> None:
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(1))
-        assert totals(view) == "3 asked, 0 in sync, 2 fetched (+1 again), 19 B, 1 wrong, 1 missing"
+        assert totals(view) == "3 requested, 0 in sync, 2 fetched (+1 again), 19 B, 1 wrong, 1 missing"
         assert "WRONG" in screen_text(app)
         assert "fetch 3  200, 5 B, digest wrong" in told(view)
         await pilot.press("down")
@@ -156,9 +156,9 @@ def test_a_run_that_asked_for_no_file(tmp_path: Path, name: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(1))
         if any(each.phase == "plugins" for each in app.source.briefs(1)):
-            assert totals(view).startswith("13 asked, ")
+            assert totals(view).startswith("13 requested, ")
         else:
-            assert totals(view) == "The agent asked for no file."
+            assert totals(view) == "The agent requested no files."
             await pilot.press("enter", "d", "v", "down", "s")
 
     play(sample(name, tmp_path), act, (80, 24))
@@ -201,7 +201,7 @@ def test_while_it_reads_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         go_on.set()
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert totals(view).startswith("13 asked")
+        assert totals(view).startswith("13 requested")
 
     play(sample("first-run", tmp_path), act)
 
@@ -343,12 +343,12 @@ def test_the_connections_of_a_first_run(
         assert totals(view).startswith("4 of the agent, 4 to the master, 22 requests, ")
         assert [each.side for each in view.rows.items] == ["agent", "master"] * 4
         text = told(view)
-        assert "the agent showed none, was shown proxy.example" in text
+        assert "the agent presented none, was presented proxy.example" in text
         assert "TLSv1.3 TLS_AES_256_GCM_SHA384 SNI proxy.example, not resumed" in text
         assert "by: agent" in text
         await pilot.press("end", "enter")
         assert opened == [(1, 5)]
-        assert "spoken to as  node1.example" in told(view)
+        assert "identity used  node1.example" in told(view)
         assert "KKK" in screen_text(app)
         await pilot.click("#items", offset=(3, 3))
         assert view.rows.at == 2
@@ -364,7 +364,7 @@ def test_failed_handshakes_say_why(tmp_path: Path, size: tuple[int, int], opened
         assert "failed  Certificate 'CN=node2.example' is revoked (alert certificate_revoked from the proxy)" in told(
             view
         )
-        assert "the agent showed node2.example" in told(view)
+        assert "the agent presented node2.example" in told(view)
         await pilot.press("d", "end", "enter")
         assert len(view.rows.items) == 3
         assert opened == [(1, 3)]

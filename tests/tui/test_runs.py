@@ -71,7 +71,7 @@ def test_each_run_has_a_row(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         text = screen_text(app)
         assert "2 runs" in text
-        assert text.count("complete") == 2
+        assert [line.count("complete") for line in text.splitlines() if "node1.example " in line] == [1, 1]
         assert text.count("node1.example ") >= 2
 
     play(sample("out-of-sync", tmp_path), act, size)
@@ -82,7 +82,7 @@ def test_what_a_run_comes_down_to_stands_below_with_what_to_do(tmp_path: Path, s
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         text = screen_text(app)
         assert "run 1: node1.example failed: S01" in text
-        assert "do: " in text
+        assert "fix: " in text
 
     play(sample("compile-error", tmp_path), act, size)
 
@@ -111,7 +111,7 @@ def test_a_filter_says_how_many_it_lets_through_and_escape_takes_it_away(tmp_pat
         await type_in(pilot, "f", "outcome:complete !agent:b*")
         assert names(app) == ["a.example", "a.example"]
         await type_in(pilot, "f", "agent:nobody")
-        assert "No run is such: agent:nobody" in screen_text(app)
+        assert "No run matches the filter: agent:nobody" in screen_text(app)
         await pilot.press("escape")
         assert len(names(app)) == 4
 

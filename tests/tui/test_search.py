@@ -1,9 +1,10 @@
-"""The search through the bodies of a whole capture: what it finds, how far it is, and that it can be given up."""
+"""The search through the bodies of a whole capture: what it finds, how far it is, and that it can be cancelled."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -203,25 +204,28 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
         view.begin("[red]no\x1b[2J[/]")
         await until_over(pilot, view)
         await pilot.pause()
-        assert "Nothing contains [red]no" in screen_text(app)
+        assert "No record contains [red]no" in screen_text(app)
 
     play(indexed(tmp_path / "hostile.sqlite"), act)
 
 
 @pytest.mark.parametrize("key", ["escape", "c"])
-def test_it_can_be_given_up(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_cancelled(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.tui.search.PAUSE", 0.0)
-    endless = Capture.records
+    records = Capture.records
+    cancelled = threading.Event()
 
-    def slowly(self: Capture, after: int = 0) -> object:
-        for record in endless(self, after):
-            time.sleep(0.05)
+    def halting(self: Capture, after: int = 0) -> object:
+        """The records of the capture; after the first five only once the search was cancelled."""
+        for record in records(self, after):
+            if record.seq > 5:
+                cancelled.wait(30)
             yield record
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = SearchView("e")
         app.push_screen(view)
-        monkeypatch.setattr(Capture, "records", slowly)
+        monkeypatch.setattr(Capture, "records", halting)
         await pilot.pause()
         end = time.monotonic() + 30
         while not view._hits:
@@ -233,8 +237,9 @@ def test_it_can_be_given_up(tmp_path: Path, key: str, monkeypatch: pytest.Monkey
         await pilot.press(key)
         assert app.screen is view
         text = screen_text(app)
-        assert "given up" in text
+        assert "The search was cancelled after" in text
         before = len(view._hits)
+        cancelled.set()
         assert 0 < view._done < app.source.total
         await app.workers.wait_for_complete()
         await pilot.pause()
