@@ -1,7 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real check lint docs bench soak samples clean
+.PHONY: help demo test test-slow test-all test-real check lint docs bench soak samples clean
 
 BIN := .venv/bin
+PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1 -- /p' Makefile | awk -F ' -- ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -9,14 +10,19 @@ help:  ## this list
 demo: .venv/installed  ## the main job in an embedded lab: agent, proxy, master, and what the capture tells
 	$(BIN)/puppet-inspector demo
 
-test: .venv/installed  ## all tests that can run here (those with real Puppet need puppet-agent and puppetserver)
-	$(BIN)/pytest
+test: .venv/installed  ## the quick tests, in parallel
+	$(PYTEST) -m "not slow"
+
+test-slow: .venv/installed  ## the tests that `test` leaves out (those with real Puppet need puppet-agent and puppetserver)
+	$(PYTEST) -m slow
+
+test-all: test test-slow  ## all tests
 
 test-real: .venv/installed  ## install Debian's puppet-agent and puppetserver (root), and run the tests with them
 	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends puppet-agent puppetserver
 	PUPPET_INSPECTOR_REAL=required $(BIN)/pytest tests/real
 
-check: lint test  ## format, lint, types, import contracts, tests
+check: lint test  ## format, lint, types, import contracts, quick tests
 
 lint: .venv/installed  ## everything of `check` but the tests
 	$(BIN)/ruff format --check

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 BROKEN = {**faulty.OPEN, **faulty.CLOSED}
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["mitmdump", "proxy"])
+@pytest.fixture(
+    scope="module", params=[pytest.param(False, id="mitmdump", marks=pytest.mark.slow), pytest.param(True, id="proxy")]
+)
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with Scene(tmp_path_factory.mktemp("scene"), own=request.param) as started:
         yield started

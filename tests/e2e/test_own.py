@@ -108,6 +108,7 @@ def test_workers_record_into_one_capture_that_reads_as_one(lab: Lab, capture: Pa
     assert sum(line.startswith("== run ") for line in proxy.lines) == 6
 
 
+@pytest.mark.slow
 def test_what_an_agent_does_is_in_order_whatever_connections_it_uses(lab: Lab, capture: Path) -> None:
     """Old agents open one for each request."""
     places = [lab.agent(f"agent{number}.lab.example", enrolled=True).place for number in range(2)]
@@ -118,6 +119,7 @@ def test_what_an_agent_does_is_in_order_whatever_connections_it_uses(lab: Lab, c
     assert [int(each.request.path.rpartition("/")[2]) for each in exchanges(capture)] == list(range(40))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(lab: Lab, capture: Path) -> None:
     with own(lab, capture, "--workers", "2") as proxy:
         replace_one(proxy)
@@ -126,6 +128,7 @@ def test_a_worker_that_dies_is_replaced(lab: Lab, capture: Path) -> None:
     assert proxy.status == 0
 
 
+@pytest.mark.slow
 def test_a_worker_that_takes_ones_place_goes_on_in_the_capture_of_the_others(lab: Lab, tmp_path: Path) -> None:
     folder = tmp_path / "captures"
     folder.mkdir()
@@ -165,6 +168,7 @@ def test_only_the_agents_that_were_asked_for_are_recorded(lab: Lab, capture: Pat
         assert {each.leg.id for each in opened.connections()} == used
 
 
+@pytest.mark.slow
 def test_what_they_asked_without_a_name_is_recorded_by_workers_too(lab: Lab, capture: Path) -> None:
     names = [f"web{number}.lab.example" for number in range(4)]
     with own(lab, capture, "--workers", "2", puppet_only="web*"):
@@ -175,6 +179,7 @@ def test_what_they_asked_without_a_name_is_recorded_by_workers_too(lab: Lab, cap
     assert {run.certname for run in analyzed(capture).runs} == set(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_another_capture_begins_and_the_old_ones_go(lab: Lab, tmp_path: Path, workers: str) -> None:
     folder = tmp_path / "captures"

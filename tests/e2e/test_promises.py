@@ -40,7 +40,7 @@ CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
 SERVER = ExtendedKeyUsageOID.SERVER_AUTH
 
 
-@pytest.fixture(params=[False, True], ids=["mitmdump", "proxy"])
+@pytest.fixture(params=[pytest.param(False, id="mitmdump", marks=pytest.mark.slow), pytest.param(True, id="proxy")])
 def own(request: pytest.FixtureRequest) -> bool:
     """Every promise holds for both proxies."""
     return bool(request.param)

@@ -30,7 +30,7 @@ WHOLE = b"%x\r\n%s\r\n" % (len(INNER), INNER) + LAST
 """The inner request as a chunk."""
 
 
-@pytest.fixture(params=[False, True], ids=["mitmdump", "proxy"])
+@pytest.fixture(params=[pytest.param(False, id="mitmdump", marks=pytest.mark.slow), pytest.param(True, id="proxy")])
 def own(request: pytest.FixtureRequest) -> bool:
     """Every promise holds for both proxies."""
     return bool(request.param)

@@ -166,6 +166,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_memory_is_bounded() -> None:
     done = subprocess.run([sys.executable, "-c", BOUNDED], capture_output=True, text=True, check=False)
@@ -174,6 +175,7 @@ def test_memory_is_bounded() -> None:
     assert int(peak) < 700  # MB, of which some 200 are the bodies themselves
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_large_bodies_are_read_fast() -> None:
     resource = {"type": "File", "title": "/srv/x/file.txt", "tags": ["file", "class", "demo"], "line": 3,

@@ -550,6 +550,7 @@ def _lists() -> tuple[bytes, ...]:
 # -- tests -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @HOSTILE
 @given(st.randoms(use_true_random=False))
 def test_nothing_on_the_wire_brings_the_inspector_down(random: Random) -> None:
@@ -601,6 +602,7 @@ def test_a_chain_is_judged_at_any_time() -> None:
     assert {each.code for each in chains.verify(chain, [own, root], [], -1e18, "none")} == {9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "most"),
     [

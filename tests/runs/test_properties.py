@@ -118,6 +118,7 @@ def mixtures(draw: st.DrawFn) -> list[tuple[str, list[Record]]]:
     ]
 
 
+@pytest.mark.slow
 @LONG
 @given(mixtures())
 def test_runs_that_are_mixed_come_apart_again(mixture: list[tuple[str, list[Record]]]) -> None:
