@@ -89,7 +89,7 @@ EXCHANGES = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(EXCHANGES)
 def test_any_exchange_comes_out_as_it_went_in(tmp_path: Path, exchange: Exchange) -> None:
     path = tmp_path / "c.sqlite"

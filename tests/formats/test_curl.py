@@ -94,7 +94,7 @@ def test_hostile_values_stay_words(tmp_path: Path) -> None:
     assert words[-1] == "https://puppet:8140/"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.binary(max_size=60).filter(lambda data: b"\0" not in data))
 def test_any_bytes_are_one_word(data: bytes) -> None:
     word = curl.quoted(data)

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
@@ -548,7 +548,6 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.fixed_dictionaries({"parameters": st.dictionaries(st.sampled_from("ab"), VALUES)}), max_size=3),
        st.booleans(), st.sampled_from(["json", "msgpack"]))  # fmt: skip
 def test_nothing_that_a_document_calls_secret_is_left(resources: list[Any], pretty: bool, kind: str) -> None:

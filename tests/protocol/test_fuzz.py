@@ -175,14 +175,14 @@ def messages(draw: st.DrawFn) -> tuple[str, Message]:
 
 
 @pytest.mark.timeout(240)
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
 @given(messages())
 def test_no_change_of_a_real_body_makes_a_decoder_raise(sent: tuple[str, Message]) -> None:
     name, message = sent
     touch(DECODERS[name](message))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=60) | st.text("-:!&*<>{}[]\n a1", max_size=60).map(lambda text: f"---{text}"))
 def test_no_query_parameter_raises(value: str) -> None:
     decode.parameter(value)

@@ -136,7 +136,7 @@ def test_the_view_can_be_asked_for_anything() -> None:
         assert (view, "Couldn't parse" in text) == ("Puppet", False)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from([each for sample in SAMPLES for each in records_of(sample) if isinstance(each, Exchange)]),
        st.binary(max_size=60), st.integers(0, 4000), st.booleans())  # fmt: skip
 def test_no_body_raises(exchange: Exchange, body: bytes, cut: int, plain: bool) -> None:

@@ -22,7 +22,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.analysis import verdicts
@@ -76,7 +76,7 @@ LONGEST = 1000
 PIECE = 40
 """Records of a conversation that are used."""
 
-HOSTILE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+HOSTILE = settings(max_examples=60)
 CONTROL = "\x1b[2J\x07\r\n\x9b31m\u202egnp\u2066\u200f\u061c\u2028\x7f\x00"
 CAPTURE = Path("a capture.sqlite")
 

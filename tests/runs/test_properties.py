@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 CAPTURES = [*SAMPLES, *RECORDINGS]
-LONG = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LONG = settings(max_examples=40)
 
 type Told = tuple[str | None, str, frozenset[int], frozenset[tuple[str, str, str, frozenset[int]]]]
 """Of a run: certname, outcome, records, findings."""

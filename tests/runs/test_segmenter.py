@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.analysis.analyzer import Analyzer
@@ -319,7 +319,7 @@ def test_an_agent_that_nobody_signs_does_not_fill_the_memory() -> None:
     assert (found.seqs[0], found.seqs[-1]) == (4, run.csrs[-1].seq)
 
 
-LONG = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LONG = settings(max_examples=60)
 
 
 @LONG
