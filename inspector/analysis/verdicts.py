@@ -198,7 +198,7 @@ def _certainty(cause: Finding, run: Run) -> Certainty:
     visible = rule_of(cause.rule).visible
     if visible is Visible.HANDSHAKE:
         # Named by our own verification, or by the alert.
-        handshakes = [handshake for seq, handshake in run.handshakes if seq in cause.seqs]
+        handshakes = [handshake for handshake in run.handshakes if handshake.seq in cause.seqs]
         named = any(handshake.culprits or handshake.alert in NAMING for handshake in handshakes)
         return "certain" if named else "likely"
     return "certain" if visible is Visible.WIRE else "likely"

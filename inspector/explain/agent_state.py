@@ -43,7 +43,7 @@ def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None
     ]
     if run.handshakes:
         many = f"{run.handshakes.total} refused, the last: " if run.handshakes.total > 1 else "refused: "
-        told.insert(0, ("TLS", many + wording.handshake(run.handshakes[-1][1])))
+        told.insert(0, ("TLS", many + wording.handshake(run.handshakes[-1])))
     return [(label, wording.clean(words)) for label, words in told]
 
 

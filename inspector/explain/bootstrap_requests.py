@@ -18,7 +18,7 @@ from inspector.rules.csr_for_revoked_name import REVOKED
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import cut, some
-from inspector.runs.observations import Kept
+from inspector.runs.observations import Bounded
 
 if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
@@ -108,7 +108,7 @@ class Climb:
     """What one run did to get its certificate, and what it was given."""
 
     run: Run
-    rungs: Kept[Seen] = field(default_factory=Kept)
+    rungs: Bounded[Seen] = field(default_factory=Bounded)
     keys: dict[tuple[str, str], Sighting] = field(default_factory=dict)
     ca: d.Certificates | None = None
     crls: d.RevocationLists | None = None

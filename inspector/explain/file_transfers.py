@@ -245,7 +245,7 @@ class _Files:
         status = response.status if response else None
         static = self.static.get(name) if match.endpoint.name == "static_file_content" else None
         use = static or self.use(name, match.environment, "content")
-        size = len(response.body) + response.lost if response else 0
+        size = response.size if response else 0
         verdict, why = Verdict.UNCHECKABLE, ""
         if response and status == 200:
             code_id = next((value for key, value in match.parameters if key == "code_id"), None)

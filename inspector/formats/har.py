@@ -163,7 +163,7 @@ def _request(exchange: Exchange) -> dict[str, Any]:
         "headers": _pairs(request.headers),
         "queryString": _pairs(query),
         "headersSize": _head(request, f"{request.method} {request.target} {request.http_version}"),
-        "bodySize": len(request.body) + request.lost,
+        "bodySize": request.size,
     }
     if request.body:
         content = decode.content(request)
@@ -198,7 +198,7 @@ def _response(exchange: Exchange) -> dict[str, Any]:
         "content": _content(response),
         "redirectURL": response.header("location") or "",
         "headersSize": _head(response, f"{response.http_version} {response.status} {response.reason}"),
-        "bodySize": len(response.body) + response.lost,
+        "bodySize": response.size,
     }
     return told | {"_error": exchange.error} if exchange.error else told
 

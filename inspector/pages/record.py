@@ -74,7 +74,7 @@ def _bar(before: float, length: float, whole: float) -> Text:
 
 
 def _rate(name: str, message: Message) -> Iterator[tuple[Cell, ...]]:
-    number = len(message.body) + message.lost
+    number = message.size
     took = (message.ended or 0.0) - (message.started or 0.0) if message.started and message.ended else 0.0
     rate = f"{size(int(number / took))}/s" if took > 0 and number else ""
     yield (name, size(number), None, rate)

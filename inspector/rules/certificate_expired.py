@@ -46,11 +46,11 @@ def certificate_expired(case: Case) -> Iterator[Said]:
     expired certificate cannot run, and if the CA's certificate has expired, no node can. If the date is right, check
     the clocks instead."""
     run, found = case.run, dict[str, list[int]]()
-    for seq, handshake in run.handshakes:
+    for handshake in run.handshakes:
         agent = lent_or_shown(handshake)
         if agent and agent.not_after < handshake.time:
             found.setdefault(f"the certificate of {agent.common_name} expired on {utc(agent.not_after)}", []).append(
-                seq
+                handshake.seq
             )
     presented = used(case)
     if presented and presented.certificate.not_after < presented.last_time:

@@ -47,11 +47,11 @@ def certificate_not_yet_valid(case: Case) -> Iterator[Said]:
     signed it is more than a day ahead of this proxy's, or this proxy's clock is behind. Every peer that verifies the
     certificate refuses it."""
     run, found = case.run, dict[str, list[int]]()
-    for seq, handshake in run.handshakes:
+    for handshake in run.handshakes:
         agent = lent_or_shown(handshake)
         if agent and agent.not_before > handshake.time:
             words = f"the certificate of {agent.common_name} begins on {utc(agent.not_before)}"
-            found.setdefault(words, []).append(seq)
+            found.setdefault(words, []).append(handshake.seq)
     presented = used(case)
     if presented and presented.certificate.not_before > presented.last_time:
         mine = presented.certificate

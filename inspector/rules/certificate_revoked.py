@@ -46,23 +46,27 @@ def certificate_revoked(case: Case) -> Iterator[Said]:
     handshake: none of its requests arrives. If a master accepts it, the master's CRL is out of date. If the revoked
     certificate is the one presented to agents, all agents refuse it."""
     run, found = case.run, dict[str, list[int]]()
-    for seq, handshake in run.handshakes:
+    for handshake in run.handshakes:
         told = handshake.alert == "certificate_revoked" or any("is revoked" in each for each in handshake.culprits)
         if told and handshake.alert_by == "agent":
             shown = leaf(handshake.leg.own_chain)
             what = f", {shown.subject} (serial {serial(shown)})," if shown else ""
-            found.setdefault(f"the agent says that the certificate it was shown{what} is revoked", []).append(seq)
+            found.setdefault(f"the agent says that the certificate it was shown{what} is revoked", []).append(
+                handshake.seq
+            )
             continue
         mine = lent_or_shown(handshake)
         listed = case.ledger.revoked(mine) if mine else None
         unsaid = handshake.leg.side == "master" and handshake.alert in UNSAID and listed is not None
         if told and handshake.leg.side == "master" and handshake.alert_by == "proxy":
-            found.setdefault(f"the master's certificate is refused: {handshake.reason}", []).append(seq)
+            found.setdefault(f"the master's certificate is refused: {handshake.reason}", []).append(handshake.seq)
         elif told or unsaid:
             who = (
                 f"the certificate of {mine.common_name} (serial {serial(mine)})" if mine else "the agent's certificate"
             )
-            found.setdefault(f"{who} is revoked: the {handshake.alert_by or 'master'} refuses it", []).append(seq)
+            found.setdefault(f"{who} is revoked: the {handshake.alert_by or 'master'} refuses it", []).append(
+                handshake.seq
+            )
     presented = used(case)
     listed = case.ledger.revoked(presented.certificate) if presented else None
     if presented and listed and presented.accepted and presented.accepted > listed.seq:

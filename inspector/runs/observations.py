@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import CONTENT
@@ -17,32 +17,48 @@ if TYPE_CHECKING:
     from inspector.protocol.endpoints import Endpoint, Match
     from inspector.protocol.files import Checksum
 
-KEPT = 100
-"""How many of the first and of the last are kept of what may be many."""
+RETAINED = 100
+"""How many of the first and of the last items of a long series are kept."""
 FILES = 50_000
 """Files of one run whose metadata are kept; what comes after those is not checked."""
 
 
-class Kept[T](list[T]):
-    """The first and the last of many: an agent that nobody signs polls for weeks, and memory must not grow."""
+class Bounded[T](list[T]):
+    """The first and the last items of a series: an unsigned agent polls for weeks, and memory must not grow."""
 
     __slots__ = ("total",)
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         super().__init__()
         self.total = 0
-        """How many there were."""
+        """How many items there were."""
         self.extend(items)
 
     def append(self, item: T, /) -> None:
         super().append(item)
         self.total += 1
-        if len(self) > 2 * KEPT:
-            del self[KEPT]
+        if len(self) > 2 * RETAINED:
+            del self[RETAINED]
 
     def extend(self, items: Iterable[T], /) -> None:
         for item in items:
             self.append(item)
+
+
+class Numbered(Protocol):
+    """What has the number of the record that it was read from."""
+
+    @property
+    def seq(self) -> int: ...
+
+
+def merge[T: Numbered](series: Bounded[T], other: Bounded[T]) -> None:
+    """Add the items of another series to a series, and put all in the order of their records."""
+    total = series.total + other.total
+    items = sorted([*series, *other], key=lambda item: item.seq)
+    series.clear()
+    series.extend(items)
+    series.total = total
 
 
 @dataclass(slots=True)
@@ -268,7 +284,7 @@ class FilesSeen:
                 self.sources[file.ref] = tuple(name for name in names if name)
             for server in {found[0] for each in file.sources if (found := _WEB.match(each))}:
                 known_of = self.elsewhere.get(server, Elsewhere(0, 0))
-                if known_of.resources or len(self.elsewhere) < KEPT:
+                if known_of.resources or len(self.elsewhere) < RETAINED:
                     self.elsewhere[server] = Elsewhere(
                         known_of.resources + 1, known_of.unpinned + (file.checksum_value is None)
                     )

@@ -20,17 +20,18 @@ from inspector.protocol import kinds
 from inspector.protocol.kinds import Kind
 from inspector.runs.observations import (
     FILES,
-    KEPT,
+    RETAINED,
+    Bounded,
     Bundle,
     CatalogAnswer,
     CertificateAnswer,
     CsrSent,
     FilesSeen,
-    Kept,
     LegUse,
     PhaseSpan,
     ReportSent,
     Request,
+    merge,
 )
 from inspector.runs.snapshot import RunSnapshot, Span
 
@@ -78,22 +79,22 @@ class Run:
     spans: dict[Phase, PhaseSpan] = field(default_factory=dict)
     seqs: array[int] = field(default_factory=lambda: array("Q"))
     """The numbers of its records, in order."""
-    cas: Kept[Bundle[d.Certificate]] = field(default_factory=Kept)
-    crls: Kept[Bundle[d.RevocationList]] = field(default_factory=Kept)
-    csrs: Kept[CsrSent] = field(default_factory=Kept)
-    certificates: Kept[CertificateAnswer] = field(default_factory=Kept)
-    catalogs: Kept[CatalogAnswer] = field(default_factory=Kept)
-    reports: Kept[ReportSent] = field(default_factory=Kept)
-    handshakes: Kept[tuple[int, Handshake]] = field(default_factory=Kept)
-    anonymous: Kept[Request] = field(default_factory=Kept)
+    cas: Bounded[Bundle[d.Certificate]] = field(default_factory=Bounded)
+    crls: Bounded[Bundle[d.RevocationList]] = field(default_factory=Bounded)
+    csrs: Bounded[CsrSent] = field(default_factory=Bounded)
+    certificates: Bounded[CertificateAnswer] = field(default_factory=Bounded)
+    catalogs: Bounded[CatalogAnswer] = field(default_factory=Bounded)
+    reports: Bounded[ReportSent] = field(default_factory=Bounded)
+    handshakes: Bounded[Handshake] = field(default_factory=Bounded)
+    anonymous: Bounded[Request] = field(default_factory=Bounded)
     """Requests on connections without a client certificate."""
-    denied: Kept[Request] = field(default_factory=Kept)
+    denied: Bounded[Request] = field(default_factory=Bounded)
     """Requests that a run needs, answered 401 or 403."""
     authenticated: int | None = None
     """The first request that was made with a client certificate."""
     answered: int = 0
     """How many requests got an answer."""
-    delayed: Kept[Request] = field(default_factory=Kept)
+    delayed: Bounded[Request] = field(default_factory=Bounded)
     """Requests that were answered 503."""
     files: FilesSeen = field(default_factory=FilesSeen)
     changed: frozenset[str] = frozenset()
@@ -184,7 +185,9 @@ class Run:
         got_on = (catalog.seq if catalog and catalog.usable else 0) or (report.seq if report and cached else 0)
         taken = report is not None and report.status is not None and 200 <= report.status < 300
         done = report.seq if report and taken and got_on else got_on
-        if any(denied.seq > got_on for denied in self.denied) or any(seq > done for seq, _ in self.handshakes):
+        if any(denied.seq > got_on for denied in self.denied) or any(
+            handshake.seq > done for handshake in self.handshakes
+        ):
             return "refused"
         if (
             (self.csrs or self.certificates)
@@ -259,7 +262,7 @@ class Run:
         self.certname = self.certname or placed.certname
         self.key = placed.key or self.key
         if isinstance(record, Handshake):
-            self.handshakes.append((record.seq, record))
+            self.handshakes.append(record)
         elif isinstance(record, Exchange):
             self.sent += record.request.size
             self.received += record.response.size if record.response else 0
@@ -272,7 +275,7 @@ class Run:
         if use is None:
             use = self.legs[leg_id] = LegUse(record.seq, record.time, record.time, phase)
             self.connections += 1
-            if len(self.legs) > KEPT:
+            if len(self.legs) > RETAINED:
                 del self.legs[next(iter(self.legs))]
         if isinstance(record, Exchange):
             use.used += 1
@@ -403,19 +406,14 @@ class Run:
             mine = self.spans.setdefault(phase, PhaseSpan(phase))
             mine.exchanges += span.exchanges
             mine.duration += span.duration
-        for kept in (
-            "cas",
-            "crls",
-            "csrs",
-            "certificates",
-            "handshakes",
-            "anonymous",
-            "denied",
-            "delayed",
-        ):
-            mine = getattr(self, kept)
-            mine.extend(getattr(other, kept))
-            mine.sort(key=lambda each: each[0] if isinstance(each, tuple) else each.seq)
+        merge(self.cas, other.cas)
+        merge(self.crls, other.crls)
+        merge(self.csrs, other.csrs)
+        merge(self.certificates, other.certificates)
+        merge(self.handshakes, other.handshakes)
+        merge(self.anonymous, other.anonymous)
+        merge(self.denied, other.denied)
+        merge(self.delayed, other.delayed)
         self.findings.extend(other.findings)
         if other.authenticated is not None:
             self.authenticated = min(self.authenticated or other.authenticated, other.authenticated)

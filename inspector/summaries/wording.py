@@ -235,7 +235,7 @@ def why(run: Run) -> str | None:
 def _outcome(run: Run) -> str | None:
     match run.outcome:
         case "refused" if run.handshakes:
-            return handshake(run.handshakes[-1][1])
+            return handshake(run.handshakes[-1])
         case "refused":
             return f"the master refused {run.denied[-1].endpoint.name} with {run.denied[-1].status}"
         case "waiting":

@@ -163,7 +163,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(files.told) == 10
     assert max(len(files.asked), len(files.fetched)) <= 2
     resources = [file(f"https://h{n}.example/a", title=f"/{n}") for n in range(50)]
-    monkeypatch.setattr(observations, "KEPT", 3)
+    monkeypatch.setattr(observations, "RETAINED", 3)
     monkeypatch.setattr(observations, "FILES", 50)
     assert len(files_of(catalog(resources=resources)).elsewhere) == 3
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import Exchange, Handshake
+from inspector.model import Exchange, Gap, Handshake
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
+from inspector.runs.observations import Bounded, merge
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
@@ -157,3 +158,10 @@ def test_the_reason_is_what_a_resource_said() -> None:
     assert wording.why(only([asked, dataclasses.replace(told, request=request)])) == (
         "the report says failed: Could not evaluate"
     )
+
+
+def test_merged_series_are_in_the_order_of_their_records_and_keep_both_ends() -> None:
+    mine, other = (Bounded(Gap(0.0, "", seq=seq) for seq in seqs) for seqs in (range(301, 500), range(1, 151)))
+    merge(mine, other)
+    assert mine.total == 349
+    assert [gap.seq for gap in mine] == [*range(1, 101), *range(400, 500)]
