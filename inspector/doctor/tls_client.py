@@ -121,7 +121,7 @@ def _connected(target: Target, deadline: float) -> socket.socket:
             raw.close()
             failed = error
             continue
-        raw.setblocking(False)
+        raw.settimeout(0)
         return raw
     if isinstance(failed, TimeoutError):
         detail = f"{where} did not answer within {target.timeout:g} s"

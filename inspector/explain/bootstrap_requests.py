@@ -179,8 +179,8 @@ class Climb:
         """A request that needs the certificate: the agent got where it wanted, or is refused there."""
         status = _status(exchange)
         refused = exchange.response is None or exchange.response.status in (401, 403)
-        rung = Seen(State.RUN, status if refused else "", exchange.time, exchange.ended, (exchange.seq,), True,
-                    (("with", client.fingerprint),))  # fmt: skip
+        rung = Seen(State.RUN, status if refused else "", exchange.time, exchange.ended, (exchange.seq,), verified=True,
+                    facts=(("with", client.fingerprint),))  # fmt: skip
         if refused:
             rung.answers[status] = None
         else:

@@ -163,7 +163,7 @@ def _first(leg: str | None, seen: set[str]) -> bool:
     return True
 
 
-def pieces(brief: Brief, opens_agent_leg: bool, opens_master_leg: bool) -> list[Piece]:
+def pieces(brief: Brief, *, opens_agent_leg: bool, opens_master_leg: bool) -> list[Piece]:
     """What a record's time was spent on, in order and without overlap; a moment with two goes to what began first.
 
     Connecting and TLS are shown of a connection's first exchange only. Of the agent's connection only the moment is

@@ -44,9 +44,11 @@ _PLACES = (
         "/etc/puppet", "/var/cache/puppet", ("/var/lib/puppet/ssl", "$confdir/ssl"),
         ("/etc/puppet/puppetserver/ca", "$ssldir/ca"),
     ),
-    _Place("~/.puppetlabs/etc/puppet", "~/.puppetlabs/opt/puppet/cache", ("$confdir/ssl",), ("$ssldir/ca",), False),
-    _Place("~/.puppet/etc", "~/.puppet/cache", ("$confdir/ssl",), ("$ssldir/ca",), False),
-    _Place("~/.puppet", "~/.puppet/var", ("$confdir/ssl",), ("$ssldir/ca",), False),
+    _Place(
+        "~/.puppetlabs/etc/puppet", "~/.puppetlabs/opt/puppet/cache", ("$confdir/ssl",), ("$ssldir/ca",), root=False,
+    ),
+    _Place("~/.puppet/etc", "~/.puppet/cache", ("$confdir/ssl",), ("$ssldir/ca",), root=False),
+    _Place("~/.puppet", "~/.puppet/var", ("$confdir/ssl",), ("$ssldir/ca",), root=False),
 )  # fmt: skip
 _SECTIONS = ("agent", "main", "server", "master")
 _SETTING = re.compile(r"^\s*([A-Za-z_]+)\s*=\s*(.*?)\s*$")

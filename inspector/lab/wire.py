@@ -141,7 +141,7 @@ class Wire:
         connection, self._connection = self._connection, None
         if connection and isinstance(connection.sock, ssl.SSLSocket):
             with contextlib.suppress(OSError, ValueError):
-                connection.sock.setblocking(False)
+                connection.sock.settimeout(0)
                 connection.sock.unwrap()  # sends close_notify; waits for no answer
         if connection:
             connection.close()

@@ -337,13 +337,13 @@ def _mask(top: Node, *, code: bool) -> set[str]:
             continue
         seen.add((id(node), sure, likely))
         if isinstance(node, Fields):
-            waiting += _fields(node, sure, likely)
+            waiting += _fields(node, sure=sure, likely=likely)
         else:
             waiting += [(each, sure, likely) for each in node]
     return known
 
 
-def _fields(node: Fields, sure: bool, likely: bool) -> Iterator[tuple[Node, bool, bool]]:
+def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[Node, bool, bool]]:
     kind = _value(node.get(rich.MARK))
     sure = sure or kind == "Sensitive"
     listed, given = node.get("sensitive_parameters"), node.get("parameters")
@@ -360,12 +360,12 @@ def _fields(node: Fields, sure: bool, likely: bool) -> Iterator[tuple[Node, bool
             yield value, sure, likely
             yield from ((each, True, False) for key, each in value.pairs if key.value in marked)
         elif kind == "Hash" and name == rich.VALUE and isinstance(value, list):
-            yield from _hash(value, sure, likely)
+            yield from _hash(value, sure=sure, likely=likely)
         else:
             yield value, sure, likely or patterns.named(name) or (described and name in _DESCRIBED)
 
 
-def _hash(items: list[Node], sure: bool, likely: bool) -> Iterator[tuple[Node, bool, bool]]:
+def _hash(items: list[Node], *, sure: bool, likely: bool) -> Iterator[tuple[Node, bool, bool]]:
     """A mapping whose keys need not be texts: keys and values in turn."""
     for key, value in zip(items[::2], items[1::2], strict=False):
         name = _value(key)

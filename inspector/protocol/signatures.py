@@ -28,11 +28,11 @@ def signed_by(signed: Certificate | RevocationList, authority: Certificate) -> b
 
     Names are not compared.
     """
-    return _signed_by(signed.der, authority.der, isinstance(signed, RevocationList))
+    return _signed_by(signed.der, authority.der, crl=isinstance(signed, RevocationList))
 
 
 @lru_cache(maxsize=64)
-def _signed_by(signed: bytes, authority: bytes, crl: bool) -> bool | None:
+def _signed_by(signed: bytes, authority: bytes, *, crl: bool) -> bool | None:
     try:
         issuer = x509.load_der_x509_certificate(authority)
         return issued_by(x509.load_der_x509_crl(signed) if crl else x509.load_der_x509_certificate(signed), issuer)

@@ -193,7 +193,7 @@ def declare(loader: Any) -> None:
     for name, text in OPTIONS:
         loader.add_option(name, str, "", text)
     for name, text in FLAGS:
-        loader.add_option(name, bool, False, text)
+        loader.add_option(name, bool, default=False, help=text)
 
 
 def settle(given: Any, *, own_mode: bool, shared: bool = False) -> Settings:

@@ -12,6 +12,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter, OrderedDict, deque
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -163,8 +164,8 @@ class Recorder(threading.Thread):
                         break
                     self._taken += _weight(item[0])
                     self._guard(self._take, *item)
-                self._guard(self._flush, ended)
-            self._guard(self._flush, ended)
+                self._guard(partial(self._flush, ended=ended))
+            self._guard(partial(self._flush, ended=ended))
         self._guard(self._end)
 
     def _begin(self) -> None:
@@ -206,7 +207,7 @@ class Recorder(threading.Thread):
         self._capture.append(record, spools)
         self._asked.append(then)
 
-    def _flush(self, ended: bool) -> None:
+    def _flush(self, *, ended: bool) -> None:
         now = time.monotonic()
         for kind in list(self._dropped):
             number = self._dropped.pop(kind)

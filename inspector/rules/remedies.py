@@ -56,7 +56,7 @@ def fill(
     commands of both generations.
     """
     name, host = _plain(name or (run.certname if run else None), "<certname>"), _plain(host, "<server>")
-    commands = _of_run(name, run) if run else _of_agents(name, old)
+    commands = _of_run(name, run) if run else _of_agents(name, old=old)
     return remedy.format_map({"name": name, "host": host} | commands)
 
 
@@ -73,7 +73,7 @@ def _of_run(name: str, run: Run) -> dict[str, str]:
     return commands | {"renew": "`puppet ssl renew_cert`" if renews else commands["enrol"]}
 
 
-def _of_agents(name: str, old: bool | None) -> dict[str, str]:
+def _of_agents(name: str, *, old: bool | None) -> dict[str, str]:
     """Commands without a run, by the agent's generation. A CA may be newer than its agents, but not older."""
     new = _together(_ca(name, old=False) | _node(name, old=False))
     if old is False:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, override
 
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
@@ -87,11 +87,11 @@ class DocPane(Vertical):
         self._made.clear()
         self._part.clear()
         self._wanted, self.tabs = None, []
-        self._reading(False)
+        self._reading(now=False)
         self.query_one("#tabs", Bar).show((), 0)
         self.query_one("#parts", Bar).styles.display = "none"
 
-    def _reading(self, now: bool) -> None:
+    def _reading(self, *, now: bool) -> None:
         self._say("reading …" if now else "")
 
     def _say(self, text: str) -> None:
@@ -124,14 +124,14 @@ class DocPane(Vertical):
         for key, (_, widget) in self._made.items():
             widget.display = key == (name, at)
         if (name, at) in self._made:
-            self._reading(False)
+            self._reading(now=False)
             if focused:
                 self.focus()
             self._seek()
             self._moved()
             self.refresh_bindings()
             return
-        self._reading(True)
+        self._reading(now=True)
         token, made = self._token, tab.parts[at].made
 
         def prepare() -> None:
@@ -148,7 +148,7 @@ class DocPane(Vertical):
         self._made[key] = model, widget
         widget.display = key == self._now
         self.query_one("#content").mount(widget)
-        self._reading(False)
+        self._reading(now=False)
         self.refresh_bindings()
         self.call_after_refresh(self._hand_on)
         self.call_after_refresh(self._seek)
@@ -171,6 +171,7 @@ class DocPane(Vertical):
         widget = found[1] if found else None
         return widget if isinstance(widget, Leaves | Sheet | Bytes) else None
 
+    @override
     def focus(self, scroll_visible: bool = True) -> Self:
         """Let what is shown have the focus; as long as it is read, the pane itself."""
         if self.shown is not None and self.shown.is_attached:
@@ -281,7 +282,7 @@ class DocPane(Vertical):
     def _again(self, body: Body) -> None:
         """Show a body anew, where it was."""
         token, key = self._token, self._now
-        self._reading(True)
+        self._reading(now=True)
 
         def prepare() -> None:
             later(self, self._reopen, token, key, _content(body))
@@ -290,7 +291,7 @@ class DocPane(Vertical):
 
     def _reopen(self, token: int, key: tuple[str, int], content: Content) -> None:
         found = self._made.get(key)
-        self._reading(False)
+        self._reading(now=False)
         if token == self._token and found and isinstance(found[1], Bytes):
             found[1].open(content, found[1].part)
             self.refresh_bindings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, override
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -191,6 +191,7 @@ class Sheet(Vertical):
         if not self.table.rows:
             self._tell(self.table.empty)
 
+    @override
     def focus(self, scroll_visible: bool = True) -> Any:
         self.rows.focus(scroll_visible)
         return self

@@ -51,7 +51,7 @@ class ExchangePane(DocPane):
         if seq is None:
             self._clear()
             return
-        self._reading(True)
+        self._reading(now=True)
         owner = self.view.source.owner(seq)
         briefs = self.view.source.briefs(owner.number) if owner else []
         related = [each.seq for each in briefs if each.endpoint in pages.RELATED and each.seq < seq]

@@ -31,15 +31,22 @@ class FoundRows(Rows[Line]):
     """Groups that are unfolded by Enter, an arrow or a click on their mark, and the findings in them."""
 
     BINDINGS = [
-        Binding("right,l", "unfold(True)", "Unfold", show=False),
-        Binding("left,h", "unfold(False)", "Fold", show=False),
+        Binding("right,l", "unfold", "Unfold", show=False),
+        Binding("left,h", "fold", "Fold", show=False),
     ]
 
-    def action_unfold(self, unfold: bool) -> None:
-        """Unfold the group that the cursor is on; fold the one that it is in."""
+    def action_unfold(self) -> None:
+        """Unfold the group that the cursor is on."""
+        self._show(unfold=True)
+
+    def action_fold(self) -> None:
+        """Fold the group that the cursor is in."""
+        self._show(unfold=False)
+
+    def _show(self, *, unfold: bool) -> None:
         screen = self.screen
         if isinstance(screen, Findings) and self.item is not None:
-            screen.unfold(self.item.group.key, unfold)
+            screen.unfold(self.item.group.key, unfold=unfold)
 
     def on_click(self, event: events.Click) -> None:
         """A click on a group's mark unfolds it at once, elsewhere it takes two."""
@@ -121,7 +128,7 @@ class Findings(View):
         self._rows.show(shown(self._groups, self._open))
         self._tell()
 
-    def unfold(self, key: str, unfold: bool) -> None:
+    def unfold(self, key: str, *, unfold: bool) -> None:
         """Show or hide the findings of a group."""
         rows = self._rows
         if unfold:
@@ -139,7 +146,7 @@ class Findings(View):
         """Unfold or fold a group, open a finding."""
         line = event.item
         if isinstance(line, Group):
-            self.unfold(line.key, line.key not in self._open)
+            self.unfold(line.key, unfold=line.key not in self._open)
         else:
             seq = line.finding.seqs[0] if line.finding.seqs else None
             self.inspector.open_run(line.run.number, seq, line.finding)

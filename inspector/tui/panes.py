@@ -135,12 +135,12 @@ class PaneTabs(Widget):
     def render_line(self, y: int) -> Strip:
         """The names, the shown one reversed."""
         segments = [
-            Segment(f" {title} ", self.rich_style + self._style(pane == self._shown))
+            Segment(f" {title} ", self.rich_style + self._style(shown=pane == self._shown))
             for pane, title in self._panes.items()
         ]
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
 
-    def _style(self, shown: bool) -> Style:
+    def _style(self, *, shown: bool) -> Style:
         return Style(reverse=shown, bold=shown)
 
     def on_click(self, event: events.Click) -> None:

@@ -158,7 +158,7 @@ class Prompt(Vertical):
         self._history = History(history) if history else None
         self._back, self._typed = 0, value
         self.query_one(Label).update(label)
-        self._show_line(True)
+        self._show_line(shown=True)
         line = self._line
         line.suggester = _Ghost(complete) if complete else None
         self._write(value)
@@ -194,9 +194,9 @@ class Prompt(Vertical):
             self.screen.set_focus(before)
         else:
             self.screen.set_focus(None)
-        self._show_line(False)
+        self._show_line(shown=False)
 
-    def _show_line(self, shown: bool) -> None:
+    def _show_line(self, *, shown: bool) -> None:
         self.set_class(shown, "open")
         self.screen.set_class(shown, "asking")  # what is around it makes room, and leaves it its keys
 
@@ -208,7 +208,7 @@ class Prompt(Vertical):
         focused = self.screen.focused
         if self.has_class("open") and focused is not None and self not in focused.ancestors_with_self:
             self._then = self._before = None
-            self._show_line(False)
+            self._show_line(shown=False)
 
     # -- completion -------------------------------------------------------------------------------------
 

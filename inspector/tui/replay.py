@@ -92,14 +92,14 @@ class Played(View):
             self.show_exchange()
 
     def _show_knowledge(self) -> None:
-        self.query_one("#exchange").set_class(True, "gone")
-        self.query_one("#knowledge").set_class(False, "gone")
+        self.query_one("#exchange").add_class("gone")
+        self.query_one("#knowledge").remove_class("gone")
         self.draw()
 
     def show_exchange(self) -> None:
         """The exchange again, instead of what the agent knew."""
-        self.query_one("#knowledge").set_class(True, "gone")
-        self.query_one("#exchange").set_class(False, "gone")
+        self.query_one("#knowledge").add_class("gone")
+        self.query_one("#exchange").remove_class("gone")
 
     def revealed(self) -> None:
         """What the agent knew was asked for: where one pane is shown at a time it has to be that one."""

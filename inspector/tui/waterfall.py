@@ -322,7 +322,8 @@ class Waterfall(Timed):
             if entry.kind == "phase":
                 draw(entry.began, entry.ended, "│", "dim")
             else:
-                parts = pieces(entry.brief, *self._opens[entry.brief.seq])
+                agent, master = self._opens[entry.brief.seq]
+                parts = pieces(entry.brief, opens_agent_leg=agent, opens_master_leg=master)
                 if not parts:
                     draw(entry.began, entry.ended, MOMENT, f"black on {colour}")
                 # The longest last: of those that share a cell it is the one to be seen.

@@ -150,7 +150,7 @@ NEW = Times(0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.8, 1.0)
 
 def test_a_first_exchange_shows_connect_and_tls_and_what_is_the_proxys() -> None:
     brief = exchange(1, 0.15, times=NEW, ended=1.0)
-    told = [(each.kind, each.began, each.ended) for each in pieces(brief, True, True)]
+    told = [(each.kind, each.began, each.ended) for each in pieces(brief, opens_agent_leg=True, opens_master_leg=True)]
     assert told == [
         ("tls", 0.0, 0.1),
         ("sending", 0.15, 0.2),
@@ -164,19 +164,27 @@ def test_a_first_exchange_shows_connect_and_tls_and_what_is_the_proxys() -> None
 
 def test_a_later_exchange_shows_neither() -> None:
     brief = exchange(2, 2.0, times=Times(0.0, 0.1, 2.0, 2.1, 0.3, 0.4, 0.5, 2.8, 3.0), ended=3.0)
-    assert [each.kind for each in pieces(brief, False, False)] == ["sending", "waiting", "receiving"]
+    assert [each.kind for each in pieces(brief, opens_agent_leg=False, opens_master_leg=False)] == [
+        "sending",
+        "waiting",
+        "receiving",
+    ]
 
 
 def test_until_the_master_could_have_it_the_time_is_the_proxys() -> None:
-    told = pieces(exchange(1, 0.15, times=NEW, ended=1.0), False, False)
+    told = pieces(exchange(1, 0.15, times=NEW, ended=1.0), opens_agent_leg=False, opens_master_leg=False)
     assert [(each.kind, each.began, each.ended) for each in told][1] == ("proxy", 0.2, 0.5)
 
 
 def test_a_master_that_was_never_reached_was_not_waited_for() -> None:
     brief = exchange(1, 1.0, master=None, status=None, times=Times(request_began=1.0, request_ended=1.1), ended=2.0)
-    assert [each.kind for each in pieces(brief, True, True)] == ["sending", "proxy"]
+    assert [each.kind for each in pieces(brief, opens_agent_leg=True, opens_master_leg=True)] == ["sending", "proxy"]
     brief.times = Times(request_began=1.0, request_ended=1.1, master_connecting=1.2)
-    assert [each.kind for each in pieces(brief, True, True)] == ["sending", "proxy", "connect"]
+    assert [each.kind for each in pieces(brief, opens_agent_leg=True, opens_master_leg=True)] == [
+        "sending",
+        "proxy",
+        "connect",
+    ]
 
 
 def test_whatever_the_times_are_pieces_are_in_order_and_not_negative() -> None:
@@ -187,7 +195,7 @@ def test_whatever_the_times_are_pieces_are_in_order_and_not_negative() -> None:
         brief = exchange(1, dice.choice([0.0, 1.0, math.inf]), times=times, ended=dice.choice([0.0, 2.0, math.nan]))
         brief.kind = dice.choice(["exchange", "handshake", "gap"])
         brief.status = dice.choice([None, 200])
-        told = pieces(brief, dice.random() < 0.5, dice.random() < 0.5)
+        told = pieces(brief, opens_agent_leg=dice.random() < 0.5, opens_master_leg=dice.random() < 0.5)
         ends = [moment for each in told for moment in (each.began, each.ended)]
         assert ends == sorted(ends)
         assert all(each.ended > each.began for each in told)
