@@ -16,6 +16,7 @@ from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.privacy import redact
 from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, all_rules
 from inspector.runs.history import Ledger
 from inspector.runs.run import Placed, Run
@@ -191,7 +192,7 @@ class Analyzer:
             address=leg.address if leg and leg.side == "agent" else None,
             authenticated=bool(chain) and isinstance(record, Exchange),
         )
-        if isinstance(step.request, d.CertificateRequest) and match and match.endpoint.name == "certificate_request":
+        if isinstance(step.request, d.CertificateRequest) and match and match.endpoint.kind is Kind.CSR:
             placed.key = placed.key or step.request.key
         if isinstance(record, Exchange):
             placed.agent_version, placed.version_from = _agent_version(record, step.request)

@@ -36,7 +36,7 @@ def execute(arguments: argparse.Namespace) -> int:
     def look(step: Step) -> None:
         if step.record.seq == arguments.seq:
             steps.append(step)
-        elif step.match and step.match.endpoint.name in tabs.RELATED and step.record.seq < arguments.seq:
+        elif step.match and step.match.endpoint.kind in tabs.RELATED and step.record.seq < arguments.seq:
             earlier.append(step.record.seq)
 
     analyze(arguments.capture, look)

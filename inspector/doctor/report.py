@@ -14,6 +14,7 @@ from inspector.errors import InspectorError
 from inspector.host import puppetconf
 from inspector.model import Exchange, Severity
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _keys(step: Step) -> Iterator[WireKey]:
         return
     if isinstance(step.request, d.CertificateRequest):
         yield cross_check.WireKey("csr", name, step.request.key, record.time, record.seq)
-    if step.match.endpoint.name == "certificate" and isinstance(step.response, d.Certificates):
+    if step.match.endpoint.kind is Kind.CERTIFICATE and isinstance(step.response, d.Certificates):
         yield cross_check.WireKey("certificate", name, step.response.certificates[0].key, record.time, record.seq)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from inspector import clocks
 from inspector.model import Exchange, Handshake
-from inspector.protocol import bodies
+from inspector.protocol import bodies, kinds
 from inspector.protocol import documents as d
 from inspector.rules.csr_for_revoked_name import REVOKED
 from inspector.rules.csr_for_signed_name import SIGNED
@@ -50,13 +50,13 @@ class State(StrEnum):
     TLS = "TLS refused"
 
 
-_ENDPOINTS = {
-    "ca": State.CA,
-    "crl": State.CRL,
-    "certificate_request_lookup": State.LOOK,
-    "certificate_request": State.CSR,
-    "certificate": State.CERTIFICATE,
-    "renewal": State.RENEWAL,
+_STATES = {
+    kinds.Kind.CA_BUNDLE: State.CA,
+    kinds.Kind.CRL: State.CRL,
+    kinds.Kind.CSR_LOOKUP: State.LOOK,
+    kinds.Kind.CSR: State.CSR,
+    kinds.Kind.CERTIFICATE: State.CERTIFICATE,
+    kinds.Kind.RENEWAL: State.RENEWAL,
 }
 
 _NONE: Facts = ()
@@ -217,7 +217,7 @@ def concerns(step: Step) -> bool:
 
 
 def _state(step: Step) -> State | None:
-    return _ENDPOINTS.get(step.match.endpoint.name) if step.match else None
+    return _STATES.get(step.match.endpoint.kind) if step.match else None
 
 
 def _status(exchange: Exchange) -> str:

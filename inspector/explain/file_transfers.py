@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.files import DIGESTS, NO_DIGESTS, Verdict, check
+from inspector.protocol.kinds import CONTENT, METADATA, Kind
 from inspector.runs.observations import served
 
 if TYPE_CHECKING:
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
     from inspector.model import Exchange, Response
     from inspector.protocol.endpoints import Match
 
-_CONTENT = frozenset({"file_content", "plugin_file", "static_file_content"})
-_METADATA = frozenset({"file_metadata", "file_metadatas", "plugin_list"})
-
 type Asking = Literal["metadata", "listing", "plugins", "catalog", "content"]
 """How the agent learned of a file: by a request for it, by a listing of its directory, by the listing of its mount, by
 a static catalog; ``content``: it fetched it without having asked."""
+_ASKING: dict[Kind, Asking] = {
+    Kind.FILE_METADATA: "metadata",
+    Kind.FILE_LISTING: "listing",
+    Kind.PLUGIN_LISTING: "plugins",
+}
 
 
 class State(StrEnum):
@@ -193,16 +196,16 @@ class _Files:
         exchange, match = step.exchange, step.match
         if exchange is None or match is None:
             return
-        if match.endpoint.name == "catalog" and isinstance(step.response, d.Catalog):
+        kind = match.endpoint.kind
+        if kind is Kind.CATALOG and isinstance(step.response, d.Catalog):
             self.catalog(exchange.seq, step.response, match)
-        elif match.key and match.endpoint.name in _CONTENT:
+        elif match.key and kind in CONTENT:
             self.content(exchange, match, match.key, step.response)
-        elif match.key and match.endpoint.name in _METADATA:
+        elif match.key and kind in METADATA:
             self.metadata(exchange, match, match.key, step.response)
 
     def metadata(self, exchange: Exchange, match: Match, name: str, answer: d.Document | None) -> None:
-        listing = match.endpoint.name != "file_metadata"
-        below: Asking = "plugins" if match.endpoint.name == "plugin_list" else "listing" if listing else "metadata"
+        below: Asking = _ASKING[match.endpoint.kind]
         use = self.use(name, match.environment, below)
         use.asked.append(exchange.seq)
         use.status = exchange.response.status if exchange.response else None
@@ -243,7 +246,7 @@ class _Files:
     def content(self, exchange: Exchange, match: Match, name: str, answer: d.Document | None) -> None:
         response = exchange.response
         status = response.status if response else None
-        static = self.static.get(name) if match.endpoint.name == "static_file_content" else None
+        static = self.static.get(name) if match.endpoint.kind is Kind.STATIC_CONTENT else None
         use = static or self.use(name, match.environment, "content")
         size = response.size if response else 0
         verdict, why = Verdict.UNCHECKABLE, ""

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from inspector.model import Phase
+from inspector.protocol import kinds
 from inspector.runs.run import PAUSE
 from inspector.summaries import wording
 from inspector.text import clean, short
@@ -34,6 +35,8 @@ SILENCES: dict[Silence, str] = {
     "other": "silence: cause unknown",
 }
 """What the agent does while nothing is on the wire."""
+_REQUESTS = (kinds.Kind.CSR, kinds.Kind.CSR_LOOKUP)
+"""What an agent that has just made its key does first."""
 FRESH = 30.0
 """Seconds for which a connection may be open before its first request here: an older one was opened for another run."""
 SILENT_SHARE = 0.5
@@ -88,7 +91,7 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
             refused = "handshake" in (each.kind, last.kind if last else None)
             what: Silence = "other" if refused else _silence(phase, each.phase, usable=usable)
             if what == "certificate" and not requested and not _polls(last, each):
-                what = "request" if each.endpoint == "certificate_request" else "other"
+                what = "request" if each.request_kind in _REQUESTS else "other"
             told.append(Entry("silence", None, None, ended, time, SILENCES[what]))
         begins = each.phase is not Phase.OTHER and each.phase is not noted
         # A handshake that fails in the midst of a run is no way back to the certificates.
@@ -99,8 +102,10 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
         ended = max(ended, upto)
         last, phase = each, each.phase if each.phase is not Phase.OTHER else phase
         # A lookup that finds one: it was sent before this run.
-        requested |= each.endpoint == "certificate_request" and (each.method == "PUT" or each.status == 200)
-        if each.endpoint == "catalog":
+        requested |= each.request_kind is kinds.Kind.CSR or (
+            each.request_kind is kinds.Kind.CSR_LOOKUP and each.status == 200
+        )
+        if each.request_kind is kinds.Kind.CATALOG:
             usable = each.status is not None and 200 <= each.status < 300
     return told
 
@@ -111,7 +116,7 @@ def _finite(time: float, instead: float) -> float:
 
 def _polls(last: Brief | None, each: Brief) -> bool:
     """Whether it asked for its certificate and asks again: the request was sent before the run was seen."""
-    return last is not None and last.endpoint == each.endpoint == "certificate"
+    return last is not None and last.request_kind is each.request_kind is kinds.Kind.CERTIFICATE
 
 
 def _silence(before: Phase | None, after: Phase, *, usable: bool | None) -> Wait:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from inspector.privacy import patterns, redact, secrets
 from inspector.protocol import endpoints, x509
+from inspector.protocol.kinds import Kind
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _request(request: Request) -> Iterator[str]:
 def _body(exchange: Exchange, shown: Request) -> Iterator[str]:
     request = exchange.request
     found = endpoints.match(request.method, request.target)
-    csr = (found is not None and found.endpoint.name == "certificate_request") or b"CERTIFICATE REQUEST" in request.body
+    csr = (found is not None and found.endpoint.kind is Kind.CSR) or b"CERTIFICATE REQUEST" in request.body
     secret = csr or shown.body != request.body
     encoded = (request.header("content-encoding") or "identity").lower() != "identity"
     small = len(request.body) <= INLINE and b"\0" not in request.body and not request.lost

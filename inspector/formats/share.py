@@ -28,7 +28,7 @@ from inspector.formats.pseudonyms import Pseudonyms
 from inspector.formats.reissue import Reissuer
 from inspector.model import Connection, Exchange, Gap, Handshake, Request
 from inspector.privacy import redact, rewrite
-from inspector.protocol import bodies, endpoints, files
+from inspector.protocol import bodies, endpoints, files, kinds
 from inspector.protocol import documents as d
 from inspector.protocol.x509 import Malformed, fingerprint, read_der
 
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from inspector.formats.pseudonyms import Kind
     from inspector.model import Headers, Leg, Message, Record
 
-_CONTENT = frozenset({"file_content", "static_file_content", "plugin_file", "file_bucket_file"})
-"""Endpoints whose bodies have digests that others quote."""
+_CONTENT = (*kinds.CONTENT, kinds.Kind.BACKUP)
+"""Kinds of requests whose bodies have digests that others quote."""
 _PEM = re.compile(
     r"(-----BEGIN ((?:NEW )?CERTIFICATE REQUEST|(?:X509 |TRUSTED )?CERTIFICATE|X509 CRL)-----\s*)([A-Za-z0-9+/=\s]*?)"
     r"(\s*-----END \2-----)"
@@ -325,7 +325,7 @@ class Other:
 
 def _is_content(exchange: Exchange) -> bool:
     found = endpoints.match(exchange.request.method, exchange.request.target)
-    return found is not None and found.endpoint.name in _CONTENT
+    return found is not None and found.endpoint.kind in _CONTENT
 
 
 def _plain(message: Message) -> bytes:

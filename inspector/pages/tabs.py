@@ -15,6 +15,7 @@ from inspector.pages.record import explained, timing
 from inspector.privacy import secrets as hide
 from inspector.protocol import documents as d
 from inspector.protocol import rich
+from inspector.protocol.kinds import Kind
 from inspector.summaries import wording
 from inspector.text import clean
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 type Model = Item | Table | Content | Body
 
-RELATED = frozenset({"ca", "crl", "certificate", "certificate_request", "renewal"})
-"""Endpoints whose bodies a record's certificates are judged by."""
+RELATED = (Kind.CA_BUNDLE, Kind.CRL, Kind.CERTIFICATE, Kind.CSR, Kind.RENEWAL)
+"""Kinds of requests whose bodies a record's certificates are judged by."""
 MOST_RELATED = 12
 """Of such records of its run before it, so many are read."""
 
@@ -66,7 +67,7 @@ def known(step: Step, related: Iterable[Step] = ()) -> Known:
     for each in (*related, step):
         for document in (each.request, each.response):
             if isinstance(document, d.Certificates):
-                bundle = each.match is not None and each.match.endpoint.name == "ca"
+                bundle = each.match is not None and each.match.endpoint.kind is Kind.CA_BUNDLE
                 found = found.also(document.certificates, trusted=document.certificates if bundle else ())
             elif isinstance(document, d.RevocationLists):
                 found = found.also(crls=document.crls)

@@ -22,6 +22,7 @@ from inspector.privacy import patterns, rewrite, secrets
 from inspector.privacy.patterns import MASK
 from inspector.privacy.rewrite import Fields, Leaf
 from inspector.protocol import bodies, endpoints, files, rich, x509
+from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -75,7 +76,7 @@ def body(message: Message) -> bytes:
 def exchange(of: Exchange) -> Exchange:
     """An exchange without its secrets."""
     found = endpoints.match(of.request.method, of.request.target)
-    code = found is not None and found.endpoint.name == "plugin_file"
+    code = found is not None and found.endpoint.kind is Kind.PLUGIN_CONTENT
     request = _Part(of.request)
     response = _Part(of.response, code=code) if of.response else None
     known = request.known | (response.known if response else set())
@@ -210,7 +211,7 @@ def _broken_request(message: Message, plain: bytes) -> bool:
     if not isinstance(message, Request) or not plain:
         return False
     found = endpoints.match(message.method, message.target)
-    if found is None or found.endpoint.name != "certificate_request":
+    if found is None or found.endpoint.kind is not Kind.CSR:
         return False
     try:
         x509.read_csr(plain)

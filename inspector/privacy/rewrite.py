@@ -20,6 +20,7 @@ import yaml
 from inspector.model import Request
 from inspector.protocol import bodies, endpoints, ruby_yaml
 from inspector.protocol.bodies import Unreadable
+from inspector.protocol.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +96,7 @@ def media(message: Message) -> str:
     told = bodies.content_type(message)
     if isinstance(message, Request) and message.body[:1] not in (b"{", b"["):
         found = endpoints.match(message.method, message.target)
-        if found is not None and found.endpoint.name == "catalog" and (not told or b"facts=" in message.body):
+        if found is not None and found.endpoint.kind is Kind.CATALOG and (not told or b"facts=" in message.body):
             return FORM
     return told
 

@@ -14,6 +14,7 @@ from cryptography import x509
 from inspector.host import pki
 from inspector.model import PROBE
 from inspector.protocol import endpoints
+from inspector.protocol.kinds import Kind
 from inspector.proxy.identity import Credentials
 from inspector.summaries.wording import clean
 
@@ -28,7 +29,7 @@ REFUSALS = frozenset({
 })  # fmt: skip
 """Alerts that are about the certificate; others (no common version, no common cipher) come before it is looked at."""
 
-_BOOTSTRAP = ("certificate_request", "certificate")
+_BOOTSTRAP = (Kind.CSR, Kind.CERTIFICATE)
 """What an agent without a certificate asks for under its own name."""
 
 
@@ -55,12 +56,12 @@ class Probe:
         if not self._certname or self._told:
             return
         match = endpoints.match(method, target)
-        endpoint = match.endpoint.name if match else ""
+        kind = match.endpoint.kind if match else None
         named = match.certname if match else None
         if leg != self._leg:
-            if (certname or (named if endpoint in _BOOTSTRAP else None)) == self._certname:
+            if (certname or (named if kind in _BOOTSTRAP else None)) == self._certname:
                 self._address = address
-        elif endpoint != "ca":  # which every agent downloads unverified
+        elif kind is not Kind.CA_BUNDLE:  # which every agent downloads unverified
             who = certname or named or self._certname
             it = "it" if who == self._certname else f"it, not {self._certname} at the same address,"
             what = clean(f"{method} {target.partition('?')[0]}")[:200]

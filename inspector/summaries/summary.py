@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from inspector.model import Exchange, Handshake, Phase, Severity
+from inspector.protocol.endpoints import KINDS
 from inspector.runs.snapshot import RunSnapshot
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding
+    from inspector.protocol import kinds
     from inspector.runs.run import Run
 
 type Kind = Literal["exchange", "handshake", "gap"]
@@ -91,6 +93,11 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     times: Times = Times()
     signs: tuple[Sign, ...] = ()
     """The findings that it proves, the worst first."""
+
+    @property
+    def request_kind(self) -> kinds.Kind | None:
+        """What kind of request it is; None of what is no request of Puppet's."""
+        return KINDS.get(self.endpoint) if self.endpoint else None
 
     @property
     def duration(self) -> float:

@@ -13,6 +13,7 @@ from inspector.analysis import verdicts
 from inspector.analysis.analyzer import retrace
 from inspector.errors import InspectorError
 from inspector.pages import palette
+from inspector.protocol.kinds import Kind
 from inspector.rules import rule_of
 from inspector.runs.run import Run
 from inspector.summaries import wording
@@ -53,8 +54,8 @@ def _run(finding: Finding, brief: RunBrief, source: Source) -> Run:
     if finding.rule in verdicts.WAITING:
         # Whether there is anything left to do: it may have been signed since.
         briefs = source.briefs(brief.number)
-        asked = [each.seq for each in briefs if each.endpoint == "certificate_request"]
-        given = [each.seq for each in briefs if each.endpoint == "certificate" and each.status == 200]
+        asked = [each.seq for each in briefs if each.request_kind is Kind.CSR]
+        given = [each.seq for each in briefs if each.request_kind is Kind.CERTIFICATE and each.status == 200]
         with contextlib.suppress(InspectorError):
             records = [source.record(seq) for seq in sorted({*asked[-1:], *given[-ANSWERS:]})]
             for step in retrace(each for each in records if each):

@@ -12,6 +12,7 @@ from inspector.explain import resource_outcomes
 from inspector.explain.resource_outcomes import Applied, Status
 from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.text import clean, seconds
 from inspector.tui.part import Details, PartView, middle
 from inspector.tui.rows import Column
@@ -91,8 +92,8 @@ class Catalog(PartView[Applied]):
         source, back = self.source, self._back
         briefs = source.briefs(self.number)
         # What came back with another status holds no catalog.
-        catalogs = [each.seq for each in briefs if each.endpoint == "catalog" and each.status in range(200, 300)]
-        reports = [each.seq for each in briefs if each.endpoint == "report" and each.method in ("PUT", "POST")]
+        catalogs = [each.seq for each in briefs if each.request_kind is Kind.CATALOG and each.status in range(200, 300)]
+        reports = [each.seq for each in briefs if each.request_kind is Kind.REPORT and each.method in ("PUT", "POST")]
 
         def read() -> Sequence[Applied]:
             usable: list[int] = []

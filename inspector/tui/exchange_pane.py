@@ -54,7 +54,7 @@ class ExchangePane(DocPane):
         self._reading(now=True)
         owner = self.view.source.owner(seq)
         briefs = self.view.source.briefs(owner.number) if owner else []
-        related = [each.seq for each in briefs if each.endpoint in pages.RELATED and each.seq < seq]
+        related = [each.seq for each in briefs if each.request_kind in pages.RELATED and each.seq < seq]
         load = partial(self._load, self._token, seq, finding, place, related[-pages.MOST_RELATED :])
         self.run_worker(load, thread=True, exclusive=True, group="record")
 

@@ -103,12 +103,12 @@ def silences(*briefs: Brief) -> list[str]:
 
 
 def test_nobody_waits_for_a_certificate_that_it_has_not_asked_for() -> None:
-    ca, crl = certificates("certificate_revocation_list", 1), certificates("certificate_revocation_list", 2)
+    ca, crl = certificates("ca", 1), certificates("crl", 2)
     asks, polls = certificates("certificate_request", 3, method="PUT"), certificates("certificate", 4, status=404)
     assert silences(ca, crl) == [SILENCES["other"]]
     assert silences(crl, asks) == [SILENCES["request"]]
     assert silences(asks, polls) == [SILENCES["certificate"]]
-    looks = certificates("certificate_request", 3, status=404)
+    looks = certificates("certificate_request_lookup", 3, status=404)
     assert silences(crl, looks, polls) == [SILENCES["request"], SILENCES["other"]]
     looks.status = 200  # sent before this run
     assert silences(crl, looks, polls) == [SILENCES["request"], SILENCES["certificate"]]
