@@ -11,12 +11,18 @@ if TYPE_CHECKING:
     import argparse
 
 EXAMPLE = "puppet-inspector explain B23"
+LABELS = {
+    "rule": {"remedy": "fix", "seen": "checked"},
+    "message": {"remedy": "fix", "seen": "visible"},
+    "endpoint": {"asked by": "sent by"},
+}
+"""Labels in the text output that differ from the JSON keys, by the kind of explanation (its first key)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="+", help="a rule (B23), an endpoint (file_metadatas), a request path, or an "
                          "agent's error message")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/json/explain.schema.json)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -25,6 +31,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(explanation)
     else:
-        for title, text in explanation.items():
-            print(f"{title + ':':<10} {text}")
+        labels = LABELS[next(iter(explanation))]
+        for key, text in explanation.items():
+            print(f"{labels.get(key, key) + ':':<11} {text}")
     return 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from inspector.analysis import known_errors
 from inspector.errors import InspectorError
+from inspector.model import Visible
 from inspector.protocol.endpoints import ENDPOINTS, match
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.remedies import fill
@@ -24,10 +25,15 @@ if TYPE_CHECKING:
     from inspector.protocol.endpoints import Endpoint
     from inspector.rules import Rule
 
-_ASKED = {
-    On.EXCHANGE: "at any request",
-    On.HANDSHAKE: "at a failed TLS handshake",
+_WHEN = {
+    On.EXCHANGE: "at every request",
+    On.HANDSHAKE: "at every failed TLS handshake",
     On.RUN_END: "when the run is over",
+}
+_VISIBLE = {
+    Visible.WIRE: "visible in the traffic",
+    Visible.HANDSHAKE: "visible only as a failed handshake",
+    Visible.CONSEQUENCE: "visible only by its consequences",
 }
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
@@ -128,12 +134,12 @@ def _part(part: str) -> str:
 
 
 def _rule(rule: Rule) -> dict[str, str]:
-    seen = f", visible in the {rule.visible}" if rule.visible != "wire" else ""
+    otherwise = f"; {rule.otherwise}" if rule.otherwise else ""
     return {
         "rule": f"{rule.id} {rule.title}",
-        "severity": f"{rule.severity}{f'; {rule.otherwise}' if rule.otherwise else ''}{seen}",
+        "severity": f"{rule.severity}{otherwise}; {_VISIBLE[rule.visible]}",
         "meaning": rule.explanation,
-        "seen": f"at {', '.join(rule.at)}" if rule.at else _ASKED[rule.on],
+        "seen": f"at requests to {', '.join(rule.at)}" if rule.at else _WHEN[rule.on],
         "agents": ", ".join(rule.generations) or "all generations",
         "thresholds": ", ".join(f"{name} {value:g}" for name, value in rule.thresholds.items()) or "none",
         "remedy": rule.remedy_for(None),
@@ -180,33 +186,23 @@ def rules_page() -> str:
         "",
         "Sources are sections of [protocol.md](protocol.md), which describes the wire protocol; public files by",
         "project, version and path; and RFCs.",
+        "",
+        "| rule | severity | deviation |",
+        "|---|---|---|",
     ]
+    for rule in all_rules():
+        anchor = re.sub(r"[^a-z0-9 _-]", "", f"{rule.id} {rule.title}".lower()).replace(" ", "-")
+        lines.append(f"| [{rule.id}](#{anchor}) | {rule.severity} | {_escape(rule.title)} |")
     for rule in all_rules():
         otherwise = f" ({rule.otherwise})" if rule.otherwise else ""
         lines += ["", f"## {rule.id} {rule.title}", ""]
-        lines += [f"*{rule.severity}{otherwise}, {rule.visible}.* {rule.explanation}", ""]
+        lines += [f"*{rule.severity}{otherwise}, {_VISIBLE[rule.visible]}.* {rule.explanation}", ""]
         if rule.generations:
             lines += [f"**Agents:** {', '.join(rule.generations)}", ""]
         if rule.thresholds:
             lines += [f"**Thresholds:** {', '.join(f'`{n}` {v:g}' for n, v in rule.thresholds.items())}", ""]
-        lines += [f"**Remedy:** {rule.remedy_for(None)}", "", f"**Source:** {_linked(rule.source)}"]
+        lines += [f"**Fix:** {rule.remedy_for(None)}", "", f"**Source:** {_linked(rule.source)}"]
     return "\n".join([*lines, ""])
-
-
-def rules_table() -> str:
-    """The table in README.md, between its markers."""
-    lines = ["| id | severity | what |", "|---|---|---|"]
-    for rule in all_rules():
-        anchor = re.sub(r"[^a-z0-9 -]", "", f"{rule.id} {rule.title}".lower()).replace(" ", "-")
-        lines.append(f"| [{rule.id}](docs/rules.md#{anchor}) | {rule.severity} | {_escape(rule.title)} |")
-    return "\n".join(lines)
-
-
-def readme(text: str) -> str:
-    """README.md with its generated part made anew."""
-    begin, end = "<!-- rules: made by `make docs` -->\n", "<!-- /rules -->"
-    before, _, rest = text.partition(begin)
-    return f"{before}{begin}\n{rules_table()}\n\n{end}{rest.partition(end)[2]}"
 
 
 def _escape(text: str) -> str:
@@ -217,10 +213,9 @@ PAGES = {"endpoints.md": endpoints_page, "rules.md": rules_page}
 
 
 def main() -> None:
-    """Write the pages to docs/, and the table into README.md."""
+    """Write the pages to docs/."""
     for name, page in PAGES.items():
         Path("docs", name).write_text(page(), encoding="utf-8")
-    Path("README.md").write_text(readme(Path("README.md").read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import pytest
 
 from inspector.host import pki
 from inspector.lab.ca import LabCA
+from inspector.protocol.endpoints import ENDPOINTS
+from inspector.rules import all_rules
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, private_key, report, talk
 from tests.support.captures import save
 from tests.support.json_output import strict, valid
@@ -206,6 +208,28 @@ def test_a_pasted_message_is_explained(run: Run) -> None:
     assert "B23" in out
     assert "puppetserver ca clean" in out
     assert run("explain", "The", "CRL", "issued", "by", "'CN=x'", "has", "expired")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("what", "labels"),
+    [
+        ("b23", ["rule", "severity", "meaning", "checked", "agents", "thresholds", "fix", "source"]),
+        ("dh key too small", ["message", "meaning", "visible", "rules", "fix"]),
+        ("GET catalog", ["endpoint", "purpose", "phase", "requests", "indirector", "sent by", "allowed", "source"]),
+    ],
+)
+def test_an_explanation_as_text_has_plain_labels(run: Run, what: str, labels: list[str]) -> None:
+    _, out, _ = run("explain", what)
+    assert [line.partition(":")[0] for line in out.splitlines()] == labels
+
+
+@pytest.mark.parametrize(
+    "what", [*sorted({endpoint.name for endpoint in ENDPOINTS}), *(rule.id for rule in all_rules()), "dh key too small"]
+)
+def test_an_explanation_as_json_fits_the_schema(run: Run, what: str) -> None:
+    status, out, _ = run("explain", what, "--json")
+    assert status == 0
+    assert all(valid("explain", out).values())
 
 
 # -- bootstrap ------------------------------------------------------------------------------------------

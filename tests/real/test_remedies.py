@@ -161,7 +161,7 @@ def test_revoked(stage: Stage) -> None:
     stage.master.revoke(agent.certname)
     (verdict,) = _fails(stage, agent)
     assert verdict["cause"] == "T05"
-    _succeeds_after(stage, agent, _commands(verdict["remedy"], "If the node is to go on"))
+    _succeeds_after(stage, agent, _commands(verdict["remedy"], "If the node should continue to work"))
 
 
 @pytest.mark.slow
@@ -192,12 +192,12 @@ def test_alternative_names_refused(stage: Stage) -> None:
     (verdict,) = _fails(stage, without, *names)
     assert verdict["cause"] == "B27"
     # They stood on the command line, and now do no more: that is "take them out".
-    _succeeds_after(stage, without, _commands(verdict["remedy"], "If the node is no master"))
+    _succeeds_after(stage, without, _commands(verdict["remedy"], "If the node is not a master"))
 
     stage.capture = stage.directory / "with.sqlite"
     (verdict,) = _fails(stage, with_them, *names)
     assert verdict["cause"] == "B27"
-    setting, *commands = _commands(verdict["remedy"], "If it is to have the names")
+    setting, *commands = _commands(verdict["remedy"], "If it should have the names")
     assert setting == "allow-subject-alt-names: true"
     stage.master.allow_alt_names(True)
     _succeeds_after(stage, with_them, commands)
