@@ -92,6 +92,7 @@ def test_a_reset_concerns_nobody_else(scene: Scene, name: str) -> None:
     assert not any("stumbled" in line for line in scene.proxy.lines[before:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own", "after"), [(False, 0.4), (False, 1.5), (True, 0.3), (True, 1.3), (True, 2.0)])
 def test_what_was_delivered_a_second_before_a_kill_is_in_the_capture(own: bool, after: float, tmp_path: Path) -> None:
     assert killed(tmp_path, own=own, after=after).lost == 0
@@ -166,6 +167,7 @@ def test_a_record_that_can_never_be_written_keeps_no_other_from_it(tmp_path: Pat
     assert "too big" in gap.reason
 
 
+@pytest.mark.slow
 def test_connections_are_not_kept_without_end_while_nothing_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 
     from tests.e2e.conftest import Proxied
 
+pytestmark = pytest.mark.slow  # each starts a proxy, and some two
+
 NAME, OTHER = "web1.lab.example", "web2.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"
 CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
 SERVER = ExtendedKeyUsageOID.SERVER_AUTH
 
 
-@pytest.fixture(params=[pytest.param(False, id="mitmdump", marks=pytest.mark.slow), pytest.param(True, id="proxy")])
+@pytest.fixture(params=[False, True], ids=["mitmdump", "proxy"])
 def own(request: pytest.FixtureRequest) -> bool:
     """Every promise holds for both proxies."""
     return bool(request.param)

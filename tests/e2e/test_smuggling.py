@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from inspector.lab import Lab
     from tests.e2e.conftest import Proxied
 
+pytestmark = pytest.mark.slow  # each starts a proxy, and some two
+
 NAME, OTHER = "web1.lab.example", "web2.lab.example"
 CLAIMS = (b"X-Client-Verify: SUCCESS", b"X-Client-DN: CN=" + OTHER.encode())
 INNER = b"\r\n".join([b"GET /inner HTTP/1.1", b"Host: n", *CLAIMS, b"", b""])
@@ -30,7 +32,7 @@ WHOLE = b"%x\r\n%s\r\n" % (len(INNER), INNER) + LAST
 """The inner request as a chunk."""
 
 
-@pytest.fixture(params=[pytest.param(False, id="mitmdump", marks=pytest.mark.slow), pytest.param(True, id="proxy")])
+@pytest.fixture(params=[False, True], ids=["mitmdump", "proxy"])
 def own(request: pytest.FixtureRequest) -> bool:
     """Every promise holds for both proxies."""
     return bool(request.param)

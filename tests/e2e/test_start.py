@@ -77,6 +77,7 @@ def mistakes(lab: Lab, tmp_path: Path) -> dict[str, dict[str, str | Path]]:
     }
 
 
+@pytest.mark.slow
 def test_each_mistake_is_one_line_and_status_1(lab: Lab, tmp_path: Path) -> None:
     for name, options in mistakes(lab, tmp_path).items():
         ended = start(lab, tmp_path, **options)
@@ -170,6 +171,7 @@ def test_port_8080_serves_nobody_and_may_be_taken(lab: Lab, proxied: Proxied) ->
         assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["mitmproxy", "mitmweb"])
 def test_under_mitmproxys_other_tools(tool: str, lab: Lab, tmp_path: Path, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place

@@ -59,6 +59,7 @@ def test_a_samples_ladders_are_those_of_the_command(
     assert told(copy, at) == expected
 
 
+@pytest.mark.slow
 def test_made_ladders_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for rule in all_rules():
         if rule.id.startswith("B"):

@@ -102,6 +102,7 @@ def _spoken(message: Message) -> Iterator[str]:
         yield str(leaf.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS[::6]], ids=name_of)
 def test_recordings_come_to_the_same_findings(path: Path, tmp_path: Path) -> None:
     records = records_of(path)

@@ -94,6 +94,7 @@ def test_of_one_run_the_same_as_of_all(source: Source, text: str) -> None:
         assert own == [seq for seq in source.seqs(run.number) if seq in through]
 
 
+@pytest.mark.slow
 def test_the_filters_tell_the_samples_apart(run: Run) -> None:
     """Or the comparison above would compare nothing with nothing."""
     for text in FILTERS:

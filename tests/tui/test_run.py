@@ -563,6 +563,7 @@ def test_the_runs_before_and_after(tmp_path: Path) -> None:
     in_run("out-of-sync", tmp_path, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["revoked", "mismatched-key", "bootstrap-waiting", "out-of-sync"])
 @pytest.mark.parametrize("size", SIZES)
 def test_every_sample_can_be_walked_through(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
