@@ -71,8 +71,8 @@ def scenario(name: str | None) -> Fault:
 def record(capture: Path, fault: str | None = None, *, quiet: bool = False) -> Path:
     """Play a scenario through the proxy, and return the capture."""
     chosen = scenario(fault)
-    say: Callable[[str], None] = (lambda _: None) if quiet else print
-    with Lab(answers=recorded()) as lab, Proxy(options(lab, capture), say=say) as proxy:
+    on_line: Callable[[str], None] = (lambda _: None) if quiet else print
+    with Lab(answers=recorded()) as lab, Proxy(options(lab, capture), on_line=on_line) as proxy:
         lab.proxy_address = proxy.address
         chosen.play(lab)
     return capture

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Run the proxy: the addon, with the same options, in a mitmproxy reduced to what a Puppet proxy needs, at about
     half the cost of `mitmdump -w`. It has no scripts and no user interface."""
-    settings = options.chosen(arguments.set)
+    settings = options.parse_assignments(arguments.set)
     if arguments.user:
         privileges.drop(arguments.user)
     return workers.run(settings, arguments.workers)

@@ -43,7 +43,7 @@ def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list
     """
     presented = identity.load(certificate, key)
     try:
-        material = tls.Material(ca, crl)
+        material = tls.Trust(ca, crl)
     except IdentityError as error:
         raise IdentityError(error.message, "Pass the agents' CA bundle: --ca FILE (and --crl FILE).") from error
     leaf = x509.certificate(presented.chain[0])
@@ -69,7 +69,7 @@ def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list
             "the certificate is valid for servers (serverAuth)",
         ),
         _check("revocation", revoked or unknown or unlisted, f"serial number {leaf.serial} is not on a CRL"),
-        _check("CRL", [material.trouble] if material.trouble else undecided or unknown, f"{crl} covers the chain"),
+        _check("CRL", [material.error] if material.error else undecided or unknown, f"{crl} covers the chain"),
     ]
 
 
@@ -77,7 +77,7 @@ def _check(name: str, problems: Sequence[object], facts: str) -> Check:
     return Check(name, not problems, "; ".join(map(str, problems)) or facts)
 
 
-def _problems(presented: identity.Credentials, material: tls.Material) -> list[x509.Problem]:
+def _problems(presented: identity.Credentials, material: tls.Trust) -> list[x509.Problem]:
     authorities = [authority.public_bytes(Encoding.DER) for authority in material.authorities]
     crls = [crl.public_bytes(Encoding.DER) for crl in material.crls]
     problems = x509.verify(presented.ders, authorities, crls, time.time())

@@ -1,4 +1,4 @@
-"""The process that understands what is recorded (``teller``), as its proxy sees it."""
+"""The analysis process (``analysis_worker``) as its proxy sees it."""
 
 from __future__ import annotations
 
@@ -18,79 +18,84 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-END = 10.0
-"""Seconds that it has to say what is left when the proxy ends."""
+CLOSE_TIMEOUT = 10.0
+"""Seconds that the process has to analyze the rest when the proxy ends."""
 
 
-class Told(msgspec.Struct, array_like=True):
-    """A line of the console, and what else the proxy has to know of the record that it tells."""
+class AnalysisResult(msgspec.Struct, array_like=True):
+    """A line for the console, and what else the proxy needs to know about the record that it describes."""
 
     text: str
     seq: int | None = None
     findings: list[tuple[str, str, str]] = []
-    """Rule, severity and message of each."""
-    trouble: list[str] = []
-    """Mistakes of our own while understanding it."""
+    """Rule, severity and message of each finding."""
+    errors: list[str] = []
+    """Internal errors during the analysis."""
 
-    def complaints(self) -> list[str]:
-        """Those in words."""
-        about = "a run" if self.seq is None else self.seq
-        return [f"-- puppet-inspector stumbled over {about}: {each}" for each in self.trouble]
+    def error_lines(self) -> list[str]:
+        """Return the internal errors as lines for the console."""
+        analyzed = "a run" if self.seq is None else f"record {self.seq}"
+        return [f"-- internal error while analyzing {analyzed}: {error}" for error in self.errors]
 
 
-class Commentary:
-    """A running process. What it says comes on a thread of its own; if it dies, recording goes on without it."""
+class AnalysisClient:
+    """A running analysis process. Its results arrive on a separate thread; if it dies, recording continues."""
 
-    def __init__(self, path: Path, after: int, rules: Path | None, hear: Callable[[Told], None]) -> None:
-        """Tell what is added to a capture after a record; ``hear`` gets each line."""
-        self._hear = hear
-        # Not from the directory that we are in (-P): anybody may have put something there.
+    def __init__(self, path: Path, after: int, rules: Path | None, on_result: Callable[[AnalysisResult], None]) -> None:
+        """Analyze what is added to a capture after the record number ``after``; ``on_result`` gets each result."""
+        self._on_result = on_result
+        # Not from the current directory (-P): it may contain modules of anybody.
         command = installation.command("inspector.proxy.analysis_worker", str(path), str(after), str(rules or ""))
-        self._complaint = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaint, start_new_session=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True
         )
-        assert self._process.stdin  # noqa: S101 - a pipe was asked for
-        # A process that hangs must not make us wait.
+        assert self._process.stdin  # noqa: S101 - a pipe was requested
+        # A process that hangs must not block the proxy.
         os.set_blocking(self._process.stdin.fileno(), False)
-        self._ending = False
-        self.at: float = after
-        """The number of the record that was told last; without end, if nothing more will be told."""
-        self._thread = threading.Thread(target=self._run, name="commentary", daemon=True)
+        self._closing = False
+        self.analyzed: float = after
+        """The number of the record that was analyzed last; infinite if no more results will come."""
+        self._thread = threading.Thread(target=self._run, name="analysis client", daemon=True)
         self._thread.start()
 
-    def more(self) -> None:
-        """There is more to read."""
+    def wake(self) -> None:
+        """Tell the process that the capture has more records."""
         assert self._process.stdin  # noqa: S101
         with contextlib.suppress(OSError):
             os.write(self._process.stdin.fileno(), b"\n")
 
-    def end(self) -> bool:
-        """Wait for what is left to be said; False if it took too long and was given up."""
-        self._ending = True
+    def close(self) -> bool:
+        """Wait for the rest of the results; False if the process took too long and was killed."""
+        self._closing = True
         assert self._process.stdin  # noqa: S101
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         try:
-            self._process.wait(END)
-            whole = True
+            self._process.wait(CLOSE_TIMEOUT)
+            complete = True
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-            whole = False
-        self._thread.join(END)
-        return whole
+            complete = False
+        self._thread.join(CLOSE_TIMEOUT)
+        return complete
 
     def _run(self) -> None:
         assert self._process.stdout  # noqa: S101
-        with self._process.stdout, self._complaint:
+        with self._process.stdout, self._stderr:
             for line in self._process.stdout:
-                told = msgspec.json.decode(line, type=Told)
-                self._hear(told)
-                self.at = told.seq or self.at
-            self.at = math.inf
-            self._complaint.seek(0)
-            said = self._complaint.read().decode(errors="replace").strip().rpartition("\n")[2]
-        if not self._ending:
-            why = f": {said}" if said else ""
-            self._hear(Told(f"-- nothing more is told here, though all is recorded{why} (`puppet-inspector follow`)"))
+                result = msgspec.json.decode(line, type=AnalysisResult)
+                self._on_result(result)
+                self.analyzed = result.seq or self.analyzed
+            self.analyzed = math.inf
+            self._stderr.seek(0)
+            last_line = self._stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
+        if not self._closing:
+            reason = f" ({last_line})" if last_line else ""
+            self._on_result(
+                AnalysisResult(
+                    f"-- the analysis has stopped{reason}; recording continues, "
+                    "`puppet-inspector follow` shows the analysis"
+                )
+            )

@@ -1,9 +1,9 @@
-"""Understands what a proxy records, and tells it: a process of the proxy's own.
+"""The analysis process of a proxy: reads the capture that the proxy writes, and sends back the results.
 
-Decoding and rules would hold the interpreter's lock, for seconds where a catalog is large, and every agent would wait.
+Decoding and rules hold the interpreter's lock, for seconds if a catalog is large, and every agent would have to wait.
 So the proxy only records; this process reads the capture, as `puppet-inspector follow` does. The proxy writes a line to
-our standard input when there is more to read, and closes it when it ends. We write a JSON value a line
-(``commentary.Told``).
+standard input when the capture has more records, and closes it when it ends. Each line of standard output is a JSON
+value (``analysis_client.AnalysisResult``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 
 from inspector.analysis import ruleset
 from inspector.errors import InspectorError
-from inspector.proxy.analysis_client import Told
+from inspector.proxy.analysis_client import AnalysisResult
 from inspector.summaries import filters
 from inspector.summaries.follow import DO, Follower
 
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
 
     from inspector.summaries.follow import Line
 
-PATIENCE = 1.0
-"""Seconds after which a run may have fallen silent, though nothing more was recorded."""
+POLL = 1.0
+"""Seconds between looks for runs that are over because their agent sends nothing more."""
 NICE = 5
-"""Agents come first."""
+"""The proxy, and with it the agents, have priority."""
 
 
-def tell(lines: Iterable[Line]) -> Iterator[Told]:
-    """What the proxy has to know of these lines."""
+def results(lines: Iterable[Line]) -> Iterator[AnalysisResult]:
+    """Yield what the proxy needs to know of these lines."""
     for line in lines:
         if line.step is None:
-            # What became of the capture the proxy knows, and says itself. What to do is long: `doctor` says it.
+            # The proxy itself reports what happens to the capture. Fixes are long: `check` and `doctor` print them.
             if line.run is not None and not line.text.startswith(DO):
-                yield Told(line.text, trouble=list(line.trouble))
+                yield AnalysisResult(line.text, errors=list(line.trouble))
             continue
         step = line.step
-        findings = [(each.rule, str(each.severity), each.message) for each in step.findings]
-        yield Told(line.text, step.record.seq, findings, list(step.trouble))
+        findings = [(finding.rule, str(finding.severity), finding.message) for finding in step.findings]
+        yield AnalysisResult(line.text, step.record.seq, findings, list(step.trouble))
 
 
 def main(argv: list[str]) -> int:
-    """``CAPTURE AFTER RULES``: a capture, the number of its last record that is known already, and a file with rules
-    (empty: none)."""
+    """Run with ``CAPTURE AFTER RULES``: a capture, the number of its last record that was analyzed before, and a rules
+    file (empty: none)."""
     path, after, rules = Path(argv[0]), int(argv[1]), argv[2]
-    # Ctrl-C is for the proxy, which ends in order and closes our input.
+    # The proxy handles Ctrl-C: it ends in order and closes our input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(NICE)
     chosen = ruleset.load(Path(rules), time.time()) if rules else None
     follower = Follower(path, filters.parse(""), after=after, ruleset=chosen)
     try:
-        while _more():
-            _say(follower.look())
-        _say(follower.look())
-        _say(follower.sum_up(ended=True))
+        while _wait():
+            _write(follower.look())
+        _write(follower.look())
+        _write(follower.sum_up(ended=True))
     except InspectorError as error:
         print(error, file=sys.stderr)
         return 2
@@ -72,13 +72,13 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _more() -> bool:
-    """Wait until there may be more to say; False if the proxy has ended."""
-    heard, _, _ = select.select([sys.stdin.fileno()], [], [], PATIENCE)
-    return not heard or os.read(sys.stdin.fileno(), 65536) != b""
+def _wait() -> bool:
+    """Wait until the capture may have more records; False if the proxy has ended."""
+    readable, _, _ = select.select([sys.stdin.fileno()], [], [], POLL)
+    return not readable or os.read(sys.stdin.fileno(), 65536) != b""
 
 
-def _say(lines: Iterable[Line]) -> None:
-    for each in tell(lines):
-        sys.stdout.buffer.write(msgspec.json.encode(each) + b"\n")
+def _write(lines: Iterable[Line]) -> None:
+    for result in results(lines):
+        sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
     sys.stdout.buffer.flush()

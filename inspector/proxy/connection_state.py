@@ -1,7 +1,7 @@
-"""The two ends of a proxied connection, while they live: who was met, as whom the master is spoken to, and a
-refused handshake as a record, in the words that the refusing agent would use.
+"""The state of the connections from agents and to the master: who the peer is, which identity is used towards the
+master, and a refused handshake as a record, worded as the agent itself would report it.
 
-``live`` keeps one of these for each connection; what OpenSSL saw is in their ``Watch``.
+``addon`` has one of these objects per connection; what OpenSSL reported is in their ``TlsState``.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
     from mitmproxy import connection
 
     from inspector.model import Leg
-    from inspector.proxy.identity import Credentials, Source
-    from inspector.proxy.tls import Watch
+    from inspector.proxy.identity import Credentials, IdentitySource
+    from inspector.proxy.tls import TlsState
 
-SILENT = (
+CLOSED_SILENTLY = (
     "the master closed the connection right after the handshake, before it answered anything: "
     "it may have refused the agent's certificate"
 )
 
 
-AT_ONCE = 3.0
-"""Seconds after the handshake within which a closed connection may be a refusal; later it is a master that
-died over its work, or an agent that left."""
+REFUSAL_WINDOW = 3.0
+"""Seconds after the handshake within which a closed connection may be a refusal. Later it is a master that failed while
+it worked on the request, or an agent that disconnected."""
 
 
 @dataclass(slots=True)
-class AgentEnd:
-    """One connection from an agent."""
+class AgentConnection:
+    """A connection from an agent."""
 
-    watch: Watch
-    shown: Credentials
+    tls_state: TlsState
+    presented: Credentials
     probed: bool = False
-    """``shown`` is the verification probe's: whoever goes on over it is nobody."""
+    """``presented`` is the verification probe's certificate: over this connection no identity is used."""
     certname: str = ""
-    """The agent's, once it is verified; empty if it showed no certificate."""
-    lent: Credentials | None = None
+    """The agent's certname, once its certificate is verified; empty without a certificate."""
+    credentials: Credentials | None = None
     identity: Identity | None = None
     headers: tuple[tuple[str, str], ...] = ()
-    """What is added to its requests to tell the master who it is."""
+    """Headers to add to the requests, which tell the master who the agent is."""
     close: bool = False
-    """The last message on it asked for the connection to be closed."""
+    """Whether the last message announced that the connection will be closed."""
     _leg: Leg | None = None
 
     def leg(self, client: connection.Connection) -> Leg:
@@ -62,135 +62,140 @@ class AgentEnd:
             self._leg = dataclasses.replace(
                 leg,
                 resumed=False if leg.secured else None,
-                peer_chain=self.watch.presented,
-                own_chain=self.shown.ders,
+                peer_chain=self.tls_state.peer_chain,
+                own_chain=self.presented.ders,
             )
         return self._leg
 
     @property
-    def named(self) -> str | None:
-        """Who it says it is, verified or not; None if it showed no certificate, or one without a name."""
-        leaf = x509.certificate(parsed_of(self.watch.chain[0])) if self.watch.chain.get(0) else None
+    def claimed_name(self) -> str | None:
+        """The name in the agent's certificate, verified or not; None without a certificate, or without a name in it."""
+        leaf = x509.certificate(parsed_of(self.tls_state.chain[0])) if self.tls_state.chain.get(0) else None
         return leaf.common_name if leaf else None
 
-    def decide(self, source: Source) -> None:
-        """Choose as whom to speak to the master, once a connection. Fails closed: as nobody."""
+    def choose_identity(self, source: IdentitySource) -> None:
+        """Choose the identity to use towards the master, once per connection. In doubt, none is used."""
         if self.identity is not None:
             return
-        if not self.watch.chain:
+        if not self.tls_state.chain:
             self.identity = Identity(source.mode)
             return
-        reasons = "; ".join(str(problem) for problem in self.watch.problems)
+        reasons = "; ".join(str(problem) for problem in self.tls_state.problems)
         self.identity = Identity(source.mode, reason=f"its certificate could not be verified: {reasons}")
-        if not self.watch.verified:
+        if not self.tls_state.verified:
             return
-        certificate = parsed_of(self.watch.chain[0])
+        certificate = parsed_of(self.tls_state.chain[0])
         try:
             self.certname = certname = identity.certname_of(certificate)
             if self.probed:
-                raise IdentityError("it was shown the certificate of the verification probe")
-            lent, headers = source.lend(certificate, certname), source.headers(certificate)
+                raise IdentityError("it was presented with the certificate of the verification probe")
+            credentials, headers = source.credentials_for(certificate, certname), source.headers(certificate)
         except IdentityError as error:
             self.identity = Identity(source.mode, reason=str(error))
             return
-        self.lent, self.headers = lent, headers
-        self.identity = Identity(source.mode, certname if lent or headers else None)
+        self.credentials, self.headers = credentials, headers
+        self.identity = Identity(source.mode, certname if credentials or headers else None)
 
     def refused(self, client: connection.Connection, error: str) -> Handshake:
-        """Its failed handshake: we refused the agent, or the agent refused us."""
-        leg, watch = self.leg(client), self.watch
-        worst = next((problem for problem in watch.problems if not problem.undecided), None)
-        reason = str(worst) if worst else self._why_it_left(leg, error)
-        return _handshake(leg, reason, watch, "agent")
+        """Return the failed handshake: the proxy refused the agent, or the agent refused the proxy."""
+        leg, tls_state = self.leg(client), self.tls_state
+        worst = next((problem for problem in tls_state.problems if not problem.undecided), None)
+        reason = str(worst) if worst else self._reason(leg, error)
+        return _handshake(leg, reason, tls_state, "agent")
 
-    def _why_it_left(self, leg: Leg, error: str) -> str:
-        """What an agent prints when it sends this alert, as far as the alert says it."""
-        if self.probed and self.watch.alert_by == "peer" and refuses(self.watch.alert, "agent"):
-            return "the agent refused the certificate of the verification probe, as it must"
-        leaf = x509.certificate(self.shown.chain[0])
+    def _reason(self, leg: Leg, error: str) -> str:
+        """Return what an agent prints when it sends this alert, as far as the alert tells."""
+        if self.probed and self.tls_state.alert_by == "peer" and refuses(self.tls_state.alert, "agent"):
+            return "the agent refused the certificate of the verification probe, as it should"
+        leaf = x509.certificate(self.presented.chain[0])
         if leg.sni and not x509.names_match(leaf, leg.sni):
             names = ", ".join(leaf.alt_names) or leaf.subject
             return f"Server hostname '{leg.sni}' did not match server certificate; expected one of {names}"
-        match self.watch.alert:
+        match self.tls_state.alert:
             case "unknown_ca":
                 return (
                     f"certificate verify failed [unable to get local issuer certificate for {leaf.subject}]: "
-                    "the agent trusts another CA, or holds no CRL of one in the chain"
+                    "the agent trusts another CA, or has no CRL of a CA in the chain"
                 )
             case "certificate_expired":
-                return f"the agent finds {leaf.subject}, its CA or a CRL of theirs expired; verify time is synchronized"
+                return f"the agent considers {leaf.subject}, its CA or a CRL expired; verify time is synchronized"
             case "certificate_revoked":
                 return f"Certificate '{leaf.subject}' is revoked"
             case None:
-                return f"the agent left during the handshake: {error}" if error else "the agent left"
-        return f"the agent refused the proxy's certificate ({self.watch.alert})"
+                return f"the agent disconnected during the handshake{f': {error}' if error else ''}"
+        return f"the agent refused the proxy's certificate ({self.tls_state.alert})"
 
 
 @dataclass(slots=True)
-class MasterEnd:
-    """One connection to the master, made for one agent."""
+class MasterConnection:
+    """A connection to the master, made for one agent."""
 
-    watch: Watch
-    agent: AgentEnd | None
+    tls_state: TlsState
+    agent: AgentConnection | None
     answered: bool = False
-    told: bool = False
-    """Its refusal was recorded already."""
+    refusal_recorded: bool = False
     _leg: Leg | None = None
 
     def leg(self, server: connection.Connection) -> Leg:
         """This connection as a record; the same object for all its exchanges."""
         if self._leg is None or self._leg.secured is None:
-            self._leg = self._made(server)
+            self._leg = self._new_leg(server)
         return self._leg
 
-    def _made(self, server: connection.Connection) -> Leg:
+    def _new_leg(self, server: connection.Connection) -> Leg:
         leg = mitm_flows.leg_of(server)
-        lent = self.agent.lent if self.agent else None
+        credentials = self.agent.credentials if self.agent else None
         return dataclasses.replace(
             leg,
             resumed=False if leg.secured else None,
-            peer_chain=leg.peer_chain or self.watch.presented,
-            own_chain=lent.ders if lent else (),
+            peer_chain=leg.peer_chain or self.tls_state.peer_chain,
+            own_chain=credentials.ders if credentials else (),
         )
 
     def refused(self, server: connection.Connection, name: str, error: str) -> Handshake | None:
-        """Its failed handshake: we refused the master, or it refused the agent. None if that was said before."""
-        if self.told:
+        """Return the failed handshake: the proxy refused the master, or the master refused the agent.
+
+        None if it was recorded before.
+        """
+        if self.refusal_recorded:
             return None
-        self.told = True
-        watch = self.watch
-        if watch.wrong_name:
-            reason = f"Server hostname '{name}' did not match server certificate; expected one of {watch.wrong_name}"
-        elif watch.problems:
-            reason = str(watch.problems[0])
-        elif watch.alert_by == "peer":
-            reason = f"the master refused the connection with the alert {watch.alert}"
+        self.refusal_recorded = True
+        tls_state = self.tls_state
+        if tls_state.wrong_name:
+            reason = (
+                f"Server hostname '{name}' did not match server certificate; expected one of {tls_state.wrong_name}"
+            )
+        elif tls_state.problems:
+            reason = str(tls_state.problems[0])
+        elif tls_state.alert_by == "peer":
+            reason = f"the master refused the connection with the alert {tls_state.alert}"
         else:
             reason = error
-        return _handshake(self.leg(server), reason, watch, "master")
+        return _handshake(self.leg(server), reason, tls_state, "master")
 
     def late_refusal(self, server: connection.Connection, name: str) -> Handshake | None:
-        """TLS 1.3: the master refuses the agent's certificate when the handshake is over for everybody else.
+        """Return a refusal after the handshake: in TLS 1.3 the master refuses the agent's certificate when the
+        handshake is complete for the other side.
 
-        None if it answered anything, or if nothing points that way.
+        None if the master answered anything, or if nothing indicates a refusal.
         """
         if self.answered or not server.timestamp_tls_setup:
             return None
-        lends = self.agent is not None and self.agent.lent is not None
-        at_once = lends and time.time() - server.timestamp_tls_setup < AT_ONCE
-        if not (at_once or self.watch.alert_by == "peer"):
+        with_certificate = self.agent is not None and self.agent.credentials is not None
+        soon = with_certificate and time.time() - server.timestamp_tls_setup < REFUSAL_WINDOW
+        if not (soon or self.tls_state.alert_by == "peer"):
             return None
-        return self.refused(server, name, SILENT)
+        return self.refused(server, name, CLOSED_SILENTLY)
 
 
-def _handshake(leg: Leg, reason: str, watch: Watch, peer: str) -> Handshake:
-    by = peer if watch.alert_by == "peer" else watch.alert_by
-    culprits = tuple(str(problem) for problem in watch.problems)
-    return Handshake(leg, time.time(), reason, watch.alert, by, culprits)  # type: ignore[arg-type]
+def _handshake(leg: Leg, reason: str, tls_state: TlsState, peer: str) -> Handshake:
+    by = peer if tls_state.alert_by == "peer" else tls_state.alert_by
+    culprits = tuple(str(problem) for problem in tls_state.problems)
+    return Handshake(leg, time.time(), reason, tls_state.alert, by, culprits)  # type: ignore[arg-type]
 
 
-def closed(watch: Watch | None, *, close: bool) -> Closed:
-    """How a connection ended, as far as it can be known."""
-    if watch and (watch.closed_by_peer or watch.alert_by == "peer"):
+def closed(tls_state: TlsState | None, *, close: bool) -> Closed:
+    """Return who closed a connection, as far as it is known."""
+    if tls_state and (tls_state.closed_by_peer or tls_state.alert_by == "peer"):
         return Closed(time.time(), "peer")
     return Closed(time.time(), "proxy" if close else None)

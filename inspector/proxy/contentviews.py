@@ -1,8 +1,8 @@
-"""What mitmproxy and mitmweb show of Puppet's bodies: catalogs, facts, reports, certificates and the like decoded, as
-``puppet-inspector show`` prints them, with secrets masked.
+"""A view for mitmproxy and mitmweb: the bodies of Puppet's requests and responses decoded, as ``puppet-inspector show``
+prints them, with secrets masked.
 
-Of a body that can't be read the reason is shown; for what has no meaning of its own (a file's content) mitmproxy's own
-views remain.
+For a body that cannot be decoded it shows the reason. Bodies without a structure (a file's content) are left to
+mitmproxy's own views.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from inspector.model import Exchange
 
 LARGE = 2**21
-"""Bytes of a body that is not decoded: mitmproxy's views are made while agents wait for the proxy."""
+"""Size in bytes above which a body is not decoded: agents wait while mitmproxy makes a view."""
 PRIORITY = 2
 """mitmproxy's own views have 1 at most."""
-_BARE = (decode.nothing, decode.opaque)
-"""Decoders of bodies that have no meaning of their own."""
+_UNSTRUCTURED = (decode.nothing, decode.opaque)
+"""Decoders of bodies without a structure."""
 
 
 class Puppet(contentviews.Contentview):
@@ -39,48 +39,48 @@ class Puppet(contentviews.Contentview):
     syntax_highlight = "none"
 
     def render_priority(self, data: bytes, metadata: contentviews.Metadata) -> float:
-        """Above all others for a body that a Puppet endpoint has a document for."""
+        """Return a priority above all other views for a body that a Puppet endpoint has a decoder for."""
         flow, message = metadata.flow, metadata.http_message
         if not data or len(data) > LARGE or not isinstance(flow, http.HTTPFlow) or message is None:
             return -1
-        found = endpoints.match(*_asked(flow.request))
-        if found is None:
+        match = endpoints.match(*_request_line(flow.request))
+        if match is None:
             return -1
-        answers = message is not flow.request
-        bare = (found.endpoint.response if answers else found.endpoint.request) in _BARE
-        failed = answers and flow.response is not None and flow.response.status_code >= 400
-        return -1 if bare and not failed else PRIORITY
+        is_response = message is not flow.request
+        unstructured = (match.endpoint.response if is_response else match.endpoint.request) in _UNSTRUCTURED
+        failed = is_response and flow.response is not None and flow.response.status_code >= 400
+        return -1 if unstructured and not failed else PRIORITY
 
     def prettify(self, data: bytes, metadata: contentviews.Metadata) -> str:
-        """The document as text, or why there is none. Never raises."""
+        """Return the document as text, or the reason why there is none. Never raises."""
         flow, message = metadata.flow, metadata.http_message
         if not isinstance(flow, http.HTTPFlow) or message is None:
-            return "It is no request and no answer of Puppet's."
+            return "Not a request or response of Puppet."
         if len(data) > LARGE:
-            return f"It is larger than {LARGE >> 20} MiB: `puppet-inspector open` shows it."
+            return f"Larger than {LARGE >> 20} MiB: `puppet-inspector open` shows it."
         exchange = mitm_flows.exchange_of(flow)
         (step,) = retrace([exchange])
         step = _one_side(step, exchange, request=message is flow.request)
         document = step.request or step.response
         if isinstance(document, Undecodable):
-            return clean(f"It can't be read: {document.reason}.") + " The view `raw` shows it as it came."
+            return clean(f"Cannot be decoded: {document.reason}.") + " The view `raw` shows the original bytes."
         meaning = tabs.tabs(step, tabs.known(step))[0]
         lines = [line for part in meaning.parts for line in (part.title, *plain.part_lines(part), "")]
         return "\n".join(clean(line).rstrip() for line in lines)
 
 
-def _asked(request: http.Request) -> tuple[str, str]:
+def _request_line(request: http.Request) -> tuple[str, str]:
     return request.data.method.decode("latin-1"), request.data.path.decode("latin-1")
 
 
 def _one_side(step: Step, exchange: Exchange, *, request: bool) -> Step:
-    """A step as if only its request, or only its response, said anything."""
+    """Return a step with only its request, or only its response."""
     if request:
-        answered = dataclasses.replace(exchange, response=exchange.response or Response())
-        return dataclasses.replace(step, record=answered, response=None)
+        record = dataclasses.replace(exchange, response=exchange.response or Response())
+        return dataclasses.replace(step, record=record, response=None)
     return dataclasses.replace(step, request=None)
 
 
 def add() -> None:
-    """Make it known to mitmproxy."""
+    """Register the view with mitmproxy."""
     contentviews.add(Puppet)

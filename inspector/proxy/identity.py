@@ -1,8 +1,8 @@
-"""As whom the proxy speaks to the master, for which agent.
+"""The identity that the proxy uses towards the master on an agent's behalf.
 
-An identity is only ever asked for once an agent's own certificate was verified; this module decides where
-its key comes from, never whether it is due. A certname from a certificate is hostile data all the same. Keys
-are read and held, never written; one that others than its owner and group can read is not used.
+An identity is only requested after the agent's own certificate was verified. This module decides where its key comes
+from, not whether to use one. A certname from a certificate is hostile data nevertheless. Keys are read, never written.
+A key that users other than its owner and group can read is not used.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from inspector.host import pki
 if TYPE_CHECKING:
     from pathlib import Path
 
-MINTED = datetime.timedelta(hours=1)
-"""How long a minted certificate is valid. It is made anew when half of that is over."""
+MINTED_LIFETIME = datetime.timedelta(hours=1)
+"""How long a minted certificate is valid. It is replaced after half of that time."""
 
 CERTNAME = re.compile(r"[ -.0-~]{1,255}")
-"""What Puppet takes for a certname: printable ASCII without a slash (openvox 8.28.1 lib/puppet/ssl/base.rb)."""
+"""What Puppet accepts as a certname: printable ASCII without a slash (openvox 8.28.1 lib/puppet/ssl/base.rb)."""
 
-OPEN = stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
-"""What a private key's file must not allow. Its group may read it: Puppet's own keys are 0640."""
+UNSAFE_MODE = stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
+"""Mode bits that a private key's file must not have. Its group may read it: Puppet's own keys have 0640."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +43,25 @@ class Credentials:
     chain: tuple[x509.Certificate, ...]
     key: pki.PrivateKey
     ders: tuple[bytes, ...] = field(init=False, repr=False, compare=False)
-    """The chain in DER: it is asked for with every connection."""
+    """The chain in DER, computed once: every connection needs it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ders", tuple(each.public_bytes(Encoding.DER) for each in self.chain))
+        object.__setattr__(self, "ders", tuple(certificate.public_bytes(Encoding.DER) for certificate in self.chain))
 
 
-class Source(Protocol):
+class IdentitySource(Protocol):
     """Where identities come from."""
 
     mode: str
 
-    def lend(self, agent: x509.Certificate, certname: str) -> Credentials | None:
-        """Credentials for a verified agent, None if this mode speaks without a certificate.
+    def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
+        """Return the credentials for a verified agent; None if this mode uses no certificate.
 
-        Raises IdentityError if they should be there and are not.
+        Raises IdentityError if they are missing or not usable.
         """
 
     def headers(self, agent: x509.Certificate) -> tuple[tuple[str, str], ...]:
-        """Headers that tell the master who the verified agent is."""
+        """Return the headers that tell the master who the verified agent is."""
 
 
 class Keys:
@@ -77,33 +77,33 @@ class Keys:
             )
         self._directory = directory
         self._unsafe = unsafe
-        self._read: dict[str, tuple[tuple[tuple[str, int, int, int], ...], Credentials]] = {}
+        self._cache: dict[str, tuple[tuple[tuple[str, int, int, int], ...], Credentials]] = {}
 
-    def lend(self, agent: x509.Certificate, certname: str) -> Credentials | None:
-        if "/" in certname or certname in ("", ".", ".."):  # nothing else leads out of the directory
-            raise IdentityError(f"{certname!r} is no certname.")
+    def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
+        if "/" in certname or certname in ("", ".", ".."):  # these could lead out of the directory
+            raise IdentityError(f"{certname!r} is not a certname.")
         files = self._files(certname)
         try:
-            # New and renewed files are noticed by what stat says, so that a run costs no reading.
+            # A stat finds new and renewed files, so that a run does not have to read them.
             state = tuple((str(f), (s := f.stat()).st_mtime_ns, s.st_size, s.st_mode) for f in files)
-            known = self._read.get(certname)
-            if known is None or known[0] != state:
-                known = self._read[certname] = (state, load(files[0], files[-1], unsafe=self._unsafe))
+            cached = self._cache.get(certname)
+            if cached is None or cached[0] != state:
+                cached = self._cache[certname] = (state, load(files[0], files[-1], unsafe=self._unsafe))
         except (OSError, InspectorError) as error:
-            raise IdentityError(f"the key of {certname} can't be used: {error}") from error
-        if pki.certname_of(known[1].chain[0]) != certname:
+            raise IdentityError(f"the key of {certname} cannot be used: {error}") from error
+        if pki.certname_of(cached[1].chain[0]) != certname:
             raise IdentityError(f"{files[0]} is not a certificate for {certname}.")
-        return known[1]
+        return cached[1]
 
     def _files(self, certname: str) -> list[Path]:
-        """Where certificate and key are, which may be one file. Raises IdentityError."""
+        """Return the files with certificate and key, which may be the same file. Raises IdentityError."""
         single = self._directory / f"{certname}.pem"
         files = [self._directory / name / f"{certname}.pem" for name in ("certs", "private_keys")]
         try:
             if single.is_file():
                 return [single]
             missing = next((file for file in files if not file.is_file()), None)
-        except OSError as error:  # a directory that may not be looked into, a name too long for any file
+        except OSError as error:  # a directory without access, a name too long for a file
             raise IdentityError(f"no key for {certname}: {error.strerror}.") from error
         if missing:
             raise IdentityError(f"no key for {certname}: {missing} is missing.")
@@ -121,21 +121,23 @@ class Mint:
     def __init__(self, cadir: Path, *, unsafe: bool = False) -> None:
         self._authority = pki.read_authority(cadir)
         if not unsafe:
-            guard(cadir / "ca_key.pem")
-        self._made: dict[bytes, tuple[float, Credentials]] = {}
+            check_permissions(cadir / "ca_key.pem")
+        self._cache: dict[bytes, tuple[float, Credentials]] = {}
 
-    def lend(self, agent: x509.Certificate, certname: str) -> Credentials | None:
+    def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
         presented = agent.public_bytes(Encoding.DER)
-        made = self._made.get(presented)
-        if made is None or time.time() > made[0]:
+        cached = self._cache.get(presented)
+        if cached is None or time.time() > cached[0]:
             key, extensions = pki.new_key(), pki.puppet_extensions(agent)
             try:
-                leaf = pki.sign(self._authority, key.public_key(), certname, lifetime=MINTED, extensions=extensions)
+                leaf = pki.sign(
+                    self._authority, key.public_key(), certname, lifetime=MINTED_LIFETIME, extensions=extensions
+                )
             except ValueError as error:  # a name of more than 64 characters, say
-                raise IdentityError(f"no certificate can be made for {certname}: {error}.") from error
-            due = time.time() + MINTED.total_seconds() / 2
-            made = self._made[presented] = (due, Credentials((leaf, self._authority.certificate), key))
-        return made[1]
+                raise IdentityError(f"cannot make a certificate for {certname}: {error}.") from error
+            due = time.time() + MINTED_LIFETIME.total_seconds() / 2
+            cached = self._cache[presented] = (due, Credentials((leaf, self._authority.certificate), key))
+        return cached[1]
 
     def headers(self, agent: x509.Certificate) -> tuple[tuple[str, str], ...]:
         return ()
@@ -144,17 +146,17 @@ class Mint:
 class Headers:
     """``headers``: tell a master with ``allow-header-cert-info`` in headers who the agent is.
 
-    The connection itself carries no certificate: the proxy's own would be an identity too, which a master
-    without that setting would take for the agent's.
+    The connection itself has no client certificate: the proxy's own is an identity too, which a master without that
+    setting would take for the agent's.
     """
 
     mode = "headers"
 
-    def lend(self, agent: x509.Certificate, certname: str) -> Credentials | None:
+    def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
         return None
 
     def headers(self, agent: x509.Certificate) -> tuple[tuple[str, str], ...]:
-        # The common name alone: what else a subject has could hold line feeds, or another "CN=".
+        # The common name alone: other parts of a subject could contain line feeds, or another "CN=".
         name = x509.Name(agent.subject.get_attributes_for_oid(NameOID.COMMON_NAME))
         return (
             ("X-Client-Verify", "SUCCESS"),
@@ -163,12 +165,12 @@ class Headers:
         )
 
 
-class Nobody:
+class NoIdentity:
     """``none``: the master sees an agent without a certificate."""
 
     mode = "none"
 
-    def lend(self, agent: x509.Certificate, certname: str) -> Credentials | None:
+    def credentials_for(self, agent: x509.Certificate, certname: str) -> Credentials | None:
         return None
 
     def headers(self, agent: x509.Certificate) -> tuple[tuple[str, str], ...]:
@@ -176,20 +178,23 @@ class Nobody:
 
 
 def certname_of(agent: x509.Certificate) -> str:
-    """Whom a verified certificate names, beyond doubt: one common name, and that a certname. Raises IdentityError.
+    """Return the certname of a verified certificate: its only common name. Raises IdentityError.
 
-    Alternative names count for nothing: a CA may have signed any of them, and a master goes by the common name.
+    Alternative names are ignored: a CA may have signed any of them, and a master uses the common name.
     """
-    names = [each.value for each in agent.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    names = [attribute.value for attribute in agent.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     if len(names) != 1:
-        raise IdentityError(f"its certificate has {len(names) or 'no'} common names, so nobody can tell who it is.")
+        raise IdentityError(f"its certificate has {len(names) or 'no'} common names instead of one.")
     if not isinstance(names[0], str) or not CERTNAME.fullmatch(names[0]):
-        raise IdentityError(f"{ascii(names[0])[:80]} is no certname.")
+        raise IdentityError(f"{ascii(names[0])[:80]} is not a certname.")
     return names[0]
 
 
-def source_of(text: str, *, unsafe: bool = False) -> Source:
-    """The option ``puppet_identity`` as a source; ``unsafe``: also keys that others can read. Raises InspectorError."""
+def source_of(text: str, *, unsafe: bool = False) -> IdentitySource:
+    """Return the source that the option ``puppet_identity`` names; with ``unsafe`` even for keys that others can read.
+
+    Raises InspectorError.
+    """
     from pathlib import Path
 
     mode, _, argument = text.partition(":")
@@ -201,16 +206,17 @@ def source_of(text: str, *, unsafe: bool = False) -> Source:
         case "headers", "":
             return Headers()
         case "none", "":
-            return Nobody()
+            return NoIdentity()
     raise InspectorError(
-        f"puppet_identity is {text!r}, which is no identity.", "Write keys:DIR, headers, mint:CADIR or none."
+        f"puppet_identity is {text!r}, which is not a valid value.",
+        "Write keys:DIR, headers, mint:CADIR or none.",
     )
 
 
-def guard(key: Path) -> None:
-    """Raises IdentityError if others could read a private key, or exchange it: by its mode, or by its directory's.
+def check_permissions(key: Path) -> None:
+    """Raise IdentityError if others can read a private key or replace it: because of its mode, or its directory's mode.
 
-    What does not exist is for whoever reads it to say.
+    Missing files are reported when they are read.
     """
     for path in dict.fromkeys((key, key.parent, key.resolve().parent)):
         try:
@@ -220,32 +226,32 @@ def guard(key: Path) -> None:
         if stat.S_ISDIR(status.st_mode):
             if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
                 raise IdentityError(
-                    f"Everybody can exchange the private key {key}: its directory {path} has mode {mode:04o}.",
-                    f"Close it: chmod o-w {path} (or say that it is meant so: puppet_unsafe_keys=true).",
+                    f"Everyone can replace the private key {key}: its directory {path} has mode {mode:04o}.",
+                    f"Run chmod o-w {path} (or, if this is intended, set puppet_unsafe_keys=true).",
                 )
-        elif mode & OPEN:
+        elif mode & UNSAFE_MODE:
             raise IdentityError(
-                f"Others can read or change the private key {key}: it has mode {mode:04o}.",
-                f"Close it: chmod g-w,o= {path} (or say that it is meant so: puppet_unsafe_keys=true).",
+                f"Other users can read or change the private key {key}: it has mode {mode:04o}.",
+                f"Run chmod g-w,o= {path} (or, if this is intended, set puppet_unsafe_keys=true).",
             )
 
 
 def load(certificate: Path, key: Path, *, unsafe: bool = False) -> Credentials:
-    """Certificate (with its chain) and key from PEM files, which may be one. Raises IdentityError.
+    """Read a certificate with its chain, and its key, from PEM files, which may be the same file.
 
-    ``unsafe``: use a key also if others can read it.
+    ``unsafe``: use a key even if others can read it. Raises IdentityError.
     """
     try:
         chain = x509.load_pem_x509_certificates(certificate.read_bytes())
     except (OSError, ValueError, UnsupportedAlgorithm) as error:
-        reason = getattr(error, "strerror", None) or "it holds no certificate in PEM form"
-        raise IdentityError(f"The certificate {certificate} can't be read: {reason}.") from error
+        reason = getattr(error, "strerror", None) or "it contains no certificate in PEM format"
+        raise IdentityError(f"Cannot read the certificate {certificate}: {reason}.") from error
     private = pki.read_key(key)
     if private.public_key() != chain[0].public_key():
         raise IdentityError(
             f"{key} is not the key of the certificate {certificate}.",
-            "Give a pair that belongs together (was the certificate renewed with another key?).",
+            "Give a certificate and its own key (was the certificate renewed with another key?).",
         )
     if not unsafe:
-        guard(key)
+        check_permissions(key)
     return Credentials(tuple(chain), private)

@@ -1,7 +1,6 @@
-"""The real ``mitmdump -s addons/puppet.py`` as a child process, for ``demo`` and ``run`` (and the tests).
+"""The proxy (``mitmdump -s addons/puppet.py``) as a child process, for ``demo`` and ``run`` (and the tests).
 
-Starts it, waits until it listens, hands its lines on, ends it by its own process id. What it does is in
-``live``.
+Starts it, waits until it listens, passes its lines on, and ends it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 START = 60.0
 """Seconds that mitmdump may take to listen (1.5 on an idle machine)."""
 STOP = 45.0
-"""Seconds that it may take to end: exchanges that are under way, and what is still to be written."""
+"""Seconds that it may take to end: exchanges in progress, and records that are still to be written."""
 _LISTENS = "  listens on  "
 _MITMDUMP = "import sys; from mitmproxy.tools.main import mitmdump; sys.exit(mitmdump())"
 
@@ -35,16 +34,16 @@ class Proxy:
         self,
         options: Mapping[str, str | Path],
         *,
-        say: Callable[[str], None] = lambda _line: None,
+        on_line: Callable[[str], None] = lambda _line: None,
         arguments: tuple[str, ...] = (),
         own: bool = False,
     ) -> None:
-        """``options`` are the addon's, ``say`` gets each line that the proxy prints, on a thread of its own. ``own``:
-        `puppet-inspector proxy` in the place of mitmdump."""
+        """``options`` are the addon's options. ``on_line`` gets each line that the proxy prints, on a separate thread.
+        ``own``: `puppet-inspector proxy` instead of mitmdump."""
         self._options = options
         self._arguments = arguments
         self._own = own
-        self._say = say
+        self._on_line = on_line
         self._listening = threading.Event()
         self.lines: list[str] = []
         self.address: tuple[str, int] = ("", 0)
@@ -52,7 +51,7 @@ class Proxy:
         """The exit status, once it has ended."""
 
     def __enter__(self) -> Self:
-        # A directory of its own: neither the user's mitmproxy settings nor its CA play a part.
+        # A temporary directory: neither the user's mitmproxy settings nor its CA are used.
         self._confdir = tempfile.TemporaryDirectory(prefix="puppet-inspector-")
         if self._own:
             command = installation.command("inspector.cli.main", "proxy")
@@ -63,13 +62,13 @@ class Proxy:
             command += ["--set", f"{name}={value}"]
         self.process = subprocess.Popen(
             [*command, *self._arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            text=True, errors="replace", start_new_session=True,  # Ctrl-C is the agent's; we end in order
+            text=True, errors="replace", start_new_session=True,  # Ctrl-C is for the agent; the proxy is ended in order
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, name="proxy output", daemon=True)
         self._reader.start()
         try:
             started = self._listening.wait(START) and self.address[1]
-        except BaseException:  # a signal, say: nothing of ours stays behind
+        except BaseException:  # for example a signal: leave no process behind
             self.__exit__()
             raise
         if not started:
@@ -78,14 +77,14 @@ class Proxy:
         return self
 
     def _read(self) -> None:
-        assert self.process.stdout  # noqa: S101 - a pipe was asked for
+        assert self.process.stdout  # noqa: S101 - a pipe was requested
         for line in self.process.stdout:
             line = line.rstrip("\n")
             self.lines.append(line)
             if line.startswith(_LISTENS) and not line.endswith(" nothing"):
                 self.address = split_address(line.removeprefix(_LISTENS).split(",")[0])
                 self._listening.set()
-            self._say(line)
+            self._on_line(line)
         self._listening.set()
 
     def __exit__(self, *_: object) -> None:

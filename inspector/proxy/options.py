@@ -1,7 +1,7 @@
-"""The addon's options, and what they come to: every value that is not given comes from puppet.conf.
+"""The addon's options, and the settings made from them: values that are not given come from puppet.conf.
 
-``settle`` checks everything that can be checked before the first agent comes, so that a mistake is one
-sentence at start and not a broken run later.
+``resolve`` checks as much as possible before the first agent connects, so that a mistake is one sentence at the start
+instead of a failed run later.
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (
         "puppet_master",
         (
-            "The master, HOST[:PORT]; several with commas: an agent is led to the one that it asks for by name (SNI), "
-            "or else to the first. Default: server and serverport (or server_list) of puppet.conf."
+            "The master, HOST[:PORT]; several separated by commas: an agent is connected to the one that it names "
+            "(SNI), or else to the first. Default: server and serverport (or server_list) of puppet.conf."
         ),
     ),
     (
         "puppet_master_name",
-        "The name that the master's certificate must carry, and the only SNI ever sent. Default: puppet_master's host.",
+        "The name that the master's certificate must contain, also sent as SNI. Default: puppet_master's host.",
     ),
     (
         "puppet_listen",
-        "Where agents come in, HOST[:PORT]. Default: 127.0.0.1:8140, or the next free port if that is taken.",
+        "Where to listen for agents, HOST[:PORT]. Default: 127.0.0.1:8140, or the next free port if that is in use.",
     ),
     (
         "puppet_ssldir",
-        "The ssldir whose CA, CRL, certificate and key are used. Default: this host's own, from puppet.conf.",
+        "The ssldir with the CA, CRL, certificate and key to use. Default: this host's own, from puppet.conf.",
     ),
     (
         "puppet_cert",
         (
-            "What agents are shown for the master's certificate: a PEM file with key, certificate and chain. "
+            "The certificate to present to agents: a PEM file with key, certificate and chain. "
             "Default: this host's own certificate and key."
         ),
     ),
-    ("puppet_ca", "The CA bundle (PEM) that agents and master are verified with. Default: the ssldir's certs/ca.pem."),
-    ("puppet_crl", "The CRLs (PEM) that agents and master are checked against. Default: the ssldir's crl.pem."),
+    ("puppet_ca", "The CA bundle (PEM) to verify agents and master with. Default: the ssldir's certs/ca.pem."),
+    ("puppet_crl", "The CRLs (PEM) to check agents and master against. Default: the ssldir's crl.pem."),
     (
         "puppet_identity",
         (
-            "As whom to speak to the master for a verified agent: keys:DIR (an ssldir, or a directory of "
-            "<certname>.pem), headers (for a master with allow-header-cert-info), mint:CADIR (a lab's CA directory) "
+            "The identity to use towards the master on behalf of a verified agent: keys:DIR (an ssldir, or a directory "
+            "of <certname>.pem), headers (for a master with allow-header-cert-info), mint:CADIR (a lab's CA directory) "
             "or none. Default: keys:<ssldir>."
         ),
     ),
@@ -77,35 +77,35 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     (
         "puppet_only",
         (
-            "Certnames to record, with * and ?, several with commas. The others' requests go through, and nothing of "
-            "them is kept. Default: all agents."
+            "Certnames to record, with * and ?, several separated by commas. The requests of other agents pass "
+            "unrecorded. Default: all agents."
         ),
     ),
     (
         "puppet_keep_body",
-        "Bytes of one body that are recorded; of a larger one the first 64 KiB, size and digest are. Default: 64M.",
+        "The largest body to record whole; of a larger one record the first 64 KiB, size and digest. Default: 64M.",
     ),
-    ("puppet_redact", "`write`: take secrets out before they are recorded. Default: record what was seen."),
+    ("puppet_redact", "`write`: remove secrets before they are recorded. Default: record everything."),
     *rotation.OPTIONS,
     (
         "puppet_rules",
-        "A YAML file with severities, thresholds and what to ignore, as for `puppet-inspector check --rules`.",
+        "A YAML file with severities, thresholds and findings to ignore, as for `puppet-inspector check --rules`.",
     ),
     (
         "puppet_probe_verification",
         (
-            "The certname of one agent to show, once, a certificate that it must not trust, to see whether it goes "
-            "on: one request or run of it will fail. Default: no agent."
+            "The certname of one agent to test: it is presented once with a certificate that it must not trust, to see "
+            "whether it continues. One request or run of it will fail. Default: no agent."
         ),
     ),
 )
-"""Name and help of each; all are strings, empty means the default."""
+"""Name and help of each option with a value. All are strings; empty means the default."""
 
 FLAGS: tuple[tuple[str, str], ...] = (
-    ("puppet_lean", "Take those of mitmproxy's own addons out of mitmdump that a Puppet proxy does without."),
-    ("puppet_unsafe_keys", "Use private keys also if others on this host can read them."),
+    ("puppet_lean", "Remove those of mitmdump's own addons that a Puppet proxy does not need."),
+    ("puppet_unsafe_keys", "Use private keys even if other users on this host can read them."),
 )
-"""Name and help of each; all are off by default."""
+"""Name and help of each option that is on or off. All are off by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,28 +115,28 @@ class Settings:
     conf: puppetconf.PuppetConf
     masters: tuple[tuple[str, int], ...]
     master_name: str
-    """What the certificate of the only master must carry; of several, each its own host."""
+    """The name that the certificate of a single master must contain. Of several masters, each has its own host name."""
     listen: tuple[str, int]
-    material: tls.Material
-    shown: tls.Shown
-    shown_path: Path
-    source: identity.Source
+    trust: tls.Trust
+    presented: tls.PresentedCertificate
+    presented_path: Path
+    identity_source: identity.IdentitySource
     identity_text: str
     capture: Path
     rules: Path | None
-    """The file that says which rules to ask; None: all of them."""
+    """The rules file; None: all rules as they are."""
     probe: str = ""
-    """The certname of the agent whose verification is probed; empty: nobody's."""
+    """The certname of the agent whose verification is probed; empty: none."""
     only: re.Pattern[str] | None = None
     """The certnames that are recorded; None: all."""
     keep_body: int = KEEP
-    """Bytes of one body that are recorded."""
+    """The largest body that is recorded whole, in bytes."""
     redact: bool = False
-    """Take secrets out before they are recorded."""
+    """Whether secrets are removed before they are recorded."""
     rotation: Rotation = field(default_factory=Rotation)
     lean: bool = False
     any_port: bool = False
-    """The next free port will do."""
+    """Whether the next free port may be used instead."""
     warnings: tuple[str, ...] = field(default=())
 
     @property
@@ -147,154 +147,162 @@ class Settings:
     def master_address(self) -> str:
         return address(*self.master)
 
-    def toward(self, sni: str | None) -> tuple[tuple[str, int], str]:
-        """To which master somebody is led that asks for this name, and the name that its certificate must carry."""
+    def master_for(self, sni: str | None) -> tuple[tuple[str, int], str]:
+        """Return the master for an agent that sends this SNI, and the name required in the master's certificate."""
         if len(self.masters) == 1:
             return self.master, self.master_name
-        found = next((each for each in self.masters if each[0].lower() == (sni or "").lower()), self.master)
-        return found, found[0]
+        match = next((master for master in self.masters if master[0].lower() == (sni or "").lower()), self.master)
+        return match, match[0]
 
     @property
     def listen_address(self) -> str:
         return address(*self.listen)
 
     @property
-    def shown_name(self) -> str:
+    def presented_name(self) -> str:
         """The name under which agents reach the proxy."""
-        leaf = x509.certificate(self.shown.credentials.chain[0])
+        leaf = x509.certificate(self.presented.credentials.chain[0])
         return leaf.common_name or leaf.subject
 
 
-def given(**chosen: Any) -> SimpleNamespace:
-    """The options with what was chosen, and defaults for the others."""
-    return SimpleNamespace(**{**dict.fromkeys(dict(OPTIONS), ""), **dict.fromkeys(dict(FLAGS), False), **chosen})
+def with_defaults(**values: Any) -> SimpleNamespace:
+    """Return all options: these values, and defaults for the others."""
+    return SimpleNamespace(**{**dict.fromkeys(dict(OPTIONS), ""), **dict.fromkeys(dict(FLAGS), False), **values})
 
 
-def chosen(words: Iterable[str]) -> dict[str, Any]:
-    """The options of ``NAME=VALUE`` words, as mitmdump would read them. Raises InspectorError."""
-    found: dict[str, Any] = {}
+def parse_assignments(words: Iterable[str]) -> dict[str, Any]:
+    """Parse ``NAME=VALUE`` words into options, as mitmdump does. Raises InspectorError."""
+    values: dict[str, Any] = {}
     flags = dict(FLAGS)
     for word in words:
         name, separator, value = word.partition("=")
         if name not in flags and name not in dict(OPTIONS):
-            near = difflib.get_close_matches(name, [*dict(OPTIONS), *flags], 1)
-            hint = f"Do you mean {near[0]}?" if near else "They are in the README, and begin with puppet_."
+            similar = difflib.get_close_matches(name, [*dict(OPTIONS), *flags], 1)
+            hint = (
+                f"Do you mean {similar[0]}?" if similar else "The options begin with puppet_: docs/proxy.md lists them."
+            )
             raise InspectorError(f"There is no option {name!r}.", hint)
         if name in flags and value not in ("true", "false"):
             raise InspectorError(f"{name} is {value!r}.", "Write true or false.")
         if not separator:
-            raise InspectorError(f"--set {word} sets nothing.", "Write --set OPTION=VALUE.")
-        found[name] = value == "true" if name in flags else value
-    return found
+            raise InspectorError(f"--set {word} has no value.", "Write --set OPTION=VALUE.")
+        values[name] = value == "true" if name in flags else value
+    return values
 
 
 def declare(loader: Any) -> None:
-    """Tell mitmproxy our options."""
+    """Register the options with mitmproxy."""
     for name, text in OPTIONS:
         loader.add_option(name, str, "", text)
     for name, text in FLAGS:
         loader.add_option(name, bool, default=False, help=text)
 
 
-def settle(given: Any, *, own_mode: bool, shared: bool = False) -> Settings:
-    """The settings that the options come to. ``own_mode``: the user's --mode says where to listen; ``shared``: others
-    listen there as well.
+def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
+    """Return the settings that result from the options.
+
+    ``own_mode``: the user's --mode says where to listen. ``shared``: other processes listen on the same port.
 
     Raises InspectorError.
     """
-    conf = puppetconf.read(given.puppet_ssldir or None)
-    masters = _masters(given, conf, own_mode=own_mode)
-    name = given.puppet_master_name or masters[0][0]
-    if given.puppet_master_name and len(masters) > 1:
-        raise InspectorError("puppet_master_name is for one master.", "Of several, each must carry its own host name.")
-    unsafe = bool(given.puppet_unsafe_keys)
-    material = tls.Material(_path(given.puppet_ca) or conf.ca, _path(given.puppet_crl) or conf.crl)
-    certificate = _path(given.puppet_cert) or conf.certificate
-    key = _path(given.puppet_cert) or conf.key
-    shown = tls.Shown(certificate, key, unsafe=unsafe)
-    identity_text = given.puppet_identity or f"keys:{conf.ssldir}"
-    listen = split_address(given.puppet_listen) if given.puppet_listen else ("127.0.0.1", puppetconf.PORT)
-    port_given = bool(given.puppet_listen) and split_address(given.puppet_listen, 0)[1] != 0
+    conf = puppetconf.read(values.puppet_ssldir or None)
+    masters = _masters(values, conf, own_mode=own_mode)
+    name = values.puppet_master_name or masters[0][0]
+    if values.puppet_master_name and len(masters) > 1:
+        raise InspectorError(
+            "puppet_master_name is only possible with a single master.",
+            "Of several masters, the certificate of each must contain its own host name.",
+        )
+    unsafe = bool(values.puppet_unsafe_keys)
+    trust = tls.Trust(_path(values.puppet_ca) or conf.ca, _path(values.puppet_crl) or conf.crl)
+    certificate = _path(values.puppet_cert) or conf.certificate
+    key = _path(values.puppet_cert) or conf.key
+    presented = tls.PresentedCertificate(certificate, key, unsafe=unsafe)
+    identity_text = values.puppet_identity or f"keys:{conf.ssldir}"
+    listen = split_address(values.puppet_listen) if values.puppet_listen else ("127.0.0.1", puppetconf.PORT)
+    port_given = bool(values.puppet_listen) and split_address(values.puppet_listen, 0)[1] != 0
     if not own_mode:
         listen = _free(listen, port_given=port_given, shared=shared)
     now = time.time()
-    warnings = [f"{text} No agent's identity can be lent until that is repaired." for text in material.problems(now)]
-    problems = x509.verify(
-        shown.credentials.ders, [x509.certificate(each).der for each in material.authorities], [], now, "none"
-    )
-    rules = _path(given.puppet_rules)
+    warnings = [f"{text} Until this is fixed, no identity is used towards the master." for text in trust.problems(now)]
+    authorities = [x509.certificate(authority).der for authority in trust.authorities]
+    problems = x509.verify(presented.credentials.ders, authorities, [], now, "none")
+    rules = _path(values.puppet_rules)
     warnings += ruleset.load(rules, now).warnings
-    warnings += [f"Agents will refuse the certificate that they are shown: {problem}." for problem in problems]
-    serials = {entry.serial_number for crl in material.crls for entry in crl if crl.issuer == shown.issuer}
-    if shown.credentials.chain[0].serial_number in serials:
-        warnings.append(f"The certificate that agents are shown is revoked ({certificate}).")
-    probe = _certname(given.puppet_probe_verification)
+    warnings += [f"Agents will refuse the presented certificate: {problem}." for problem in problems]
+    serials = {entry.serial_number for crl in trust.crls for entry in crl if crl.issuer == presented.issuer}
+    if presented.credentials.chain[0].serial_number in serials:
+        warnings.append(f"The presented certificate is revoked ({certificate}).")
+    probe = _certname(values.puppet_probe_verification)
     if probe:
         warnings.append(
-            f"one connection of {probe} will be shown a certificate that it must not trust: one request or run of it "
-            "will fail"
+            f"{probe} will be presented once with a certificate that it must not trust: "
+            "one request or run of it will fail"
         )
     return Settings(
         conf=conf,
         masters=masters,
         master_name=name,
         listen=listen,
-        material=material,
-        shown=shown,
-        shown_path=certificate,
-        source=identity.source_of(identity_text, unsafe=unsafe),
+        trust=trust,
+        presented=presented,
+        presented_path=certificate,
+        identity_source=identity.source_of(identity_text, unsafe=unsafe),
         identity_text=identity_text,
-        capture=capture_path(given.puppet_capture),
+        capture=capture_path(values.puppet_capture),
         rules=rules,
         probe=probe,
-        only=_only(given.puppet_only),
-        keep_body=rotation.bytes_of("puppet_keep_body", given.puppet_keep_body, KEEP),
-        redact=_redact(given.puppet_redact),
+        only=_only(values.puppet_only),
+        keep_body=rotation.bytes_of("puppet_keep_body", values.puppet_keep_body, KEEP),
+        redact=_redact(values.puppet_redact),
         rotation=rotation.of(
-            given.puppet_rotate_size, given.puppet_rotate_age, given.puppet_keep, given.puppet_keep_free
+            values.puppet_rotate_size,
+            values.puppet_rotate_age,
+            values.puppet_keep,
+            values.puppet_keep_free,
         ),
-        lean=bool(given.puppet_lean),
+        lean=bool(values.puppet_lean),
         any_port=not own_mode and not port_given,
         warnings=tuple(warnings),
     )
 
 
-def _masters(given: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[tuple[str, int], ...]:
-    if given.puppet_master:
-        return tuple(dict.fromkeys(split_address(each.strip()) for each in given.puppet_master.split(",")))
-    return (_master(given, conf, own_mode=own_mode),)
+def _masters(values: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[tuple[str, int], ...]:
+    if values.puppet_master:
+        return tuple(dict.fromkeys(split_address(master.strip()) for master in values.puppet_master.split(",")))
+    return (_master(values, conf, own_mode=own_mode),)
 
 
-def _master(given: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[str, int]:
+def _master(values: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tuple[str, int]:
     if own_mode:
-        for mode in given.mode:
+        for mode in values.mode:
             if mode.startswith("reverse:"):
                 target = mode.removeprefix("reverse:").partition("@")[0].rpartition("//")[2].rstrip("/")
                 return split_address(target)
     if conf.path is None:
         raise InspectorError(
-            "There is no puppet.conf on this host, so the master is not known.",
-            "Name it: --set puppet_master=HOST[:PORT] (and puppet_ssldir, or puppet_cert, puppet_ca, puppet_crl).",
+            "This host has no puppet.conf, so the master is not known.",
+            "Give it: --set puppet_master=HOST[:PORT] (and puppet_ssldir, or puppet_cert, puppet_ca, puppet_crl).",
         )
     return conf.server, conf.port
 
 
 def _only(text: str) -> re.Pattern[str] | None:
-    patterns = [fnmatch.translate(each.strip()) for each in text.split(",") if each.strip()]
+    patterns = [fnmatch.translate(pattern.strip()) for pattern in text.split(",") if pattern.strip()]
     return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
 
 def _redact(text: str) -> bool:
     if text not in ("", "write"):
-        raise InspectorError(f"puppet_redact is {text!r}.", "Write puppet_redact=write, or leave it out.")
+        raise InspectorError(f"puppet_redact is {text!r}.", "Write puppet_redact=write, or omit it.")
     return text == "write"
 
 
 def _certname(text: str) -> str:
     if text and not re.fullmatch(r"[a-z0-9._-]+", text):
         raise InspectorError(
-            f"puppet_probe_verification is {text!r}, which is no certname.",
-            "Name one agent, as `puppet config print certname` does on it.",
+            f"puppet_probe_verification is {text!r}, which is not a certname.",
+            "Give the certname of one agent (`puppet config print certname` prints it).",
         )
     return text
 
@@ -304,13 +312,15 @@ def _path(text: str) -> Path | None:
 
 
 def listen_again(settings: Settings) -> Settings:
-    """The settings with a port that is free now: since they were made somebody else may have taken theirs. Raises
-    InspectorError."""
+    """Return the settings with a port that is free now: another process may have taken the previous one.
+
+    Raises InspectorError.
+    """
     return replace(settings, listen=_free(settings.listen, port_given=not settings.any_port, shared=False))
 
 
 def _free(listen: tuple[str, int], *, port_given: bool, shared: bool) -> tuple[str, int]:
-    """The address to listen on: as given, or with the next free port if none was given."""
+    """Return the address to listen on: as given, or with the next free port if none was given."""
     host, first = listen
     for port in range(first, first + (1 if port_given else 100)):
         try:
@@ -322,64 +332,59 @@ def _free(listen: tuple[str, int], *, port_given: bool, shared: bool) -> tuple[s
         except OSError as error:
             reason = error.strerror or str(error)
     raise InspectorError(
-        f"The proxy can't listen on {address(host, first)}: {reason}.",
+        f"Cannot listen on {address(host, first)}: {reason}.",
         "Choose another address with puppet_listen=HOST:PORT.",
     )
 
 
 def capture_path(text: str) -> Path:
-    """Where to record: a file as given, or a new file in a directory (default ``captures``)."""
+    """Return the capture to record in: a file as given, or a new file in a directory (default ``captures``)."""
     path = Path(text).expanduser() if text else Path("captures")
     if text and not path.is_dir() and not text.endswith("/"):
         return path
     if not text and path.is_dir():
-        # Our own directory: nobody else needs to see what agents and master say.
+        # The default directory: other users do not need to read the traffic.
         with contextlib.suppress(OSError):
             path.chmod(0o700)
     return paths.fresh(path)
 
 
 def address(host: str, port: int) -> str:
-    """``HOST:PORT``, an IPv6 address in brackets."""
+    """Return ``HOST:PORT``, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def whole(each: tuple[str, int]) -> str:
-    """An address as ``HOST:PORT``."""
-    return address(*each)
-
-
-def introduction(settings: Settings, addresses: Sequence[str]) -> list[str]:
-    """What the proxy says when it starts: what it shows, what it lends, and how to send an agent through it."""
-    leaf = x509.certificate(settings.shown.credentials.chain[0])
+def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
+    """Return the lines that the proxy prints when it starts: its settings, and how to send an agent through it."""
+    leaf = x509.certificate(settings.presented.credentials.chain[0])
     until = datetime.datetime.fromtimestamp(leaf.not_after, datetime.UTC)
-    lends = {
-        "keys": "the agent's own certificate, to agents that were verified",
-        "mint": "a certificate made for the agent, to agents that were verified",
-        "headers": "headers with the agent's name, for agents that were verified",
-        "none": "no identity to anybody",
-    }[settings.source.mode]
+    identity_used = {
+        "keys": "the agent's own certificate and key, for verified agents",
+        "mint": "a certificate made for the agent, for verified agents",
+        "headers": "headers with the agent's name, for verified agents",
+        "none": "none, for all agents",
+    }[settings.identity_source.mode]
     port = addresses[0].rpartition(":")[2] if addresses else str(settings.listen[1])
-    masters = ", ".join(address(*each) for each in settings.masters)
-    verified = "" if settings.master_name == settings.master[0] else f" (must be {settings.master_name})"
+    masters = ", ".join(address(*master) for master in settings.masters)
+    required = "" if settings.master_name == settings.master[0] else f" (certificate for {settings.master_name})"
     lines = [
         f"puppet-inspector {__version__}",
-        f"  master      {masters}{verified}",
-        f"  shows       {settings.shown_path}: {leaf.subject}, {', '.join(leaf.alt_names)}; until {until:%Y-%m-%d}",
-        f"  lends       {lends} ({settings.identity_text})",
+        f"  master      {masters}{required}",
+        f"  presents    {settings.presented_path}: {leaf.subject}, {', '.join(leaf.alt_names)}; until {until:%Y-%m-%d}",
+        f"  identity    {identity_used} ({settings.identity_text})",
         f"  listens on  {', '.join(addresses) or 'nothing'}",
-        f"  records in  {settings.capture}",
-        f"  try         puppet agent -t --server {settings.shown_name} --serverport {port}",
-        "              (--masterport up to Puppet 6; the name must lead to the address above)",
+        f"  records to  {settings.capture}",
+        f"  try         puppet agent -t --server {settings.presented_name} --serverport {port}",
+        "              (--masterport up to Puppet 6; the name must resolve to the address above)",
     ]
     return lines + [f"-- {warning}" for warning in (*_exposed(addresses), *settings.warnings)]
 
 
 def _exposed(addresses: Sequence[str]) -> list[str]:
-    """What others than this host can reach, as a sentence."""
-    reached = [each for each in addresses if not ipaddress.ip_address(split_address(each)[0]).is_loopback]
-    told = (
-        f"{', '.join(reached)} can be reached from the network: whoever does can ask the master what anybody may, and "
-        "agents that were verified are lent their identity; let agents only reach it"
+    """Return a warning about the addresses that other hosts can reach, if there are any."""
+    exposed = [text for text in addresses if not ipaddress.ip_address(split_address(text)[0]).is_loopback]
+    warning = (
+        f"{', '.join(exposed)} can be reached from the network: any host can send the master requests that need no "
+        "certificate, and verified agents act under their own identity; allow only agents to reach it"
     )
-    return [told] if reached else []
+    return [warning] if exposed else []

@@ -1,8 +1,8 @@
-"""Keeping what the proxy sees, on a thread of its own.
+"""Write the records of the proxy to the capture, on a separate thread.
 
-The proxy's event loop only puts records here; a few times a second the thread writes what has come. Writing can be
-slow, fail or hang: the agents' runs never wait for it. What could not be kept is itself recorded as a gap. What the
-records mean is found out by another process (``commentary``).
+The proxy's event loop only puts records into a queue; a few times a second the thread writes them. Writing can be slow,
+fail or hang: the agents' runs never wait for it. Records that could not be written are recorded as a gap. Another
+process analyzes the records (``analysis_client``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from inspector.capture.store import Capture, Continued
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.privacy import redact
-from inspector.proxy.analysis_client import Commentary
+from inspector.proxy.analysis_client import AnalysisClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,105 +29,110 @@ if TYPE_CHECKING:
 
     from inspector.capture.spool import Spool
     from inspector.model import Record
-    from inspector.proxy.analysis_client import Told
+    from inspector.proxy.analysis_client import AnalysisResult
 
-    type Then = Callable[[Told], None]
+    type Callback = Callable[[AnalysisResult], None]
 
 NEVER = Rotation(free=0)
-"""One capture, as long as there is a byte left."""
+"""A single capture, even on a full disk."""
 FLUSH = 0.2
 """Seconds between commits: a killed proxy loses less than a second."""
-LAST = 5.0
-"""Seconds for which it is tried to write the end of a capture."""
+FINAL_RETRY = 5.0
+"""Seconds during which writing the end of a capture is retried."""
 RETRY = 1.0
-"""Seconds between attempts while the capture can't be written."""
+"""Seconds between attempts while the capture cannot be written."""
 BATCH = 500
-"""Records that are written in one go: a killed proxy loses less than a second also while ever more comes in."""
+"""Records per commit: a killed proxy loses less than a second even under constant load."""
 MEMORY = 256 * 2**20
-"""Bytes of bodies kept in memory while the capture can't be written; more is lost (and said to be)."""
+"""Bytes of bodies kept in memory while the capture cannot be written; more are lost, and reported as lost."""
 QUIET = 5.0
-"""Seconds without a record after which no run is cut in two by another capture."""
+"""Seconds without a record after which starting another capture splits no run."""
 QUEUE = 512 * 2**20
-"""Bytes of bodies that wait to be recorded. From half of it on the bodies of files are left out, beyond it exchanges
-about files, and beyond twice of it everything; each time it is said."""
-BEGINS = "-- another capture begins: "
-"""What is said, with its path, when a capture goes on in another one."""
-DELETED = "-- the capture {} was deleted: more are not to be kept"
-AWAITED = 10_000
-"""Records of which somebody waits to hear what they mean."""
+"""Bytes of bodies in the queue. Above half of it the bodies of files are dropped, above it exchanges about files, and
+above twice the limit everything; each time the loss is reported."""
+CONTINUES = "-- recording continues in "
+"""The line, before the path, that reports that a capture continues in another one."""
+DELETED = "-- deleted the old capture {} (puppet_keep)"
+MAX_CALLBACKS = 10_000
+"""Records whose analysis result is awaited by a callback."""
 _FILES = ("/file_content", "/file_metadata", "/file_bucket_file", "/static_file_content")
 
 DROPS = {
-    "body": "the bodies of {} exchanges about files were not kept: more came in than could be recorded",
-    "file": "{} exchanges about files were lost: more came in than could be recorded",
-    "record": "{} records were lost: more came in than could be recorded",
+    "body": "{} exchanges about files recorded without bodies: traffic came in faster than it could be written",
+    "file": "{} exchanges about files lost: traffic came in faster than it could be written",
+    "record": "{} records lost: traffic came in faster than it could be written",
 }
 
 
 class Recorder(threading.Thread):
-    """Owns the capture of a running proxy."""
+    """The thread that owns the capture of a running proxy."""
 
     def __init__(
         self,
         path: Path,
-        say: Callable[[str], None],
+        write_line: Callable[[str], None],
         rules: Path | None = None,
         *,
-        tells: bool = True,
+        analyzes: bool = True,
         rotation: Rotation = NEVER,
         redacts: bool = False,
     ) -> None:
-        """Open the capture. ``say`` gets each line to show, from any thread; ``rules`` is a file that says which rules
-        to ask. Not ``tells``: somebody else finds out what the records mean. ``rotation``: when another capture begins;
-        ``redacts``: secrets are taken out first.
+        """Open the capture.
+
+        ``write_line`` gets each console line, on any thread. ``rules`` is a rules file. Without ``analyzes`` another
+        process analyzes the records. ``rotation`` says when another capture is started. ``redacts`` removes secrets
+        before records are written.
 
         Raises CaptureError.
         """
         super().__init__(name="recorder", daemon=True)
         self._capture = Capture.create(path)
-        self._say = say
+        self._write_line = write_line
         self._rules = rules
-        self.tells = tells
+        self.analyzes = analyzes
         self._rotation = rotation
-        self._redact = redacts
+        self._redacts = redacts
         self._began = self._busy = time.monotonic()
-        self._holds = False
-        """Whether anything was written to this capture."""
-        self._ended: int | None = None
-        """The last record of the capture before: when a later one was told, old captures may go."""
-        self._queue: deque[tuple[Record | Connection, Then | None, Mapping[str, Spool]] | None] = deque()
+        self._has_records = False
+        """Whether any record was written to this capture."""
+        self._previous_last: int | None = None
+        """The last record of the previous capture: once a later one was analyzed, old captures may be deleted."""
+        self._queue: deque[tuple[Record | Connection, Callback | None, Mapping[str, Spool]] | None] = deque()
         self._wake = threading.Event()
-        self._put = self._taken = 0
+        self._queued_bytes = self._processed_bytes = 0
         self._dropped: Counter[str] = Counter()
-        self._held = 0
+        self._buffered_bytes = 0
         self._lost = 0
-        self._trouble: str | None = None
-        self._tried = 0.0
-        self._commentary: Commentary | None = None
-        self._asked: list[Then | None] = []
-        """Who waits for what is pending, in its order."""
-        self._awaited: OrderedDict[int, Then] = OrderedDict()
-        """The same by number, once it is written."""
+        self._failure: str | None = None
+        self._last_attempt = 0.0
+        self._analysis: AnalysisClient | None = None
+        self._callbacks: list[Callback | None] = []
+        """The callbacks of the pending records, in their order."""
+        self._awaiting_result: OrderedDict[int, Callback] = OrderedDict()
+        """The callbacks of written records, by record number."""
 
     def put(
-        self, item: Record | Connection, then: Then | None = None, spools: Mapping[str, Spool] = MappingProxyType({})
+        self,
+        item: Record | Connection,
+        callback: Callback | None = None,
+        spools: Mapping[str, Spool] = MappingProxyType({}),
     ) -> None:
-        """Take a record or the state of a connection; never blocks, never raises. For the event loop.
+        """Queue a record or the state of a connection. Never blocks, never raises: the event loop calls it.
 
-        ``then`` hears what the record means, on another thread; ``spools`` are its large bodies.
+        ``callback`` gets the analysis result, on another thread. ``spools`` are the record's large bodies.
         """
-        waiting = self._put - self._taken
-        if waiting > QUEUE // 2 and (kept := self._reduced(item, waiting)) is not item:
+        waiting = self._queued_bytes - self._processed_bytes
+        if waiting > QUEUE // 2 and (reduced := self._reduced(item, waiting)) is not item:
             spools = {}
-            if kept is None:
+            if reduced is None:
                 return
-            item = kept
-        self._put += _weight(item)
-        self._queue.append((item, then, spools))
+            item = reduced
+        self._queued_bytes += _weight(item)
+        self._queue.append((item, callback, spools))
 
     def _reduced(self, item: Record | Connection, waiting: int) -> Record | Connection | None:
-        """What is kept of an item when too much waits: detail goes before exchanges, and exchanges before runs."""
-        about_files = isinstance(item, Exchange) and any(each in item.request.target for each in _FILES)
+        """Return what is recorded of an item while the queue is too long: bodies are dropped first, then exchanges."""
+        about_files = isinstance(item, Exchange) and any(path in item.request.target for path in _FILES)
         if waiting > 2 * QUEUE:
             self._dropped["record"] += 1
             return None
@@ -141,11 +146,11 @@ class Recorder(threading.Thread):
 
     @property
     def path(self) -> Path:
-        """The capture that is written now."""
+        """The current capture."""
         return self._capture.path
 
     def finish(self, timeout: float = 30.0) -> None:
-        """Write and tell what is left."""
+        """Write and analyze the rest of the queue, then end the thread."""
         self._queue.append(None)
         self._wake.set()
         self.join(timeout)
@@ -154,7 +159,7 @@ class Recorder(threading.Thread):
         self._guard(self._begin)
         ended = False
         while not ended:
-            # By the clock, not for each record: every hand-over of the interpreter's lock costs more than a record.
+            # At intervals, not for each record: every switch of the interpreter's lock costs more than a record.
             self._wake.wait(FLUSH)
             while self._queue and not ended:
                 for _ in range(min(BATCH, len(self._queue))):
@@ -162,36 +167,36 @@ class Recorder(threading.Thread):
                     if item is None:
                         ended = True
                         break
-                    self._taken += _weight(item[0])
-                    self._guard(self._take, *item)
+                    self._processed_bytes += _weight(item[0])
+                    self._guard(self._process, *item)
                 self._guard(partial(self._flush, ended=ended))
             self._guard(partial(self._flush, ended=ended))
         self._guard(self._end)
 
     def _begin(self) -> None:
-        if self.tells:
-            # An existing capture is continued: what it holds tells runs apart, and is told already.
-            self._commentary = Commentary(self._capture.path, self._capture.last, self._rules, self._heard)
+        if self.analyzes:
+            # An existing capture is continued: its records are needed to tell runs apart, but were reported before.
+            self._analysis = AnalysisClient(self._capture.path, self._capture.last, self._rules, self._on_result)
 
     def _guard[*Args](self, act: Callable[[*Args], None], *args: *Args) -> None:
         try:
             act(*args)
-        except BaseException as error:  # noqa: BLE001 - our own bug (or a library's panic) must not end this thread
-            self._say(f"-- puppet-inspector stumbled: {error!r} (please report it)")
+        except BaseException as error:  # noqa: BLE001 - a bug of ours (or a panic in a library) must not end this thread
+            self._write_line(f"-- internal error: {error!r} (please report it)")
             self._append(Gap(time.time(), f"puppet-inspector failed: {error!r}"))
 
-    # -- keeping ------------------------------------------------------------------------------------
+    # -- writing ------------------------------------------------------------------------------------
 
-    def _take(self, item: Record | Connection, then: Then | None, spools: Mapping[str, Spool]) -> None:
-        held = _weight(item)
-        if self._trouble and self._held + held > MEMORY:
+    def _process(self, item: Record | Connection, callback: Callback | None, spools: Mapping[str, Spool]) -> None:
+        size = _weight(item)
+        if self._failure and self._buffered_bytes + size > MEMORY:
             self._lost += not isinstance(item, Connection)
             return
-        self._held += held
+        self._buffered_bytes += size
         if isinstance(item, Connection):
-            self._capture.note(dataclasses.replace(item, leg=redact.leg(item.leg)) if self._redact else item)
+            self._capture.note(dataclasses.replace(item, leg=redact.leg(item.leg)) if self._redacts else item)
             return
-        if self._redact:
+        if self._redacts:
             item, spools = redact.redacted(_loaded(item, spools)), {}
         if isinstance(item, Exchange):
             self._capture.note(Connection(item.agent))
@@ -199,13 +204,13 @@ class Recorder(threading.Thread):
                 self._capture.note(Connection(item.master))
         elif isinstance(item, Handshake):
             self._capture.note(Connection(item.leg))
-        self._append(item, then, spools)
+        self._append(item, callback, spools)
 
     def _append(
-        self, record: Record, then: Then | None = None, spools: Mapping[str, Spool] = MappingProxyType({})
+        self, record: Record, callback: Callback | None = None, spools: Mapping[str, Spool] = MappingProxyType({})
     ) -> None:
         self._capture.append(record, spools)
-        self._asked.append(then)
+        self._callbacks.append(callback)
 
     def _flush(self, *, ended: bool) -> None:
         now = time.monotonic()
@@ -213,116 +218,118 @@ class Recorder(threading.Thread):
             number = self._dropped.pop(kind)
             text = DROPS[kind].format(number)
             self._append(Gap(time.time(), text, 0 if kind == "body" else number))
-            self._say(f"-- {text}")
-        if self._trouble and now - self._tried < RETRY and not ended:
+            self._write_line(f"-- {text}")
+        if self._failure and now - self._last_attempt < RETRY and not ended:
             return
-        self._tried = now
+        self._last_attempt = now
         try:
             if self._capture.lost():
-                self._begin_anew()
+                self._recreate()
             if reason := self._rotation.room(self._capture.path):
                 raise OSError(reason)
-            written = self._written()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must not be tried five times a second
+            written = self._write_pending()
+        except Exception as error:  # noqa: BLE001 - whatever failed, do not retry it five times a second
             reason = str(error).rstrip(".")
-            if self._trouble is None:
-                self._say(f"-- the capture can't be written ({reason}): kept in memory, trying again")
-            self._trouble = f"the capture could not be written ({reason})"
+            if self._failure is None:
+                self._write_line(f"-- cannot write the capture ({reason}): keeping records in memory, retrying")
+            self._failure = f"the capture could not be written ({reason})"
             return
-        for record, then in zip(written, self._asked, strict=True):
-            if then:
-                self._awaited[record.seq] = then
-        while len(self._awaited) > AWAITED:
-            self._awaited.popitem(last=False)
-        self._asked.clear()
+        for record, callback in zip(written, self._callbacks, strict=True):
+            if callback:
+                self._awaiting_result[record.seq] = callback
+        while len(self._awaiting_result) > MAX_CALLBACKS:
+            self._awaiting_result.popitem(last=False)
+        self._callbacks.clear()
         if written:
             self._busy = now
-            if self._commentary:
-                self._commentary.more()
-        if self._trouble:
-            self._append(Gap(time.time(), self._trouble, self._lost))
-            self._say(f"-- the capture is written again, {self._lost} records were lost")
-        self._trouble, self._lost, self._held = None, 0, 0
-        self._holds |= bool(written)
+            if self._analysis:
+                self._analysis.wake()
+        if self._failure:
+            self._append(Gap(time.time(), self._failure, self._lost))
+            self._write_line(f"-- the capture is being written again; {self._lost} records were lost")
+        self._failure, self._lost, self._buffered_bytes = None, 0, 0
+        self._has_records |= bool(written)
         under_way = now - self._busy < QUIET
-        if self._holds and self._rotation.due(self._capture.path, self._began, now, under_way=under_way):
+        if self._has_records and self._rotation.due(self._capture.path, self._began, now, under_way=under_way):
             try:
-                self._go_on(self._capture.continue_in(self._rotation.next(self._capture.path)))
+                self._continue_in(self._capture.continue_in(self._rotation.next(self._capture.path)))
             except (OSError, sqlite3.Error, CaptureError) as error:
-                self._holds = False  # not again before more is written
-                self._say(f"-- another capture can't be begun ({str(error).rstrip('.')})")
-        # Who tells learns from a capture which one goes on: not before that has happened.
-        if self._ended is not None and (self._commentary is None or self._commentary.at > self._ended):
-            self._ended = None
-            # Who only records does not know what was told: whoever started it does, and sees to that.
-            for each in self._rotation.retire(self._capture.path) if self.tells else ():
-                self._say(DELETED.format(each))
+                self._has_records = False  # not again before more is written
+                self._write_line(f"-- cannot start another capture ({str(error).rstrip('.')})")
+        # The analysis finds the next capture in the previous one, so that one must stay until it was read.
+        if self._previous_last is not None and (
+            self._analysis is None or self._analysis.analyzed > self._previous_last
+        ):
+            self._previous_last = None
+            # A recorder without analysis does not know how far that is: the process that started it deletes.
+            for deleted in self._rotation.retire(self._capture.path) if self.analyzes else ():
+                self._write_line(DELETED.format(deleted))
 
-    def _written(self) -> list[Record]:
-        """Write, wherever it is to go: another process may have begun another capture."""
+    def _write_pending(self) -> list[Record]:
+        """Write the pending records to the current capture, which may have changed: several processes may share it."""
         while True:
             try:
-                # Also with nothing to write: a capture that somebody holds open is never deleted.
+                # Also with nothing to write: a capture that a process has open is never deleted.
                 if not self._capture.pending and (following := self._capture.continued_in):
-                    self._go_on(following)
+                    self._continue_in(following)
                 return self._capture.flush()
             except Continued as continued:
-                self._go_on(continued.following)
+                self._continue_in(continued.following)
 
-    def _go_on(self, path: Path) -> None:
-        self._ended = last = self._capture.last
-        fresh = Capture.create(path, after=last)
-        fresh.adopt(self._capture)
+    def _continue_in(self, path: Path) -> None:
+        self._previous_last = last = self._capture.last
+        following = Capture.create(path, after=last)
+        following.adopt(self._capture)
         self._capture.abandon()
-        self._capture, self._began, self._holds = fresh, time.monotonic(), False
-        self._say(f"{BEGINS}{path}")
+        self._capture, self._began, self._has_records = following, time.monotonic(), False
+        self._write_line(f"{CONTINUES}{path}")
 
-    def _begin_anew(self) -> None:
-        fresh = Capture.create(self._capture.path)
-        fresh.adopt(self._capture)
+    def _recreate(self) -> None:
+        recreated = Capture.create(self._capture.path)
+        recreated.adopt(self._capture)
         self._capture.abandon()
-        self._capture = fresh
-        self._append(Gap(time.time(), "the capture was deleted while it was written; this one begins anew"))
-        self._say(f"-- the capture {self._capture.path} was deleted: begun anew")
+        self._capture = recreated
+        self._append(Gap(time.time(), "the capture was deleted during recording; this file replaces it"))
+        self._write_line(f"-- the capture {self._capture.path} was deleted: created again")
 
     def _end(self) -> None:
         self._write_the_rest()
-        if self._commentary and not self._commentary.end():
-            self._say("-- not all of it was told in time (`puppet-inspector runs` does)")
-        while self._queue:  # what it stumbled over
+        if self._analysis and not self._analysis.close():
+            self._write_line("-- the analysis did not finish in time: `puppet-inspector runs` shows the rest")
+        while self._queue:  # gaps of internal errors
             if item := self._queue.popleft():
-                self._guard(self._take, *item)
+                self._guard(self._process, *item)
         self._write_the_rest()
         self._capture.abandon()
 
     def _write_the_rest(self) -> None:
         if self._capture.pending and (reason := self._rotation.room(self._capture.path)):
             lost = self._capture.drop()
-            self._asked.clear()
+            self._callbacks.clear()
             self._append(Gap(time.time(), f"the capture could not be written ({reason})", self._lost + lost))
-            self._say(f"-- the end of the capture was not written ({reason}): {lost} records are lost")
-        until = time.monotonic() + LAST
+            self._write_line(f"-- the end of the capture was not written ({reason}): {lost} records lost")
+        until = time.monotonic() + FINAL_RETRY
         while True:
             try:
-                self._written()
+                self._write_pending()
                 return
-            except Exception as error:  # noqa: BLE001 - there is no later
+            except Exception as error:  # noqa: BLE001 - no later attempt
                 if time.monotonic() > until:
                     lost = len(self._capture.pending)
-                    self._say(f"-- the end of the capture could not be written ({error}): {lost} records are lost")
+                    self._write_line(f"-- the end of the capture could not be written ({error}): {lost} records lost")
                     return
                 time.sleep(FLUSH)
 
-    # -- telling ------------------------------------------------------------------------------------
+    # -- results ------------------------------------------------------------------------------------
 
-    def _heard(self, told: Told) -> None:
-        self._say(told.text)
-        for line in told.complaints():
-            self._say(line)
-        for trouble in told.trouble:
-            self.put(Gap(time.time(), trouble))
-        if told.seq is not None and (then := self._awaited.pop(told.seq, None)):
-            then(told)
+    def _on_result(self, result: AnalysisResult) -> None:
+        self._write_line(result.text)
+        for line in result.error_lines():
+            self._write_line(line)
+        for error in result.errors:
+            self.put(Gap(time.time(), error))
+        if result.seq is not None and (callback := self._awaiting_result.pop(result.seq, None)):
+            callback(result)
 
 
 def _weight(record: Record | Connection) -> int:
@@ -332,7 +339,7 @@ def _weight(record: Record | Connection) -> int:
 
 
 def _loaded(record: Record, spools: Mapping[str, Spool]) -> Record:
-    """A record with its large bodies in it. Raises OSError."""
+    """Return a record with its large bodies included. Raises OSError."""
     for side, spool in spools.items():
         body = b"".join(spool.chunks())
         spool.close()

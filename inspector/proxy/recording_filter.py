@@ -1,7 +1,7 @@
-"""Which agents are recorded (``puppet_only``).
+"""The recording filter (``puppet_only``): which agents are recorded.
 
-A request is recorded if its agent is one that was asked for. Before an agent has a certificate its first requests do
-not say whose they are: they wait for one that does, from the same address.
+Before an agent has a certificate its first requests carry no name: they wait for a request with a name from the same
+address.
 """
 
 from __future__ import annotations
@@ -14,51 +14,51 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WAITING = 50
-"""Requests from one address that wait for a name; of more, the last."""
+"""Requests per address that wait for a name; of more, the last ones."""
 ADDRESSES = 1000
-"""Addresses from which something waits; who waits for longest goes first."""
+"""Addresses with waiting requests; of more, those that waited longest are dropped."""
 
 
-class Selection:
-    """Lets through what is to be recorded."""
+class RecordingFilter:
+    """Decides which requests, handshakes and connections are recorded."""
 
     def __init__(self, only: re.Pattern[str] | None) -> None:
-        """``only``: the certnames that are recorded; None: all."""
+        """Record the agents whose certnames match ``only``; all if it is None."""
         self._only = only
         self._waiting: OrderedDict[str, deque[tuple[str, Callable[[], None]]]] = OrderedDict()
         self._recorded: set[str] = set()
 
     @property
-    def everything(self) -> bool:
-        """Whether all agents are recorded: then nobody's name need be known."""
+    def records_all(self) -> bool:
+        """Whether all agents are recorded: then their names are not needed."""
         return self._only is None
 
-    def admit(self, connection: str, address: str, name: str | None, keep: Callable[[], None]) -> None:
-        """Something came over a connection, from an agent of this name (None: it does not say): ``keep`` it now, later
-        or never."""
+    def admit(self, connection: str, address: str, name: str | None, record: Callable[[], None]) -> None:
+        """Call ``record`` now, later or never, for a request over a connection from an agent of this name (None: not
+        known)."""
         if self._only is None:
-            keep()
+            record()
         elif name is None and connection not in self._recorded:
-            self._waiting.setdefault(address, deque(maxlen=WAITING)).append((connection, keep))
+            self._waiting.setdefault(address, deque(maxlen=WAITING)).append((connection, record))
             while len(self._waiting) > ADDRESSES:
                 self._waiting.popitem(last=False)
         elif name is None or self._only.fullmatch(name):
             self._recorded.add(connection)
-            for other, before in self._waiting.pop(address, ()):
+            for other, record_earlier in self._waiting.pop(address, ()):
                 self._recorded.add(other)
-                before()
-            keep()
+                record_earlier()
+            record()
 
-    def wanted(self, name: str | None) -> bool:
-        """Whether a handshake is kept that failed with an agent of this name. Who gave none may be any of them."""
+    def includes(self, name: str | None) -> bool:
+        """Whether a failed handshake with an agent of this name is recorded. Without a name it may be any agent."""
         return self._only is None or name is None or self._only.fullmatch(name) is not None
 
     def recorded(self, connection: str) -> bool:
         """Whether anything of a connection was recorded."""
         return self._only is None or connection in self._recorded
 
-    def ended(self, connection: str) -> bool:
-        """A connection is over; whether anything of it was recorded."""
-        known = self.recorded(connection)
+    def close(self, connection: str) -> bool:
+        """Forget a connection that ended; return whether anything of it was recorded."""
+        recorded = self.recorded(connection)
         self._recorded.discard(connection)
-        return known
+        return recorded

@@ -1,8 +1,8 @@
-"""The two TLS legs: what the agent is shown and asked, and how the master is verified.
+"""The two TLS legs: the certificate presented to the agent, the verification of the agent and of the master.
 
-OpenSSL verifies during the handshake, as puppetserver and the agent do themselves, so its errors and
-alerts are theirs. Each connection gets a ``Watch`` that remembers what was found. Contexts are cached by
-the content of what they hold, never by path: a renewed file takes effect with the next connection.
+OpenSSL verifies during the handshake, as puppetserver and the agent do themselves, so its errors and alerts are the
+same as theirs. Each connection has a ``TlsState`` with the results. Contexts are cached by the content of the files,
+never by path: a renewed file takes effect with the next connection.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from inspector.protocol.certificates import Certificate
 
 CIPHERS = b"DEFAULT:@SECLEVEL=0"
-"""Agents of 2.7 and 3.x have TLS 1.0, SHA-1 and 1024-bit keys. What is refused is the other end's choice:
-the proxy must pass what would pass without it (rule T01 tells)."""
+"""Agents of versions 2.7 and 3.x have TLS 1.0, SHA-1 and 1024-bit keys. The other end decides what to refuse: whatever
+works without the proxy must work through it (rule T01 reports it)."""
 
 ALERTS = {
     0: "close_notify", 10: "unexpected_message", 20: "bad_record_mac", 40: "handshake_failure",
@@ -50,42 +50,43 @@ FATAL = 2
 
 
 @dataclass(slots=True)
-class Watch:
-    """What was seen of one TLS connection while it was made."""
+class TlsState:
+    """What OpenSSL reported about one TLS connection."""
 
     problems: list[x509.Problem] = field(default_factory=list)
     """Why the peer's chain does not verify."""
     chain: dict[int, bytes] = field(default_factory=dict)
     """The peer's chain as OpenSSL built it: depth -> DER."""
     wrong_name: str | None = None
-    """The names in the master's certificate, if the one we asked for is not among them."""
+    """The names in the master's certificate, if the required name is not among them."""
     alert: str | None = None
     alert_by: Literal["peer", "proxy"] | None = None
     closed_by_peer: bool = False
-    """The peer said goodbye (close_notify)."""
+    """Whether the peer sent a close_notify."""
 
     @property
     def refused(self) -> bool:
-        """Something is wrong with the peer's certificate itself, not only its revocation unknown."""
+        """Whether the peer's certificate itself is invalid. An unknown revocation state is not enough."""
         return self.wrong_name is not None or any(not problem.undecided for problem in self.problems)
 
     @property
     def verified(self) -> bool:
-        """The peer showed a certificate and nothing at all is wrong with it."""
+        """Whether the peer presented a certificate, and it is valid in every respect."""
         return bool(self.chain) and not self.problems and self.wrong_name is None
 
     def complete(self, connection: SSL.Connection) -> None:
-        """Learn the peer's own certificate from the chain as built, if verifying it stopped above that."""
+        """Add the peer's own certificate from the chain that OpenSSL built, if the verification stopped above it."""
         if 0 not in self.chain:
             built = connection.get_verified_chain(as_cryptography=True) or []
-            self.chain |= {depth: each.public_bytes(Encoding.DER) for depth, each in enumerate(built)}
+            self.chain |= {depth: certificate.public_bytes(Encoding.DER) for depth, certificate in enumerate(built)}
 
     @property
-    def presented(self) -> tuple[bytes, ...]:
+    def peer_chain(self) -> tuple[bytes, ...]:
+        """The peer's chain in DER, its own certificate first."""
         return tuple(self.chain[depth] for depth in sorted(self.chain))
 
 
-class Material:
+class Trust:
     """The site's CA bundle and CRLs, read again whenever the files change."""
 
     def __init__(self, ca: Path, crl: Path) -> None:
@@ -94,13 +95,14 @@ class Material:
         self.authorities: tuple[cx509.Certificate, ...] = ()
         self.crls: tuple[cx509.CertificateRevocationList, ...] = ()
         self.digest = b""
-        self.trouble: str | None = None
+        self.error: str | None = None
+        """Why a file that changed could not be read."""
         self.refresh()
 
     def refresh(self) -> None:
-        """Read what changed. A file that became unreadable keeps its last good content (``trouble`` says so).
+        """Read the files if they changed. If one cannot be read, its last good content stays, and ``error`` is set.
 
-        Raises IdentityError the first time, if there is no usable CA bundle at all.
+        Raises IdentityError the first time, if there is no usable CA bundle.
         """
         state = (_stamp(self.ca), _stamp(self.crl))
         if state == self._state:
@@ -109,20 +111,20 @@ class Material:
             ca = self.ca.read_bytes()
             authorities = tuple(cx509.load_pem_x509_certificates(ca))
         except (OSError, ValueError, UnsupportedAlgorithm) as error:
-            reason = getattr(error, "strerror", None) or "it holds no certificate in PEM form"
-            self.trouble = f"The CA bundle {self.ca} can't be read: {reason}."
+            reason = getattr(error, "strerror", None) or "it contains no certificate in PEM format"
+            self.error = f"Cannot read the CA bundle {self.ca}: {reason}."
             if not self.authorities:
                 raise IdentityError(
-                    self.trouble, "Run the agent once, or name the files with puppet_ssldir or puppet_ca."
+                    self.error, "Run the agent once, or name the files with puppet_ssldir or puppet_ca."
                 ) from error
             return
-        crls, self.trouble = self._read_crls()
-        if self.trouble and self.crls:
-            self._state = state  # in mid-renewal: the last good ones count until it changes again
+        crls, self.error = self._read_crls()
+        if self.error and self.crls:
+            self._state = state  # probably just being renewed: the last good CRLs are used until the file changes again
             return
         self._state, self.authorities, self.crls = state, authorities, crls
-        ders = [each.public_bytes(Encoding.DER) for each in authorities]
-        ders += [each.public_bytes(Encoding.DER) for each in crls]
+        ders = [authority.public_bytes(Encoding.DER) for authority in authorities]
+        ders += [crl.public_bytes(Encoding.DER) for crl in crls]
         self.digest = hashlib.sha256(b"".join(ders)).digest()
 
     def _read_crls(self) -> tuple[tuple[cx509.CertificateRevocationList, ...], str | None]:
@@ -132,12 +134,12 @@ class Material:
         except OSError as error:
             return (), f"There is no CRL to check agents with: {self.crl} ({error.strerror})."
         except (ValueError, UnsupportedAlgorithm) as error:
-            return (), f"The CRL {self.crl} can't be read: {error}."
+            return (), f"Cannot read the CRL {self.crl}: {error}."
 
     def problems(self, at: float) -> list[str]:
-        """What keeps this CRL bundle from proving anything at a time, in sentences; empty if it is sound."""
-        if self.trouble:
-            return [self.trouble]
+        """Return why the CRLs are not usable at a time, in sentences; empty if they are."""
+        if self.error:
+            return [self.error]
         sentences = []
         issuers = {x509.name_of(crl.issuer): crl for crl in self.crls}
         for authority in self.authorities:
@@ -152,29 +154,30 @@ class Material:
         return sentences
 
 
-class Shown:
-    """The certificate that agents are shown, read again whenever its files change."""
+class PresentedCertificate:
+    """The certificate presented to agents, read again whenever its files change."""
 
     def __init__(self, certificate: Path, key: Path, *, unsafe: bool = False) -> None:
-        """``unsafe``: use the key also if others can read it. Raises InspectorError."""
+        """Read certificate and key; with ``unsafe`` even a key that others can read. Raises InspectorError."""
         self._files = (certificate, key)
         self._unsafe = unsafe
         self._state: tuple[object, ...] = ()
         self.credentials = identity.load(certificate, key, unsafe=unsafe)
-        self.trouble: str | None = None
+        self.error: str | None = None
+        """Why the changed files could not be read."""
 
     @property
     def issuer(self) -> cx509.Name:
         return self.credentials.chain[0].issuer
 
     def refresh(self) -> identity.Credentials:
-        """The credentials as they are now; the last good ones while the files can't be used."""
+        """Return the current credentials; the last good ones while the files are not usable."""
         state = tuple(_stamp(file) for file in self._files)
         if state != self._state:
             try:
-                self.credentials, self.trouble = identity.load(*self._files, unsafe=self._unsafe), None
+                self.credentials, self.error = identity.load(*self._files, unsafe=self._unsafe), None
             except InspectorError as error:
-                self.trouble = str(error)
+                self.error = str(error)
             self._state = state
         return self.credentials
 
@@ -188,25 +191,25 @@ def _stamp(path: Path) -> tuple[int, int, int, int] | None:
 
 
 class Contexts:
-    """OpenSSL contexts, cached by content: making one costs more than a request."""
+    """OpenSSL contexts, cached by content: creating one costs more than a request."""
 
     LIMIT = 1024
 
     def __init__(self) -> None:
         self._cache: OrderedDict[tuple[object, ...], SSL.Context] = OrderedDict()
 
-    def for_agent(self, material: Material, shown: identity.Credentials) -> SSL.Context:
-        """The context that agents meet: it shows ``shown`` and asks for, but does not insist on, theirs."""
-        key = ("agent", material.digest, shown.ders)
-        return self._get(key, lambda: self._agent(material, shown))
+    def for_agent(self, trust: Trust, presented: identity.Credentials) -> SSL.Context:
+        """Return the context for agents. It presents ``presented``, and accepts agents without a certificate."""
+        key = ("agent", trust.digest, presented.ders)
+        return self._get(key, lambda: self._agent(trust, presented))
 
-    def for_master(self, material: Material, lent: identity.Credentials | None) -> SSL.Context:
-        """The context that meets the master; the agent's own certificate and key come with the connection.
+    def for_master(self, trust: Trust, credentials: identity.Credentials | None) -> SSL.Context:
+        """Return the context for the master; the agent's own certificate and key are added to the connection.
 
-        So all agents share one: each holds a copy of the CRLs, which are large at large sites.
+        So all agents share one context: every context has a copy of the CRLs, which are large at large sites.
         """
-        key = ("master", material.digest, lent.ders[1:] if lent else None)
-        return self._get(key, lambda: self._master(material, lent))
+        key = ("master", trust.digest, credentials.ders[1:] if credentials else None)
+        return self._get(key, lambda: self._master(trust, credentials))
 
     def _get(self, key: tuple[object, ...], make: Callable[[], SSL.Context]) -> SSL.Context:
         context = self._cache.get(key)
@@ -217,52 +220,52 @@ class Contexts:
         self._cache.move_to_end(key)
         return context
 
-    def _agent(self, material: Material, shown: identity.Credentials) -> SSL.Context:
-        context = _context(SSL.TLS_SERVER_METHOD, material)
-        # A resumed session would skip the check against today's CRL, and without a session id context
-        # OpenSSL refuses it, which breaks a POST (Ruby resumes after 2 s of silence).
+    def _agent(self, trust: Trust, presented: identity.Credentials) -> SSL.Context:
+        context = _context(SSL.TLS_SERVER_METHOD, trust)
+        # A resumed session would skip the check against the current CRL, and without a session id context OpenSSL
+        # refuses it, which breaks a POST (Ruby resumes a session after 2 seconds without traffic).
         context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
-        # Whoever an agent was at its first handshake, it stays on this connection.
+        # An agent must not change its identity within a connection.
         context.set_options(SSL.OP_NO_TICKET | SSL.OP_NO_RENEGOTIATION)
         context.set_session_id(b"puppet-inspector")
-        context.use_certificate(shown.chain[0])
-        for each in shown.chain[1:] or _issuers(shown.chain[0], material):
-            context.add_extra_chain_cert(each)
-        context.use_privatekey(shown.key)
-        for authority in material.authorities:
+        context.use_certificate(presented.chain[0])
+        for certificate in presented.chain[1:] or _issuers(presented.chain[0], trust):
+            context.add_extra_chain_cert(certificate)
+        context.use_privatekey(presented.key)
+        for authority in trust.authorities:
             context.add_client_ca(authority)
         return context
 
-    def _master(self, material: Material, lent: identity.Credentials | None) -> SSL.Context:
-        context = _context(SSL.TLS_CLIENT_METHOD, material)
-        for each in lent.chain[1:] if lent else ():
-            context.add_extra_chain_cert(each)
+    def _master(self, trust: Trust, credentials: identity.Credentials | None) -> SSL.Context:
+        context = _context(SSL.TLS_CLIENT_METHOD, trust)
+        for certificate in credentials.chain[1:] if credentials else ():
+            context.add_extra_chain_cert(certificate)
         return context
 
 
-def _issuers(leaf: cx509.Certificate, material: Material) -> list[cx509.Certificate]:
-    """The intermediate CAs above a leaf, as a Puppet master sends them: agents may hold the root only."""
+def _issuers(leaf: cx509.Certificate, trust: Trust) -> list[cx509.Certificate]:
+    """Return the intermediate CAs above a certificate, as a Puppet master sends them: agents may have only the root."""
     chain: list[cx509.Certificate] = []
-    wanted = leaf.issuer
-    for _ in material.authorities:
-        issuer = next((each for each in material.authorities if each.subject == wanted), None)
+    name = leaf.issuer
+    for _ in trust.authorities:
+        issuer = next((authority for authority in trust.authorities if authority.subject == name), None)
         if issuer is None or issuer.subject == issuer.issuer:
             break
         chain.append(issuer)
-        wanted = issuer.issuer
+        name = issuer.issuer
     return chain
 
 
-def _context(method: int, material: Material) -> SSL.Context:
+def _context(method: int, trust: Trust) -> SSL.Context:
     context = SSL.Context(method)
     context.set_cipher_list(CIPHERS)
     context.set_min_proto_version(SSL.TLS1_VERSION)
     store = context.get_cert_store()
     if store is None:
         raise InspectorError("OpenSSL gave no certificate store.")
-    for authority in material.authorities:
+    for authority in trust.authorities:
         store.add_cert(_x509(authority))
-    for crl in material.crls:
+    for crl in trust.crls:
         store.add_crl(crl)
     store.set_flags(X509StoreFlags.CRL_CHECK | X509StoreFlags.CRL_CHECK_ALL)
     return context
@@ -273,57 +276,61 @@ def _x509(certificate: cx509.Certificate) -> X509:
 
 
 class _Connection(SSL.Connection):
-    """Ends when the peer sends a fatal alert after the handshake, as TLS 1.3 masters refuse a certificate.
+    """A connection that ends when the peer sends a fatal alert after the handshake: so TLS 1.3 masters refuse a
+    certificate.
 
-    OpenSSL counts that as received shutdown, for which mitmproxy (12.2) takes it that its upper layers know
-    already; they never do, and the agent waits for its read timeout of ten minutes.
+    OpenSSL reports that as a received shutdown. mitmproxy (12.2) then assumes that its upper layers know already, which
+    is wrong, and the agent would wait for its read timeout of ten minutes.
     """
 
-    watch: Watch
+    tls_state: TlsState
 
     def get_shutdown(self) -> int:
         state: int = super().get_shutdown()
-        return state & ~SSL.RECEIVED_SHUTDOWN if self.watch.alert_by == "peer" else state
+        return state & ~SSL.RECEIVED_SHUTDOWN if self.tls_state.alert_by == "peer" else state
 
 
-def agent_connection(context: SSL.Context) -> tuple[SSL.Connection, Watch]:
-    """A connection to meet an agent on."""
-    connection, watch = _watched(context)
-    connection.set_verify(SSL.VERIFY_PEER, _verifier(watch, tolerant=True, name=None))
+def agent_connection(context: SSL.Context) -> tuple[SSL.Connection, TlsState]:
+    """Return a connection for an agent, and its state."""
+    connection, tls_state = _watched(context)
+    connection.set_verify(SSL.VERIFY_PEER, _verifier(tls_state, tolerant=True, name=None))
     connection.set_accept_state()
-    return connection, watch
+    return connection, tls_state
 
 
 def master_connection(
-    context: SSL.Context, name: str, sni: str | None, lent: identity.Credentials | None
-) -> tuple[SSL.Connection, Watch]:
-    """A connection to meet the master on, who must be ``name`` whatever ``sni`` asks for.
+    context: SSL.Context, name: str, sni: str | None, credentials: identity.Credentials | None
+) -> tuple[SSL.Connection, TlsState]:
+    """Return a connection to the master, and its state. The master's certificate must contain ``name``, not ``sni``.
 
-    An unknown revocation state (no CRL, or an expired one) is passed over only when no identity is lent:
-    then a bootstrap can still be seen.
+    An unknown revocation state (no CRL, or an expired one) is tolerated only without an identity: so a bootstrap can be
+    observed.
     """
-    connection, watch = _watched(context)
-    connection.set_verify(SSL.VERIFY_PEER, _verifier(watch, tolerant=lent is None, name=name))
-    if lent:
-        certificate, key = _for_openssl(lent.chain[0], lent.key)
+    connection, tls_state = _watched(context)
+    connection.set_verify(SSL.VERIFY_PEER, _verifier(tls_state, tolerant=credentials is None, name=name))
+    if credentials:
+        certificate, key = _for_openssl(credentials.chain[0], credentials.key)
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
             connection.use_certificate(certificate)
             connection.use_privatekey(key)
     if sni and not sni.replace(".", "").isdigit() and ":" not in sni:
         connection.set_tlsext_host_name(sni.encode("idna"))
     connection.set_connect_state()
-    return connection, watch
+    return connection, tls_state
 
 
 @lru_cache(maxsize=1024)
 def _for_openssl(certificate: cx509.Certificate, key: PrivateKey) -> tuple[X509, PKey]:
-    """An identity as OpenSSL has it. It prepares an RSA key at the first signature, which takes as long as half of one:
-    pyOpenSSL's advice, to pass it objects of cryptography, would pay for that with every connection."""
+    """Return an identity as OpenSSL objects.
+
+    OpenSSL prepares an RSA key at its first signature, which takes half the time of a signature. With objects of
+    cryptography, which pyOpenSSL recommends, every connection would have that cost.
+    """
     return _x509(certificate), PKey.from_cryptography_key(key)
 
 
 def refusing(*, server: bool) -> SSL.Connection:
-    """A connection whose handshake can't succeed: for when nothing better could be made."""
+    """Return a connection whose handshake cannot succeed, for when the real one could not be made."""
     connection = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD if server else SSL.TLS_CLIENT_METHOD))
     connection.set_verify(SSL.VERIFY_PEER, lambda *_: False)
     if server:
@@ -333,53 +340,53 @@ def refusing(*, server: bool) -> SSL.Connection:
     return connection
 
 
-def _watched(context: SSL.Context) -> tuple[_Connection, Watch]:
+def _watched(context: SSL.Context) -> tuple[_Connection, TlsState]:
     connection = _Connection(context)
-    connection.watch = watch = Watch()
-    connection.set_info_callback(_listener(watch))
-    return connection, watch
+    connection.tls_state = tls_state = TlsState()
+    connection.set_info_callback(_listener(tls_state))
+    return connection, tls_state
 
 
 @lru_cache(maxsize=256)
 def parsed_of(der: bytes) -> cx509.Certificate:
-    """A certificate; the same ones come with every connection."""
+    """Return a parsed certificate, cached: every connection has the same ones."""
     return cx509.load_der_x509_certificate(der)
 
 
 @lru_cache(maxsize=64)
 def _leaf_of(der: bytes) -> Certificate:
-    """A master's certificate; there are few."""
+    """Return a master's certificate, cached: there are few."""
     return x509.certificate(parsed_of(der))
 
 
 def _verifier(
-    watch: Watch, *, tolerant: bool, name: str | None
+    tls_state: TlsState, *, tolerant: bool, name: str | None
 ) -> Callable[[SSL.Connection, X509, int, int, int], bool]:
     def verify(_connection: SSL.Connection, certificate: X509, code: int, depth: int, ok: int) -> bool:
-        watch.chain[depth] = der = dump_certificate(FILETYPE_ASN1, certificate)
+        tls_state.chain[depth] = der = dump_certificate(FILETYPE_ASN1, certificate)
         if not ok:
             parsed = parsed_of(der)
             problem = x509.Problem(code, depth, x509.name_of(parsed.subject), x509.name_of(parsed.issuer))
-            watch.problems.append(problem)
+            tls_state.problems.append(problem)
             return tolerant and problem.undecided
         if depth == 0 and name is not None:
             leaf = _leaf_of(der)
             if not x509.names_match(leaf, name):
-                watch.wrong_name = ", ".join(leaf.alt_names) or leaf.subject
+                tls_state.wrong_name = ", ".join(leaf.alt_names) or leaf.subject
                 return False
         return True
 
     return verify
 
 
-def _listener(watch: Watch) -> Callable[[SSL.Connection, int, int], None]:
+def _listener(tls_state: TlsState) -> Callable[[SSL.Connection, int, int], None]:
     def listen(_connection: SSL.Connection, where: int, code: int) -> None:
         if not where & SSL.SSL_CB_ALERT:
             return
         if code & 0xFF == 0:
-            watch.closed_by_peer |= bool(where & SSL.SSL_CB_READ)
-        elif code >> 8 == FATAL:  # a warning, as a server may send for an unknown SNI, ends nothing
-            watch.alert = ALERTS.get(code & 0xFF, f"alert {code & 0xFF}")
-            watch.alert_by = "peer" if where & SSL.SSL_CB_READ else "proxy"
+            tls_state.closed_by_peer |= bool(where & SSL.SSL_CB_READ)
+        elif code >> 8 == FATAL:  # a warning, as a server may send for an unknown SNI, does not end the connection
+            tls_state.alert = ALERTS.get(code & 0xFF, f"alert {code & 0xFF}")
+            tls_state.alert_by = "peer" if where & SSL.SSL_CB_READ else "proxy"
 
     return listen

@@ -142,7 +142,7 @@ def test_mistakes_with_a_certificate(flight: Preflight, tmp_path: Path, capsys: 
         pki.key_pem(pki.new_key()) + flight.pem.read_bytes().partition(b"-----END EC PRIVATE KEY-----\n")[2]
     )
     for arguments, text in (
-        (["--cert", str(tmp_path / "absent")], "can't be read: No such file"),
+        (["--cert", str(tmp_path / "absent")], "absent: No such file"),
         (["--cert", str(other)], "is not the key of the certificate"),
         (["--cert", str(flight.pem), "--ca", str(tmp_path / "absent")], "The CA bundle"),
     ):

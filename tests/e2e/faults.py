@@ -495,9 +495,9 @@ def locked(scene: Scene) -> Tally:
     with scene.watched() as tally, contextlib.closing(sqlite3.connect(scene.capture, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         tally.count(scene.runs_as_without())
-        assert eventually(lambda: scene.said("can't be written", before))
+        assert eventually(lambda: scene.said("cannot write the capture", before))
         other.execute("ROLLBACK")
-        assert eventually(lambda: scene.said("is written again", before))
+        assert eventually(lambda: scene.said("is being written again", before))
     return tally
 
 
@@ -529,9 +529,9 @@ def disk_full(scene: Scene) -> Tally:
     with scene.watched() as tally:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, hard))
         tally.count(scene.runs_as_without())
-        assert eventually(lambda: scene.said("can't be written", before))
+        assert eventually(lambda: scene.said("cannot write the capture", before))
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
-        assert eventually(lambda: scene.said("is written again", before))
+        assert eventually(lambda: scene.said("is being written again", before))
     return tally
 
 

@@ -140,7 +140,7 @@ def _state(addon: Any) -> dict[str, int]:
         "bytes": addon.kept,
         "agents": len(addon._agents),
         "masters": len(addon._masters),
-        "awaited": len(addon._recorder._awaited),
-        "asked": len(addon._recorder._asked),
+        "awaited": len(addon._recorder._awaiting_result),
+        "asked": len(addon._recorder._callbacks),
         "files": sum(Path(f"/proc/self/fd/{each}").exists() for each in os.listdir("/proc/self/fd")),  # noqa: PTH208
     }

@@ -71,7 +71,7 @@ def test_healthy(tmp_path: Path) -> None:
     [
         ("revoked", "certificate_revoked", "proxy", "Certificate 'CN=web1.lab.example' is revoked"),
         ("wrong-ca", "unknown_ca", "agent", "unable to get local issuer certificate for CN=proxy.lab.example"),
-        ("expired-crl", "certificate_expired", "agent", "CRL of theirs expired"),
+        ("expired-crl", "certificate_expired", "agent", "its CA or a CRL expired"),
         ("hostname-mismatch", "bad_certificate", "agent", "'puppet.wrong.example' did not match"),
     ],
 )

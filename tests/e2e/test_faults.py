@@ -54,12 +54,12 @@ def test_a_run_ends_as_without_the_proxy(scene: Scene, name: str) -> None:
     hook = BROKEN.get(name.removeprefix("exception in ").partition(":")[0])
     if hook is None:
         assert tally.lost == 0
-        assert not any("stumbled" in line for line in scene.proxy.lines[before:])
+        assert not any("-- internal error" in line for line in scene.proxy.lines[before:])
     else:
         said = [gap for gap in tally.gaps if hook in gap.reason]
         assert len(said) >= tally.lost
         assert said
-        assert any(hook in line for line in scene.proxy.lines[before:] if "stumbled" in line)
+        assert any(hook in line for line in scene.proxy.lines[before:] if "-- internal error" in line)
 
 
 def test_an_unusual_request_is_answered_as_without_the_proxy(scene: Scene) -> None:
@@ -89,7 +89,7 @@ def test_a_reset_concerns_nobody_else(scene: Scene, name: str) -> None:
     assert tally.same == tally.tried > 8
     assert tally.lost == 0
     assert tally.gaps == []
-    assert not any("stumbled" in line for line in scene.proxy.lines[before:])
+    assert not any("-- internal error" in line for line in scene.proxy.lines[before:])
 
 
 @pytest.mark.slow
@@ -140,11 +140,13 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
         for rules in (without, [*without, dataclasses.replace(rule, look=broken)]):
             monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda rules=rules: rules)
             follower = Follower(path, filters.parse(""))
-            told.append([*analysis_worker.tell(follower.look()), *analysis_worker.tell(follower.sum_up(ended=True))])
+            told.append(
+                [*analysis_worker.results(follower.look()), *analysis_worker.results(follower.sum_up(ended=True))]
+            )
         assert [(each.seq, each.text, each.findings) for each in told[0]] == [
             (each.seq, each.text, each.findings) for each in told[1]
         ]
-        assert {trouble for each in told[1] for trouble in each.trouble} <= {
+        assert {trouble for each in told[1] for trouble in each.errors} <= {
             f"rule {rule.id} failed: RuntimeError('oh')"
         }
 
@@ -173,9 +175,9 @@ def test_connections_are_not_kept_without_end_while_nothing_can_be_written(
 ) -> None:
     monkeypatch.setattr(recorder, "MEMORY", 5000)
     recording = Recorder(tmp_path / "c.sqlite", lambda _line: None)
-    recording._trouble = "the disk is full"
+    recording._failure = "the disk is full"
     for number in range(100):
-        recording._take(Connection(Leg(str(number), "agent", "192.0.2.1", number)), None, {})
+        recording._process(Connection(Leg(str(number), "agent", "192.0.2.1", number)), None, {})
     assert len(recording._capture._connections) == 5
     assert recording._lost == 0
     recording._capture.abandon()

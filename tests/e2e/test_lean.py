@@ -45,7 +45,7 @@ def test_what_serves_and_protects_stays(mitmdump: Any) -> None:
     gone = addon_trim.slim(mitmdump)
     assert set(mitmdump.addons.lookup) >= STAY
     assert before - set(mitmdump.addons.lookup) == set(gone)
-    assert set(gone) == set(addon_trim.USELESS)
+    assert set(gone) == set(addon_trim.NOT_NEEDED)
 
 
 def test_mitmproxys_tls_addon_is_asked_when_ours_has_spoken(mitmdump: Any) -> None:
@@ -88,13 +88,13 @@ def test_what_the_user_asked_for_stays(mitmdump: Any, tmp_path: Path, option: st
     gone = addon_trim.slim(mitmdump)
     assert addon not in gone
     assert mitmdump.addons.get(addon) is not None
-    assert set(gone) == set(addon_trim.USELESS) - {addon}
+    assert set(gone) == set(addon_trim.NOT_NEEDED) - {addon}
 
 
 def test_every_addon_that_goes_is_one_of_mitmproxys(mitmdump: Any) -> None:
     """A name that mitmproxy does not have (any more) would take nothing out."""
-    assert set(addon_trim.USELESS) <= set(mitmdump.addons.lookup)
-    asked_by = {name for each in addon_trim.USELESS.values() for name in each}
+    assert set(addon_trim.NOT_NEEDED) <= set(mitmdump.addons.lookup)
+    asked_by = {name for each in addon_trim.NOT_NEEDED.values() for name in each}
     assert asked_by <= set(mitmdump.options.keys())
 
 

@@ -192,9 +192,9 @@ def test_another_capture_begins_and_the_old_ones_go(lab: Lab, tmp_path: Path, wo
     left = sorted(folder.glob("*.sqlite"))
     assert 2 <= len(left) <= 3  # one may have begun as the proxy ended
     assert proxy.lines[-1] == f"The capture is {left[-1]}"
-    begun = [line for line in proxy.lines if line.startswith("-- another capture begins: ")]
+    begun = [line for line in proxy.lines if line.startswith("-- recording continues in ")]
     assert len(begun) == len(set(begun)) >= 2
-    assert sum("was deleted: more are not to be kept" in line for line in proxy.lines) >= 1
+    assert sum(line.startswith("-- deleted the old capture ") for line in proxy.lines) >= 1
     for one, two in pairwise(left):
         with Capture.open(one) as first, Capture.open(two) as second:
             assert first.continued_in == two

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NAME = "web1.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"
 AGENT = {"X-Puppet-Version": "7.23.0"}
-WARNING = f"-- one connection of {NAME} will be shown a certificate that it must not trust: one request or run of it "
+WARNING = f"-- {NAME} will be presented once with a certificate that it must not trust: one request or run of it "
 
 
 def told(proxy: Proxy) -> list[str]:
@@ -40,7 +40,9 @@ def expect(proxy: Proxy) -> str:
     return line
 
 
-REFUSED = f"-- probe: {NAME} (127.0.0.1) refused the certificate it must not trust (alert unknown_ca): it verifies"
+REFUSED = (
+    f"-- probe: {NAME} (127.0.0.1) refused the certificate it must not trust (alert unknown_ca): it verifies its master"
+)
 
 
 def test_an_agent_that_verifies_fails_one_request_and_no_more(lab: Lab, proxied: Proxied, capture: Path) -> None:
@@ -56,7 +58,7 @@ def test_an_agent_that_verifies_fails_one_request_and_no_more(lab: Lab, proxied:
     assert told(proxy) == [REFUSED]
     (handshake,) = [record for record in records(capture) if isinstance(record, Handshake)]
     assert handshake.leg.probed
-    assert handshake.reason == "the agent refused the certificate of the verification probe, as it must"
+    assert handshake.reason == "the agent refused the certificate of the verification probe, as it should"
     assert (handshake.alert, handshake.alert_by) == ("unknown_ca", "agent")
     assert {received.certname for received in lab.master.received} == {NAME}
     assert [run.outcome for run in analyzed(capture).runs] == ["complete", "complete", "complete"]
@@ -91,7 +93,8 @@ def test_an_agent_that_does_not_verify_goes_on_as_nobody(
         statuses = [careless.ask("GET", NODE, headers=AGENT).status for _ in range(3)]
         line = expect(proxy)
     assert line == (
-        f"-- probe: {NAME} (127.0.0.1) WENT ON with GET /puppet/v3/node/{NAME} over a certificate it must not trust: "
+        f"-- probe: {NAME} (127.0.0.1) WENT ON with GET /puppet/v3/node/{NAME} although it must not trust "
+        "the presented certificate: "
         "it does not verify its master"
     )
     assert told(proxy) == [line]

@@ -93,7 +93,7 @@ def test_a_port_in_use(lab: Lab, tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         ended = start(lab, tmp_path, puppet_listen=f"127.0.0.1:{port}")
     assert ended.returncode == 1
-    assert f"The proxy can't listen on 127.0.0.1:{port}" in ended.stdout + ended.stderr
+    assert f"Cannot listen on 127.0.0.1:{port}" in ended.stdout + ended.stderr
 
 
 def test_the_next_free_port(lab: Lab, proxied: Proxied, tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_a_full_disk_does_not_stop_a_run(lab: Lab, proxied: Proxied, capture: Pa
         agent = lab.agent(NAME)
         assert agent.run().status in (0, 2)
         time.sleep(0.5)
-        assert any("the capture can't be written" in line for line in proxy.lines)
+        assert any("cannot write the capture" in line for line in proxy.lines)
         resource.prlimit(proxy.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
         time.sleep(2.5)
     assert any(isinstance(record, Gap) for record in records(capture))

@@ -128,5 +128,5 @@ def test_a_user_who_can_not_execute_python_is_one_sentence(
     monkeypatch.setattr("inspector.proxy.fast.workers.Workers", closed)
     status, _, error = run("proxy", "--workers", number)
     assert status == 2
-    assert f"{sys.executable} can't be executed: Permission denied." in error
+    assert f"Cannot execute {sys.executable}: Permission denied." in error
     assert "--user" in error

@@ -20,8 +20,8 @@ from inspector.host import pki
 from inspector.model import Exchange, Gap
 from inspector.proxy import addon as addon_module
 from inspector.proxy import identity, tls
-from inspector.proxy.analysis_client import Told
-from inspector.proxy.connection_state import AgentEnd, MasterEnd
+from inspector.proxy.analysis_client import AnalysisResult
+from inspector.proxy.connection_state import AgentConnection, MasterConnection
 from inspector.proxy.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -104,16 +104,16 @@ def test_a_connection_by_another_way_is_refused(addon: addon_module.PuppetInspec
 
 def test_a_late_alert_ends_the_connection() -> None:
     connection = tls._Connection(SSL.Context(SSL.TLS_CLIENT_METHOD))
-    connection.watch = tls.Watch()
+    connection.tls_state = tls.TlsState()
     connection.set_shutdown(SSL.RECEIVED_SHUTDOWN)
     assert connection.get_shutdown() & SSL.RECEIVED_SHUTDOWN
-    connection.watch.alert_by = "peer"
+    connection.tls_state.alert_by = "peer"
     assert not connection.get_shutdown() & SSL.RECEIVED_SHUTDOWN
 
 
 def test_an_error_is_red() -> None:
     flow = tflow.tflow()
-    addon_module._annotate(flow, Told("", 1, [("B10", "error", "expired\x1b[31m")]))
+    addon_module._annotate(flow, AnalysisResult("", 1, [("B10", "error", "expired\x1b[31m")]))
     assert flow.marked == ":red_circle:"
     assert "\x1b" not in flow.comment
 
@@ -122,13 +122,13 @@ def test_an_error_is_red() -> None:
     ("after", "alert", "refused"),
     [(0.1, None, True), (60.0, None, False), (60.0, "certificate_unknown", True)],
 )
-def test_a_late_refusal_comes_at_once_or_says_so(after: float, alert: str | None, refused: bool) -> None:
+def test_a_late_refusal_comes_soon_or_with_an_alert(after: float, alert: str | None, refused: bool) -> None:
     """A master that dies over a long compile has not refused anybody's certificate."""
     server = tflow.tserver_conn()
     server.timestamp_tls_setup = time.time() - after
-    agent = AgentEnd(tls.Watch(), identity.Credentials((), pki.new_key()))
-    agent.lent = agent.shown
-    end = MasterEnd(tls.Watch(alert=alert, alert_by="peer" if alert else None), agent)
+    agent = AgentConnection(tls.TlsState(), identity.Credentials((), pki.new_key()))
+    agent.credentials = agent.presented
+    end = MasterConnection(tls.TlsState(alert=alert, alert_by="peer" if alert else None), agent)
     assert (end.late_refusal(server, "puppet.example") is not None) == refused
     assert end.late_refusal(server, "puppet.example") is None  # said once
 
@@ -139,9 +139,9 @@ def test_an_agent_that_left_was_not_refused(addon: addon_module.PuppetInspector,
     flow.error.msg = "Client disconnected."
     flow.request.timestamp_start = flow.error.timestamp - 5
     flow.server_conn.timestamp_tls_setup = time.time()
-    agent = AgentEnd(tls.Watch(), identity.Credentials((), pki.new_key()))
-    agent.lent = agent.shown
-    addon._masters[flow.server_conn.id] = MasterEnd(tls.Watch(), agent)
+    agent = AgentConnection(tls.TlsState(), identity.Credentials((), pki.new_key()))
+    agent.credentials = agent.presented
+    addon._masters[flow.server_conn.id] = MasterConnection(tls.TlsState(), agent)
     addon._settings = SimpleNamespace(master_name="puppet.example")  # type: ignore[assignment]
     addon.error(flow)
     assert addon._recorder
@@ -158,7 +158,7 @@ def test_a_hook_that_meets_an_end_fails_closed(
     """A mistake of ours must not let mitmproxy show its own certificate, or trust the world's CAs."""
     monkeypatch.setattr(addon, "_meet_agent", lambda _data: 1 / 0)
     monkeypatch.setattr(addon, "_meet_master", lambda _data: 1 / 0)
-    monkeypatch.setattr(addon, "_claim", lambda _flow: 1 / 0)
+    monkeypatch.setattr(addon, "_replace_claims", lambda _flow: 1 / 0)
     for hook in (addon.tls_start_client, addon.tls_start_server):
         data = SimpleNamespace(ssl_conn=None)
         hook(data)  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def streamed(addon: addon_module.PuppetInspector, tmp_path: Path, *parts: bytes,
     addon.response(flow)
     assert addon._recorder is not None
     addon._recorder.finish()
-    assert addon.kept == 0
+    assert addon.copied == 0
     (exchange,) = recorded(tmp_path)
     assert isinstance(exchange, Exchange)
     return exchange

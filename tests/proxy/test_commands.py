@@ -63,10 +63,10 @@ def test_check_says_what_and_why_by_the_rules_of_the_proxy(
     quiet = [text for _, text in answered(capture, "puppet.check", caplog, str(tmp_path / "rules.yaml"))]
     assert not any(" B01 " in text for text in quiet)
     caplog.clear()
-    monkeypatch.setattr(commands, "MOST", 2)
+    monkeypatch.setattr(commands, "MAX_LINES", 2)
     short = [text for _, text in answered(capture, "puppet.check", caplog)]
     assert (len(short), short[-1]) == (4, texts[-1])
-    assert short[2].startswith(f"... {len(texts) - 3} lines more: puppet-inspector check ")
+    assert short[2].startswith(f"... {len(texts) - 3} more lines: puppet-inspector check ")
 
 
 def test_a_capture_that_is_gone_is_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -124,12 +124,12 @@ def test_what_cannot_be_read_says_why() -> None:
     flow.response.headers.pop("content-encoding", None)
     view, text = shown(flow, flow.response)
     assert view == "Puppet"
-    assert text.startswith("It can't be read: ")
+    assert text.startswith("Cannot be decoded: ")
     assert "\x1b" not in text
 
 
 def test_the_view_can_be_asked_for_anything() -> None:
-    assert "no request" in contentviews.Puppet().prettify(b"x", Metadata())
+    assert "Not a request" in contentviews.Puppet().prettify(b"x", Metadata())
     other = tflow.tflow(resp=True, err=True)
     for message in (other.request, other.response):
         view, text = shown(other, message, "puppet")

@@ -32,10 +32,10 @@ def settled(place: pki.SslDir, **given: object) -> options.Settings:
     files = {"puppet_ca": str(place.ca), "puppet_crl": str(place.crl), "puppet_identity": f"keys:{place.path}"}
     pem = place.path / "shown.pem"
     pki.write_private(pem, place.key.read_bytes() + place.certificate.read_bytes())
-    given_ = options.given(mode=["regular"], puppet_master="master.example", puppet_cert=str(pem), **files)
+    given_ = options.with_defaults(mode=["regular"], puppet_master="master.example", puppet_cert=str(pem), **files)
     for name, value in chosen.items():
         setattr(given_, name, value)
-    return options.settle(given_, own_mode=False)
+    return options.resolve(given_, own_mode=False)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def settled(place: pki.SslDir, **given: object) -> options.Settings:
     ],
 )
 def test_it_says_what_others_can_reach(place: pki.SslDir, addresses: list[str], reached: str | None) -> None:
-    said = [line for line in options.introduction(settled(place), addresses) if "from the network" in line]
+    said = [line for line in options.startup_lines(settled(place), addresses) if "from the network" in line]
     assert len(said) == bool(reached)
     assert all(line.startswith(f"-- {reached} can be reached from the network: ") for line in said)
 
@@ -62,16 +62,16 @@ def test_nothing_is_exposed_unless_it_is_asked_for(place: pki.SslDir) -> None:
 @pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o620, 0o602, 0o666])
 def test_a_key_that_is_open_to_others_is_refused(place: pki.SslDir, mode: int) -> None:
     place.key.chmod(mode)
-    with pytest.raises(IdentityError, match=f"mode {mode:04o}. Close it: chmod g-w,o= {place.key}") as refused:
-        tls.Shown(place.certificate, place.key)
+    with pytest.raises(IdentityError, match=f"mode {mode:04o}. Run chmod g-w,o= {place.key} ") as refused:
+        tls.PresentedCertificate(place.certificate, place.key)
     assert refused.value.hint.endswith("puppet_unsafe_keys=true).")
-    assert tls.Shown(place.certificate, place.key, unsafe=True).credentials.chain
+    assert tls.PresentedCertificate(place.certificate, place.key, unsafe=True).credentials.chain
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o440])
 def test_puppets_own_modes_are_fine(place: pki.SslDir, mode: int) -> None:
     place.key.chmod(mode)
-    assert tls.Shown(place.certificate, place.key).credentials.chain
+    assert tls.PresentedCertificate(place.certificate, place.key).credentials.chain
 
 
 def test_a_directory_in_which_anybody_can_exchange_the_key(place: pki.SslDir, tmp_path: Path) -> None:
@@ -102,24 +102,24 @@ def test_an_open_key_stops_the_start_unless_it_is_meant_so(place: pki.SslDir) ->
     pem = place.path / "open.pem"
     pem.write_bytes(place.key.read_bytes() + place.certificate.read_bytes())
     pem.chmod(0o644)
-    with pytest.raises(InspectorError, match="Others can read or change the private key"):
+    with pytest.raises(InspectorError, match="Other users can read or change the private key"):
         settled(place, cert=str(pem))
-    assert settled(place, cert=str(pem), unsafe_keys=True).shown_path == pem
+    assert settled(place, cert=str(pem), unsafe_keys=True).presented_path == pem
 
 
 def test_a_renewed_key_that_is_open_is_not_taken_up(place: pki.SslDir, ca: LabCA) -> None:
-    shown = tls.Shown(place.certificate, place.key)
+    shown = tls.PresentedCertificate(place.certificate, place.key)
     before = shown.refresh()
     key = pki.new_key()
     place.certificate.write_bytes(pki.pem(pki.sign(ca.authority, key.public_key(), NAME)))
     place.key.write_bytes(pki.key_pem(key))
     place.key.chmod(0o644)
     assert shown.refresh() is before
-    assert shown.trouble
-    assert "mode 0644" in shown.trouble
+    assert shown.error
+    assert "mode 0644" in shown.error
     place.key.chmod(0o640)
     assert shown.refresh() is not before
-    assert shown.trouble is None
+    assert shown.error is None
 
 
 def test_only_the_common_name_is_told_in_headers(ca: LabCA) -> None:

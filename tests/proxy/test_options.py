@@ -52,7 +52,7 @@ def settle(conf: Path) -> Settle:
 
     def settled(*, own_mode: bool = False, mode: tuple[str, ...] = ("regular",), **given: object) -> options.Settings:
         chosen: dict[str, Any] = {f"puppet_{name}": str(value) for name, value in given.items()}
-        return options.settle(options.given(mode=list(mode), **chosen), own_mode=own_mode)
+        return options.resolve(options.with_defaults(mode=list(mode), **chosen), own_mode=own_mode)
 
     return settled
 
@@ -62,7 +62,7 @@ def test_an_enrolled_host_needs_no_options(settle: Settle, place: pki.SslDir) ->
     assert settings.master == ("master.example", 8149)
     assert settings.master_name == "master.example"
     assert settings.listen[0] == "127.0.0.1"
-    assert (settings.shown_path, settings.shown_name) == (place.certificate, NAME)
+    assert (settings.presented_path, settings.presented_name) == (place.certificate, NAME)
     assert settings.identity_text == f"keys:{place.path}"
     assert settings.warnings == ()
 
@@ -70,7 +70,7 @@ def test_an_enrolled_host_needs_no_options(settle: Settle, place: pki.SslDir) ->
 def test_options_win_over_puppet_conf(settle: Settle, tmp_path: Path) -> None:
     settings = settle(master="other.example:1", master_name="puppet", identity="none", capture=tmp_path / "c.sqlite")
     assert (settings.master, settings.master_name) == (("other.example", 1), "puppet")
-    assert (settings.source.mode, settings.capture) == ("none", tmp_path / "c.sqlite")
+    assert (settings.identity_source.mode, settings.capture) == ("none", tmp_path / "c.sqlite")
 
 
 def test_a_mode_of_the_users_own_names_the_master(settle: Settle) -> None:
@@ -80,7 +80,7 @@ def test_a_mode_of_the_users_own_names_the_master(settle: Settle) -> None:
 
 
 def test_the_introduction_says_how_to_come(settle: Settle, place: pki.SslDir) -> None:
-    text = "\n".join(options.introduction(settle(), ["127.0.0.1:8155"]))
+    text = "\n".join(options.startup_lines(settle(), ["127.0.0.1:8155"]))
     assert str(place.certificate) in text
     assert f"puppet agent -t --server {NAME} --serverport 8155" in text
 
@@ -90,7 +90,7 @@ def test_the_introduction_says_how_to_come(settle: Settle, place: pki.SslDir) ->
 
 def test_no_puppet_conf_and_no_master(settle: Settle, conf: Path, place: pki.SslDir) -> None:
     conf.unlink()
-    with pytest.raises(InspectorError, match=r"There is no puppet\.conf") as error:
+    with pytest.raises(InspectorError, match=r"This host has no puppet\.conf") as error:
         settle(ssldir=place.path)
     assert "puppet_master=HOST" in error.value.hint
     assert settle(ssldir=place.path, master="m.example").master == ("m.example", 8140)
@@ -98,13 +98,13 @@ def test_no_puppet_conf_and_no_master(settle: Settle, conf: Path, place: pki.Ssl
 
 def test_no_certificate(settle: Settle, place: pki.SslDir) -> None:
     place.certificate.unlink()
-    with pytest.raises(InspectorError, match=r"certificate .*proxy\.example\.pem can't be read: No such file"):
+    with pytest.raises(InspectorError, match=r"Cannot read the certificate .*proxy\.example\.pem: No such file"):
         settle()
 
 
 def test_a_certificate_that_is_none(settle: Settle, place: pki.SslDir) -> None:
     place.certificate.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
-    with pytest.raises(InspectorError, match="holds no certificate in PEM form"):
+    with pytest.raises(InspectorError, match="contains no certificate in PEM format"):
         settle()
 
 
@@ -116,7 +116,7 @@ def test_a_directory_for_a_certificate(settle: Settle, tmp_path: Path) -> None:
 def test_no_key(settle: Settle, place: pki.SslDir) -> None:
     place.key.unlink()
     # Without its key the certname is not known from the ssldir any more, so it is named.
-    with pytest.raises(InspectorError, match="can't be read"):
+    with pytest.raises(InspectorError, match="Cannot read the certificate"):
         settle()
     with pytest.raises(InspectorError, match="can't be read as a private key"):
         settle(cert=place.certificate)
@@ -126,25 +126,25 @@ def test_a_key_of_another_certificate(settle: Settle, place: pki.SslDir) -> None
     pki.write_private(place.key, pki.key_pem(pki.new_key()))
     with pytest.raises(InspectorError, match="is not the key of the certificate") as error:
         settle()
-    assert "belongs together" in error.value.hint
+    assert "its own key" in error.value.hint
 
 
 def test_no_ca_bundle(settle: Settle, place: pki.SslDir) -> None:
     place.ca.unlink()
-    with pytest.raises(InspectorError, match=r"The CA bundle .* can't be read: No such file") as error:
+    with pytest.raises(InspectorError, match=r"Cannot read the CA bundle .*: No such file") as error:
         settle()
     assert "puppet_ca" in error.value.hint
 
 
 def test_a_ca_bundle_that_is_none(settle: Settle, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("nonsense")
-    with pytest.raises(InspectorError, match="holds no certificate in PEM form"):
+    with pytest.raises(InspectorError, match="contains no certificate in PEM format"):
         settle(ca=tmp_path / "ca.pem")
 
 
 @pytest.mark.parametrize("text", ["keys", "keys:", "mint", "headers:x", "me", ":"])
 def test_an_identity_that_is_none(settle: Settle, text: str) -> None:
-    with pytest.raises(InspectorError, match="is no identity") as error:
+    with pytest.raises(InspectorError, match="is not a valid value") as error:
         settle(identity=text)
     assert "keys:DIR" in error.value.hint
 
@@ -152,21 +152,21 @@ def test_an_identity_that_is_none(settle: Settle, text: str) -> None:
 def test_identities_that_are_not_there(settle: Settle, tmp_path: Path) -> None:
     with pytest.raises(InspectorError, match=r"There is no directory .*absent"):
         settle(identity=f"keys:{tmp_path}/absent")
-    with pytest.raises(InspectorError, match=r"holds no usable ca_crt\.pem"):
+    with pytest.raises(InspectorError, match=r"contains no usable ca_crt\.pem"):
         settle(identity=f"mint:{tmp_path}")
 
 
 @pytest.mark.parametrize("text", ["m:port", ":8140", "m:99999"])
 def test_an_address_that_is_none(settle: Settle, text: str) -> None:
     for name in ("master", "listen"):
-        with pytest.raises(InspectorError, match="is no address"):
+        with pytest.raises(InspectorError, match="is not an address"):
             settle(**{name: text})
 
 
 def test_a_port_in_use(settle: Settle) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
-        with pytest.raises(InspectorError, match=f"can't listen on 127.0.0.1:{port}: Address already in use") as error:
+        with pytest.raises(InspectorError, match=f"Cannot listen on 127.0.0.1:{port}: Address already in use") as error:
             settle(listen=f"127.0.0.1:{port}")
         assert "puppet_listen" in error.value.hint
         # A mode of the user's own listens by itself.
@@ -174,7 +174,7 @@ def test_a_port_in_use(settle: Settle) -> None:
 
 
 def test_an_address_of_another_host(settle: Settle) -> None:
-    with pytest.raises(InspectorError, match=r"can't listen on 192\.0\.2\.1"):
+    with pytest.raises(InspectorError, match=r"Cannot listen on 192\.0\.2\.1"):
         settle(listen="192.0.2.1")
 
 
@@ -192,12 +192,12 @@ def test_a_ca_without_crl_is_a_warning(settle: Settle, place: pki.SslDir) -> Non
     place.crl.unlink()
     (warning,) = settle().warnings
     assert "There is no CRL to check agents with" in warning
-    assert "No agent's identity can be lent" in warning
+    assert "no identity is used towards the master" in warning
 
 
 def test_a_crl_that_is_none_is_a_warning(settle: Settle, place: pki.SslDir) -> None:
     place.crl.write_text("nonsense")
-    assert "can't be read" in settle().warnings[0]
+    assert "Cannot read the CRL" in settle().warnings[0]
 
 
 def test_an_expired_crl_is_a_warning(settle: Settle, place: pki.SslDir, ca: LabCA) -> None:
@@ -224,7 +224,7 @@ def test_a_certificate_that_agents_refuse_is_a_warning(settle: Settle, place: pk
         ca.authority, key.public_key(), NAME, not_before=datetime(2020, 1, 1, tzinfo=UTC), lifetime=timedelta(1)
     )
     place.certificate.write_bytes(pki.pem(old))
-    assert "Agents will refuse the certificate that they are shown: The certificate" in settle().warnings[0]
+    assert "Agents will refuse the presented certificate: The certificate" in settle().warnings[0]
     assert "has expired" in settle().warnings[0]
 
 
@@ -252,7 +252,9 @@ def test_our_own_directory_is_closed_to_others(tmp_path: Path, monkeypatch: pyte
 
 
 def test_words_are_read_as_mitmdump_reads_them() -> None:
-    read = options.chosen(["puppet_master=a=b", "puppet_unsafe_keys=false", "puppet_lean=true", "puppet_only="])
+    read = options.parse_assignments(
+        ["puppet_master=a=b", "puppet_unsafe_keys=false", "puppet_lean=true", "puppet_only="]
+    )
     assert read == {"puppet_master": "a=b", "puppet_unsafe_keys": False, "puppet_lean": True, "puppet_only": ""}
 
 
@@ -260,13 +262,13 @@ def test_words_are_read_as_mitmdump_reads_them() -> None:
     ("word", "said"),
     [
         ("puppet_mastr=x", "Do you mean puppet_master"),
-        ("listen_port=1", "They are in the README"),
+        ("listen_port=1", "docs/proxy.md lists them"),
         ("puppet_unsafe_keys=yes", "Write true or false"),
         ("puppet_unsafe_keys", "Write true or false"),
-        ("puppet_master", "sets nothing"),
+        ("puppet_master", "has no value"),
     ],
 )
 def test_words_that_are_no_option(word: str, said: str) -> None:
     with pytest.raises(InspectorError) as told:
-        options.chosen([word])
+        options.parse_assignments([word])
     assert said in f"{told.value.message} {told.value.hint}"

@@ -13,8 +13,8 @@ from inspector.lab.ca import LabCA
 from inspector.model import PROBE, Handshake, Leg, Severity
 from inspector.protocol import x509
 from inspector.proxy import options, tls
-from inspector.proxy.connection_state import AgentEnd
-from inspector.proxy.identity import Credentials, Nobody
+from inspector.proxy.connection_state import AgentConnection
+from inspector.proxy.identity import Credentials, NoIdentity
 from inspector.proxy.probe import Probe, untrusted
 from inspector.runs.examples import altered, ca, catalog, crl, csr, issued, not_issued, refused, talk
 
@@ -41,8 +41,8 @@ def shown(authority: LabCA) -> Credentials:
     return Credentials((leaf, authority.authority.certificate), key)
 
 
-class Told(Probe):
-    """A probe that keeps what it says."""
+class RecordedProbe(Probe):
+    """A probe that stores its lines."""
 
     def __init__(self, certname: str = NAME) -> None:
         self.lines: list[str] = []
@@ -74,16 +74,16 @@ def test_a_certificate_without_alt_names(shown: Credentials) -> None:
 
 
 def test_the_next_connection_from_its_address_is_probed_once(shown: Credentials) -> None:
-    probe = Told()
-    assert probe.meet("1", HERE, shown) is None  # nobody is known yet
-    probe.asked("1", HERE, NAME, "GET", NODE)
-    assert probe.meet("2", ELSEWHERE, shown) is None
-    probed = probe.meet("3", HERE, shown)
+    probe = RecordedProbe()
+    assert probe.certificate_for("1", HERE, shown) is None  # nobody is known yet
+    probe.on_request("1", HERE, NAME, "GET", NODE)
+    assert probe.certificate_for("2", ELSEWHERE, shown) is None
+    probed = probe.certificate_for("3", HERE, shown)
     assert probed
     assert Leg("3", "agent", own_chain=probed.ders).probed
-    assert probe.meet("4", HERE, shown) is None
-    probe.asked("4", HERE, NAME, "GET", NODE)
-    assert probe.meet("5", HERE, shown) is None
+    assert probe.certificate_for("4", HERE, shown) is None
+    probe.on_request("4", HERE, NAME, "GET", NODE)
+    assert probe.certificate_for("5", HERE, shown) is None
     assert probe.lines == []
 
 
@@ -103,100 +103,101 @@ def test_the_next_connection_from_its_address_is_probed_once(shown: Credentials)
     ],
 )
 def test_who_names_itself(certname: str, method: str, target: str, known: bool, shown: Credentials) -> None:
-    probe = Told()
-    probe.asked("1", HERE, certname, method, target)
-    assert (probe.meet("2", HERE, shown) is not None) == known
+    probe = RecordedProbe()
+    probe.on_request("1", HERE, certname, method, target)
+    assert (probe.certificate_for("2", HERE, shown) is not None) == known
 
 
 def test_nobody_is_probed_by_default(shown: Credentials) -> None:
-    probe = Told("")
-    probe.asked("1", HERE, "", "GET", "/puppet-ca/v1/certificate/ca")
-    assert probe.meet("2", HERE, shown) is None
-    assert probe.meet("3", "", shown) is None
-    probe.failed(handshake("2", "unknown_ca"))
-    probe.ended("2")
-    probe.ended()
+    probe = RecordedProbe("")
+    probe.on_request("1", HERE, "", "GET", "/puppet-ca/v1/certificate/ca")
+    assert probe.certificate_for("2", HERE, shown) is None
+    assert probe.certificate_for("3", "", shown) is None
+    probe.on_handshake_failure(handshake("2", "unknown_ca"))
+    probe.on_close("2")
+    probe.on_close()
     assert probe.lines == []
 
 
 @pytest.fixture
-def probed(shown: Credentials) -> Told:
+def probed(shown: Credentials) -> RecordedProbe:
     """A probe whose connection is the one named ``2``."""
-    probe = Told()
-    probe.asked("1", HERE, NAME, "GET", NODE)
-    assert probe.meet("2", HERE, shown)
+    probe = RecordedProbe()
+    probe.on_request("1", HERE, NAME, "GET", NODE)
+    assert probe.certificate_for("2", HERE, shown)
     return probe
 
 
-def test_it_refused(probed: Told) -> None:
-    probed.failed(handshake("1", "bad_certificate"))
+def test_it_refused(probed: RecordedProbe) -> None:
+    probed.on_handshake_failure(handshake("1", "bad_certificate"))
     assert probed.lines == []
-    probed.failed(handshake("2", "unknown_ca"))
-    probed.ended("2")
-    probed.ended()
-    assert probed.lines == [
-        f"-- probe: {NAME} ({HERE}) refused the certificate it must not trust (alert unknown_ca): it verifies"
-    ]
+    probed.on_handshake_failure(handshake("2", "unknown_ca"))
+    probed.on_close("2")
+    probed.on_close()
+    (line,) = probed.lines
+    assert line == (
+        f"-- probe: {NAME} ({HERE}) refused the certificate it must not trust (alert unknown_ca): "
+        "it verifies its master"
+    )
 
 
 @pytest.mark.parametrize(
     ("alert", "by"),
     [(None, None), ("protocol_version", "agent"), ("unknown_ca", "proxy"), ("handshake_failure", "agent")],
 )
-def test_a_handshake_that_fails_otherwise_proves_nothing(alert: str | None, by: Any, probed: Told) -> None:
-    probed.failed(handshake("2", alert, by))
-    assert probed.lines == [f"-- probe: {NAME} ({HERE}) proved nothing, the handshake failed otherwise: it left"]
+def test_a_handshake_that_fails_otherwise_proves_nothing(alert: str | None, by: Any, probed: RecordedProbe) -> None:
+    probed.on_handshake_failure(handshake("2", alert, by))
+    assert probed.lines == [f"-- probe: {NAME} ({HERE}) no result: the handshake failed for another reason: it left"]
 
 
-def test_it_went_on(probed: Told) -> None:
-    probed.asked("1", HERE, NAME, "GET", NODE)  # over the connection that was not probed
+def test_it_went_on(probed: RecordedProbe) -> None:
+    probed.on_request("1", HERE, NAME, "GET", NODE)  # over the connection that was not probed
     assert probed.lines == []
-    probed.asked("2", HERE, NAME, "GET", f"{NODE}\x1b[31m")
-    probed.asked("2", HERE, NAME, "POST", f"/puppet/v3/catalog/{NAME}")
-    probed.ended("2")
+    probed.on_request("2", HERE, NAME, "GET", f"{NODE}\x1b[31m")
+    probed.on_request("2", HERE, NAME, "POST", f"/puppet/v3/catalog/{NAME}")
+    probed.on_close("2")
     (line,) = probed.lines
     assert line == (
-        f"-- probe: {NAME} ({HERE}) WENT ON with GET /puppet/v3/node/{NAME} over a certificate it must not trust: "
+        f"-- probe: {NAME} ({HERE}) WENT ON with GET /puppet/v3/node/{NAME} although it must not trust the presented "
+        "certificate: "
         "it does not verify its master"
     )
 
 
-def test_what_is_hostile_never_reaches_the_terminal(probed: Told) -> None:
-    probed.asked("2", HERE, "web2\x1b.example", "GET", "/\x1b[31m" + 1000 * "x")
+def test_what_is_hostile_never_reaches_the_terminal(probed: RecordedProbe) -> None:
+    probed.on_request("2", HERE, "web2\x1b.example", "GET", "/\x1b[31m" + 1000 * "x")
     (line,) = probed.lines
     assert "\x1b" not in line
     assert len(line) < 500
 
 
 @pytest.mark.parametrize("certname", ["web2.example", ""])
-def test_another_agent_at_the_same_address_is_called_by_its_name(certname: str, probed: Told) -> None:
-    probed.asked("2", HERE, certname, "GET", "/puppet-ca/v1/certificate/web2.example")
+def test_another_agent_at_the_same_address_is_called_by_its_name(certname: str, probed: RecordedProbe) -> None:
+    probed.on_request("2", HERE, certname, "GET", "/puppet-ca/v1/certificate/web2.example")
     (line,) = probed.lines
     assert line.startswith(f"-- probe: web2.example ({HERE}) WENT ON with GET")
-    assert line.endswith(f": it, not {NAME} at the same address, does not verify its master")
+    assert line.endswith(f": it (not {NAME}, which has the same address) does not verify its master")
 
 
-def test_the_download_of_the_ca_proves_nothing(probed: Told) -> None:
-    probed.asked("2", HERE, "", "GET", "/puppet-ca/v1/certificate/ca")
+def test_the_download_of_the_ca_proves_nothing(probed: RecordedProbe) -> None:
+    probed.on_request("2", HERE, "", "GET", "/puppet-ca/v1/certificate/ca")
     assert probed.lines == []
-    probed.ended("2")
+    probed.on_close("2")
     (line,) = probed.lines
-    assert "proved nothing: it took the certificate, and asked for nothing that needs trust" in line
+    assert "no result: it accepted the certificate, but requested nothing that needs trust" in line
 
 
 def test_an_agent_that_did_not_come_again_was_not_probed() -> None:
-    probe = Told()
-    probe.ended("7")
+    probe = RecordedProbe()
+    probe.on_close("7")
     assert probe.lines == []
-    probe.ended()
-    assert probe.lines == [
-        f"-- probe: {NAME} was not probed: no connection came from it after it was known by its address"
-    ]
+    probe.on_close()
+    assert probe.lines == [f"-- probe: {NAME} was not probed: it opened no connection after its address was known"]
 
 
 @pytest.mark.parametrize("text", ["web1.example web2.example", "web1.example,web2.example", "*.example", "WEB1"])
 def test_one_agent_is_named(text: str) -> None:
-    with pytest.raises(InspectorError, match="which is no certname"):
+    with pytest.raises(InspectorError, match="which is not a certname"):
         options._certname(text)
     assert options._certname(NAME) == NAME
 
@@ -204,7 +205,7 @@ def test_one_agent_is_named(text: str) -> None:
 # -- what is lent, and what is thought of it ----------------------------------------------------------
 
 
-class Lender(Nobody):
+class Lender(NoIdentity):
     """A source that tells the master who the agent is."""
 
     mode = "headers"
@@ -216,14 +217,14 @@ class Lender(Nobody):
 @pytest.mark.parametrize("probed", [False, True])
 def test_nothing_is_lent_over_the_probed_connection(probed: bool, authority: LabCA, shown: Credentials) -> None:
     agent = pki.sign(authority.authority, pki.new_key().public_key(), NAME)
-    end = AgentEnd(tls.Watch(chain={0: x509.certificate(agent).der}), shown, probed=probed)
-    end.decide(Lender())
+    end = AgentConnection(tls.TlsState(chain={0: x509.certificate(agent).der}), shown, probed=probed)
+    end.choose_identity(Lender())
     assert end.certname == NAME
     assert end.identity
-    assert end.lent is None
+    assert end.credentials is None
     if probed:
         assert (end.headers, end.identity.certname) == ((), None)
-        assert end.identity.reason == "it was shown the certificate of the verification probe"
+        assert end.identity.reason == "it was presented with the certificate of the verification probe"
     else:
         assert (end.headers, end.identity.certname) == ((("X-Client-Verify", "SUCCESS"),), NAME)
 

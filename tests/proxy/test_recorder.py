@@ -126,26 +126,28 @@ def test_without_room_on_the_disk_the_end_is_not_written_either(path: Path) -> N
     assert isinstance(gap, Gap)
     assert (gap.seq, gap.lost) == (1, 3)
     assert "puppet_keep_free" in gap.reason
-    assert any("3 records are lost" in line for line in lines)
+    assert any("3 records lost" in line for line in lines)
 
 
-class Teller:
-    """Has told what it is said to have told."""
+class FakeAnalysis:
+    """An analysis process that has analyzed the records up to ``analyzed``."""
 
-    at = 0
+    analyzed = 0
 
     def __init__(self, *_: object) -> None:
         pass
 
-    def more(self) -> None:
+    def wake(self) -> None:
         pass
 
-    def end(self) -> bool:
+    def close(self) -> bool:
         return True
 
 
-def test_a_capture_stays_until_whoever_tells_has_gone_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Commentary", Teller)
+def test_a_capture_stays_until_the_analysis_has_continued_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AnalysisClient", FakeAnalysis)
     first, second, third = (tmp_path / f"20260101T00000{number}Z.sqlite" for number in range(3))
     names = iter((second, third))
     monkeypatch.setattr(Rotation, "next", lambda *_: next(names))
@@ -155,10 +157,10 @@ def test_a_capture_stays_until_whoever_tells_has_gone_on(tmp_path: Path, monkeyp
     until = time.monotonic() + 10
     while not second.exists() and time.monotonic() < until:
         time.sleep(0.02)
-    monkeypatch.setattr(Teller, "at", 1)
+    monkeypatch.setattr(FakeAnalysis, "analyzed", 1)
     time.sleep(0.5)
     assert first.exists()  # it says where it goes on
-    monkeypatch.setattr(Teller, "at", 2)
+    monkeypatch.setattr(FakeAnalysis, "analyzed", 2)
     while first.exists() and time.monotonic() < until:
         time.sleep(0.02)
     assert not first.exists()
@@ -182,7 +184,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return full
 
 
-def test_what_can_not_be_written_is_kept_and_the_gap_told(path: Path, full_disk: threading.Event) -> None:
+def test_what_cannot_be_written_is_kept_and_the_gap_recorded(path: Path, full_disk: threading.Event) -> None:
     lines: list[str] = []
     recorder = Recorder(path, lines.append)
     recorder.start()
@@ -196,7 +198,7 @@ def test_what_can_not_be_written_is_kept_and_the_gap_told(path: Path, full_disk:
     assert isinstance(gap, Gap)
     assert gap.lost == 0
     assert "disk is full" in gap.reason
-    assert sum("can't be written" in line for line in lines) == 1
+    assert sum("cannot write the capture" in line for line in lines) == 1
 
 
 def test_memory_is_bounded_and_what_is_lost_is_counted(

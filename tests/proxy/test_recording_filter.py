@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 
-from inspector.proxy.recording_filter import ADDRESSES, WAITING, Selection
+from inspector.proxy.recording_filter import ADDRESSES, WAITING, RecordingFilter
 
 
 def test_only_the_agents_that_were_asked_for_are_kept() -> None:
     kept: list[str] = []
-    chosen = Selection(re.compile(r"web.*\.example"))
+    chosen = RecordingFilter(re.compile(r"web.*\.example"))
     chosen.admit("a", "192.0.2.1", "web1.example", lambda: kept.append("a1"))
     chosen.admit("b", "192.0.2.2", "db1.example", lambda: kept.append("b1"))
     chosen.admit("a", "192.0.2.1", None, lambda: kept.append("a2"))
     chosen.admit("b", "192.0.2.2", None, lambda: kept.append("b2"))
     assert kept == ["a1", "a2"]
-    assert chosen.ended("a")
-    assert not chosen.ended("b")
+    assert chosen.close("a")
+    assert not chosen.close("b")
 
 
 def test_what_says_no_name_waits_for_one_from_its_address() -> None:
     kept: list[int] = []
-    chosen = Selection(re.compile("new"))
+    chosen = RecordingFilter(re.compile("new"))
     for number in range(WAITING + 5):
         chosen.admit("a", "192.0.2.1", None, lambda number=number: kept.append(number))  # type: ignore[misc]
     chosen.admit("b", "192.0.2.2", None, lambda: kept.append(-1))
@@ -35,7 +35,7 @@ def test_what_says_no_name_waits_for_one_from_its_address() -> None:
 
 def test_what_waits_is_bounded() -> None:
     kept: list[int] = []
-    chosen = Selection(re.compile("new"))
+    chosen = RecordingFilter(re.compile("new"))
     for number in range(ADDRESSES + 1):
         chosen.admit(str(number), str(number), None, lambda number=number: kept.append(number))  # type: ignore[misc]
     for number in (0, 1):
@@ -45,8 +45,8 @@ def test_what_waits_is_bounded() -> None:
 
 def test_without_a_choice_everything_is_kept_at_once() -> None:
     kept: list[int] = []
-    chosen = Selection(None)
-    assert chosen.everything
+    chosen = RecordingFilter(None)
+    assert chosen.records_all
     chosen.admit("a", "192.0.2.1", None, lambda: kept.append(1))
     assert kept == [1]
-    assert chosen.ended("a")
+    assert chosen.close("a")

@@ -10,8 +10,8 @@ WARNING, FATAL = 1 << 8, 2 << 8
 UNRECOGNIZED_NAME, CERTIFICATE_REVOKED, NO_RENEGOTIATION, CLOSE_NOTIFY = 112, 44, 100, 0
 
 
-def told(where: int, code: int) -> tls.Watch:
-    watch = tls.Watch()
+def told(where: int, code: int) -> tls.TlsState:
+    watch = tls.TlsState()
     tls._listener(watch)(SSL.Connection(SSL.Context(SSL.TLS_METHOD)), where, code)
     return watch
 

@@ -128,11 +128,11 @@ class Stage:
         options |= {"puppet_identity": identity, "puppet_capture": self.capture}
         options.setdefault("puppet_listen", PROXY_HOST)
         options.setdefault("puppet_master", f"{master.name}:{master.port}")
-        proxy = Proxy({name: value for name, value in options.items() if value}, say=self.lines.append, own=own)
+        proxy = Proxy({name: value for name, value in options.items() if value}, on_line=self.lines.append, own=own)
         with proxy:
             yield Road(master, server, proxy.address[1])
         assert proxy.status == 0, self.lines
-        assert not [line for line in self.lines if "stumbled" in line]
+        assert not [line for line in self.lines if "-- internal error" in line]
 
     def compare(
         self,

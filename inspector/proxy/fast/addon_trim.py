@@ -1,12 +1,13 @@
-"""What of mitmproxy's own addons a Puppet proxy does without: always of the certificates that its TLS addon makes, with
-``puppet_lean`` of all that nobody asked for.
+"""Which of mitmproxy's own addons a Puppet proxy does not need.
+
+The certificates of its TLS addon are never used. ``puppet_lean`` also removes all addons that no option asks for.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-USELESS: dict[str, tuple[str, ...]] = {
+NOT_NEEDED: dict[str, tuple[str, ...]] = {
     "anticache": ("anticache",),
     "anticomp": ("anticomp",),
     "blocklist": ("block_list",),
@@ -32,31 +33,31 @@ USELESS: dict[str, tuple[str, ...]] = {
     "updatealtsvc": (),
     "upstreamauth": ("upstream_auth",),
 }
-"""Names of addons, each with the options by which a user asks for it. Not among them: what serves and protects (core,
-proxyserver, nextlayer, tlsconfig, block, disableh2c, proxyauth, errorcheck, scripts)."""
+"""Names of addons, each with the options by which a user asks for it. Addons that serve and protect are not listed
+(core, proxyserver, nextlayer, tlsconfig, block, disableh2c, proxyauth, errorcheck, scripts)."""
 
 
 def prefer_ours(addons: Any) -> None:
-    """Ask mitmproxy's TLS addon last: it makes a certificate for a connection for which nobody else has one, and ours
-    are made already."""
-    theirs = addons.get("tlsconfig")
-    if theirs in addons.chain:
-        addons.chain = [*(each for each in addons.chain if each is not theirs), theirs]
+    """Move mitmproxy's TLS addon to the end: it only makes a certificate if no other addon prepared the connection, and
+    ours always does."""
+    tlsconfig = addons.get("tlsconfig")
+    if tlsconfig in addons.chain:
+        addons.chain = [*(addon for addon in addons.chain if addon is not tlsconfig), tlsconfig]
 
 
 def slim(master: Any) -> list[str]:
-    """Take the useless addons out that no option asks for; returns their names."""
-    gone = []
-    for name, asked_by in USELESS.items():
+    """Remove the addons that are not needed and that no option asks for; return their names."""
+    removed = []
+    for name, requested_by in NOT_NEEDED.items():
         addon = master.addons.get(name)
-        if addon is not None and not any(_asked(master.options, each) for each in asked_by):
+        if addon is not None and not any(_is_set(master.options, option) for option in requested_by):
             master.addons.remove(addon)
-            gone.append(name)
-    return gone
+            removed.append(name)
+    return removed
 
 
-def _asked(options: Any, name: str) -> bool:
+def _is_set(options: Any, name: str) -> bool:
     if name not in options:
         return False
-    # The addon itself has turned mitmdump's lines about each flow off.
+    # Our addon itself changes flow_detail, to turn off mitmdump's lines about each flow.
     return bool(getattr(options, name)) if name == "flow_detail" else bool(options.has_changed(name))

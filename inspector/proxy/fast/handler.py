@@ -1,9 +1,9 @@
-"""A connection between an agent and its master, as mitmproxy's layers see it, with less around them.
+"""A faster connection handler for mitmproxy's layers.
 
-mitmproxy asks each of its forty addons about every event whether it cares, makes a task of every hook, takes a lock for
-every event, and reads through a stream that hands each piece from one task to another. That is more than half of what
-a request costs. Here it is known who listens to a hook, a hook is a call, and what came goes to the layers at once.
-``mitmdump -s addons/puppet.py`` and ``puppet-inspector proxy`` both have it.
+For every event mitmproxy asks each of its forty addons for a hook, creates a task for every hook, takes a lock, and
+reads through a stream that passes the data from one task to another. That is more than half of the cost of a request.
+Here the functions of each hook are looked up once, a hook is a plain call, and data goes to the layers directly.
+``mitmdump -s addons/puppet.py`` and ``puppet-inspector proxy`` both use it.
 """
 
 from __future__ import annotations
@@ -32,65 +32,65 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 READ = 2**18
-"""Bytes that are taken from a connection at a time: as many as asyncio reads from a socket."""
+"""Bytes that are read from a connection at a time: as many as asyncio reads from a socket."""
 FULL = 2**16
-"""Bytes that wait to be sent from which on no more is read: asyncio's own limit."""
+"""Unsent bytes above which reading pauses: asyncio's own limit."""
 WITHIN = ("request", "responseheaders")
-"""Hooks at which an exchange has begun and has not ended. At its ends another one may follow on the same connection
-(pipelining), for which the layers on the other side must be done with this one first."""
+"""Hooks in the middle of an exchange. At its ends another exchange may follow on the same connection (pipelining), and
+the layers on the other side must first finish this one."""
 _next_layer: Any = next_layer
-_MITMPROXYS = mode_servers.ProxyConnectionHandler, _next_layer.HttpLayer
+_ORIGINALS = mode_servers.ProxyConnectionHandler, _next_layer.HttpLayer
 _tasks: set[asyncio.Task[None]] = set()
-"""Hooks that wait for something: the event loop itself would forget them."""
+"""Tasks of hooks that wait; the event loop itself keeps only weak references to tasks."""
 
 
 class Listeners:
-    """Which functions of mitmproxy's addons listen to a hook, in the addons' order."""
+    """The functions of mitmproxy's addons for a hook, in the addons' order."""
 
     def __init__(self, addons: Any) -> None:
         self._addons = addons
-        self._known: tuple[Any, ...] = ()
+        self._loaded: tuple[Any, ...] = ()
         self._functions: dict[str, tuple[Callable[..., Any], ...]] = {}
 
     def of(self, name: str) -> tuple[Callable[..., Any], ...]:
-        """Those of the addons that are there now: a script that is loaded anew has others."""
-        if (now := tuple(self._addons.lookup.values())) != self._known:
-            self._known = now
+        """Return the functions of the current addons for a hook: a script that is reloaded has new ones."""
+        if (loaded := tuple(self._addons.lookup.values())) != self._loaded:
+            self._loaded = loaded
             self._functions.clear()
-        found = self._functions.get(name)
-        if found is None:
-            each = (getattr(addon, name, None) for addon in addonmanager.traverse(self._addons.chain))  # type: ignore[no-untyped-call]
-            # A script that imports a module of a hook's name has no hook.
-            found = self._functions[name] = tuple(function for function in each if callable(function))
-        return found
+        functions = self._functions.get(name)
+        if functions is None:
+            attributes = (getattr(addon, name, None) for addon in addonmanager.traverse(self._addons.chain))  # type: ignore[no-untyped-call]
+            # A script may import a module with the name of a hook: that is not a function.
+            functions = self._functions[name] = tuple(function for function in attributes if callable(function))
+        return functions
 
     def call(self, hook: commands.StartHook) -> Call:
-        """Call them, as far as nobody wants to be waited for."""
-        return Call(self._called(hook))
+        """Call a hook's functions, up to the first one that has to wait."""
+        return Call(self._calls(hook))
 
-    def _called(self, hook: commands.StartHook) -> Calls:
-        message, *_ = given = hook.args()
-        yield from self._each(hook.name, *given)
+    def _calls(self, hook: commands.StartHook) -> Calls:
+        message, *_ = arguments = hook.args()
+        yield from self._call_all(hook.name, *arguments)
         if isinstance(message, flow.Flow):
-            yield from self._each("update", [message])
+            yield from self._call_all("update", [message])
             if message.intercepted:
                 yield message.wait_for_resume()  # type: ignore[no-untyped-call]
 
-    def _each(self, name: str, *given: Any) -> Calls:
-        for act in self.of(name):
+    def _call_all(self, name: str, *arguments: Any) -> Calls:
+        for function in self.of(name):
             try:
-                waiting = act(*given)
-                if waiting is not None and inspect.isawaitable(waiting):
-                    yield waiting
+                result = function(*arguments)
+                if result is not None and inspect.isawaitable(result):
+                    yield result
             except AddonHalt:
                 return
             except Exception:
-                # As mitmproxy does. Where a mistake must not let anything through, our addon sees to that itself.
+                # As in mitmproxy. Where an error must not let anything through, our addon handles that itself.
                 log.exception("Addon error in %s", name)
 
 
 class Call:
-    """A hook that is being called. Most have nothing to wait for, and are over at once."""
+    """A call of a hook. Most do not wait for anything, and are complete at once."""
 
     __slots__ = ("_calls", "waiting")
 
@@ -98,12 +98,12 @@ class Call:
         self._calls = calls
         self.waiting = next(calls, None)
 
-    async def go_on(self) -> None:
-        """Wait, and call those that come after."""
+    async def resume(self) -> None:
+        """Wait for the current function, and call the next ones."""
         assert self.waiting  # noqa: S101 - there is something to wait for
         try:
             await self.waiting
-        except Exception as error:  # noqa: BLE001 - it is for whoever called
+        except Exception as error:  # noqa: BLE001 - the generator handles it
             try:
                 self.waiting = self._calls.throw(error)
             except StopIteration:
@@ -113,7 +113,7 @@ class Call:
 
 
 class _HttpLayer(http.HttpLayer):
-    """mitmproxy's, with streams of ours."""
+    """mitmproxy's HTTP layer with our streams."""
 
     stream: type[_Stream]
 
@@ -123,8 +123,8 @@ class _HttpLayer(http.HttpLayer):
 
 
 class _Stream(http.HttpStream):
-    """An exchange. mitmproxy hands a hook up through all layers, and its completion down again; here one within
-    the exchange that has nothing to wait for is over where it began."""
+    """An exchange. mitmproxy passes a hook up through all layers, and its completion down again. Here a hook within the
+    exchange that does not wait is completed in place."""
 
     listeners: Listeners
 
@@ -141,80 +141,82 @@ class _Stream(http.HttpStream):
 
 
 class Handler(mode_servers.ProxyConnectionHandler):
-    """A connection whose events go straight to those whom they concern."""
+    """A connection whose events go directly to the layers and hooks."""
 
     listeners: Listeners
-    """Of the master that it belongs to."""
+    """The hook functions of the mitmproxy master that the connection belongs to."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)  # type: ignore[no-untyped-call]
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)  # type: ignore[no-untyped-call]
         self._events: deque[events.Event] = deque()
-        self._at_it = False
+        self._processing = False
         self._unsent: dict[Any, list[bytes]] = {}
-        self._over = False
-        """Whether both ends are gone."""
+        self._closed = False
+        """Whether both ends are disconnected."""
 
     async def handle_client(self) -> None:
-        """From its beginning to its end."""
+        """Handle the connection from its beginning to its end."""
         await super().handle_client()
-        self._over = True
-        # The layers refer to each other: Python would let them go at some time, but does not know that what it sees as
-        # small things are a hundred kilobytes, most of them OpenSSL's.
-        for each in _around(self.layer):
-            vars(each).clear()
+        self._closed = True
+        # The layers refer to each other. Python's garbage collector would free them late, as it does not know that
+        # these small objects use a hundred kilobytes, most of it in OpenSSL.
+        for layer in _related(self.layer):
+            vars(layer).clear()
 
     # -- hooks --------------------------------------------------------------------------------------
 
     async def handle_hook(self, hook: commands.StartHook) -> None:
-        """Call whoever listens, and wait for those who want to be waited for."""
+        """Call a hook's functions, and wait for those that wait."""
         if (call := self.listeners.call(hook)).waiting:
             await self._wait(call)
 
     def _hook(self, hook: commands.StartHook) -> None:
         call = getattr(hook, "call", None) or self.listeners.call(hook)
         if call.waiting:
-            _start(self._go_on(hook, call))
+            _start(self._complete(hook, call))
         elif hook.blocking:
             self._events.append(events.HookCompleted(hook))
 
-    async def _go_on(self, hook: commands.StartHook, call: Call) -> None:
+    async def _complete(self, hook: commands.StartHook, call: Call) -> None:
         await self._wait(call)
         if hook.blocking:
-            self._have(events.HookCompleted(hook))
+            self._dispatch(events.HookCompleted(hook))
 
     async def _wait(self, call: Call) -> None:
         with self.timeout_watchdog.disarm():
             while call.waiting:
-                await call.go_on()
+                await call.resume()
 
     # -- events -------------------------------------------------------------------------------------
 
     async def server_event(self, event: events.Event) -> None:
-        """Let the layers have an event, and do what they ask for."""
-        self._have(event)
+        """Pass an event to the layers, and execute their commands."""
+        self._dispatch(event)
 
-    def _have(self, event: events.Event) -> bool:
-        """Returns whether more waits to be sent now than should."""
-        if self._over:
-            return False  # somebody has made up his mind about a flow when its agent was gone
+    def _dispatch(self, event: events.Event) -> bool:
+        """Pass an event to the layers, and execute their commands; return whether too many bytes are unsent."""
+        if self._closed:
+            return False  # a flow was resumed after its agent had disconnected
         self._events.append(event)
-        if self._at_it:
-            return False  # a task that was begun just now: whoever is at it comes to this one as well
-        self._at_it = True
+        if self._processing:
+            return False  # called from within the loop below, which will process this event too
+        self._processing = True
         try:
             while self._events:
                 self.timeout_watchdog.register_activity()  # type: ignore[no-untyped-call]
                 for command in self.layer.handle_event(self._events.popleft()):
-                    self._do(command)
+                    self._execute(command)
         except Exception:
-            log.exception("a connection of %s failed", self.client.peername)
+            log.exception("a connection from %s failed", self.client.peername)
         finally:
-            self._at_it = False
+            self._processing = False
         return self._send()
 
     def _send(self) -> bool:
-        """What the layers gave out bit by bit (a head, then a body) goes in one call, and arrives at once. Returns
-        whether more waits to be sent than should."""
+        """Send in one call what the layers produced in pieces (a head, then a body).
+
+        Return whether too many bytes are unsent.
+        """
         unsent, self._unsent = self._unsent, {}
         full = False
         for writer, data in unsent.items():
@@ -224,7 +226,7 @@ class Handler(mode_servers.ProxyConnectionHandler):
                     full |= writer.transport.get_write_buffer_size() > FULL
         return full
 
-    def _do(self, command: commands.Command) -> None:
+    def _execute(self, command: commands.Command) -> None:
         match command:
             case commands.SendData() if command.connection in self.transports:
                 writer = self.transports[command.connection].writer
@@ -238,31 +240,33 @@ class Handler(mode_servers.ProxyConnectionHandler):
             case commands.RequestWakeup():
                 self.wakeup_timer.add(asyncio.create_task(self.wakeup(command)))
             case commands.ConnectionCommand() if command.connection not in self.transports:
-                pass  # it is closed already
+                pass  # it is already closed
             case commands.CloseConnection():
                 self._send()
                 self.close_connection(command.connection, getattr(command, "half_close", False))
             case commands.Log():
                 self.log(command.message, command.level)
             case _:
-                raise TypeError(f"mitmproxy asks for {command}")
+                raise TypeError(f"unknown command of mitmproxy: {command}")
 
     # -- reading ------------------------------------------------------------------------------------
 
     async def handle_connection(self, connection: Connection) -> None:
-        """Give the layers what comes, until it ends. The end, of which there are many kinds, is left to mitmproxy."""
+        """Pass data to the layers until the connection ends. The end has many forms, and is left to mitmproxy."""
         io = self.transports[connection]
         if isinstance(io.reader, asyncio.StreamReader) and isinstance(io.writer, asyncio.StreamWriter):
-            io.reader = cast("asyncio.StreamReader", _Taker(self, connection, io.reader, io.writer.transport))
+            io.reader = cast("asyncio.StreamReader", _DirectReader(self, connection, io.reader, io.writer.transport))
         await super().handle_connection(connection)
 
-    def take(self, connection: Connection, data: bytes) -> bool:
-        """Data that came; returns whether what they became is slow to leave."""
-        return bool(connection.state & ConnectionState.CAN_READ) and self._have(events.DataReceived(connection, data))
+    def receive(self, connection: Connection, data: bytes) -> bool:
+        """Pass received data to the layers; return whether too many bytes are unsent."""
+        return bool(connection.state & ConnectionState.CAN_READ) and self._dispatch(
+            events.DataReceived(connection, data)
+        )
 
 
-class _Taker:
-    """Stands for the reader of a connection: what comes goes to the layers at once, and to be read remains the end."""
+class _DirectReader:
+    """Replaces the reader of a connection: data goes to the layers directly, and only the end is left to be read."""
 
     def __init__(
         self, handler: Handler, connection: Connection, reader: asyncio.StreamReader, transport: asyncio.WriteTransport
@@ -273,33 +277,34 @@ class _Taker:
         self._transport: Any = transport
 
     async def read(self, _number: int) -> bytes:
-        """What came before anybody took it, or nothing when no more will come. Raises OSError."""
+        """Return data that arrived earlier, or nothing at the end of the connection. Raises OSError."""
         if not self._reader._buffer:
-            self._reader.feed_data = self._take
+            self._reader.feed_data = self._receive
         data: bytes = await self._reader.read(READ)
         return data
 
-    def _take(self, data: bytes) -> None:
-        if self._handler.take(self._connection, data):
+    def _receive(self, data: bytes) -> None:
+        if self._handler.receive(self._connection, data):
             self._transport.pause_reading()
-            _start(self._go_on())
+            _start(self._resume_reading())
 
-    async def _go_on(self) -> None:
+    async def _resume_reading(self) -> None:
         await self._handler.drain_writers()  # type: ignore[no-untyped-call]
         self._transport.resume_reading()
 
 
-def _around(layer: Layer) -> set[Layer]:
-    """A layer and those around it: mitmproxy's HTTP layer has others for each of its ends."""
-    around = set(layer.context.layers)
-    for each in list(around):
-        if isinstance(each, http.HttpLayer):
-            around.update(*(end.context.layers for end in (*each.connections.values(), *each.streams.values())))
-    return around
+def _related(layer: Layer) -> set[Layer]:
+    """Return a layer and its related layers: mitmproxy's HTTP layer has others for its connections and streams."""
+    related = set(layer.context.layers)
+    for parent in list(related):
+        if isinstance(parent, http.HttpLayer):
+            children = (*parent.connections.values(), *parent.streams.values())
+            related.update(*(child.context.layers for child in children))
+    return related
 
 
 def _start(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Most end before they had to wait for anything."""
+    """Run a coroutine as a task, at once: most end without waiting."""
     task = asyncio.Task(coroutine, loop=asyncio.get_running_loop(), eager_start=True)
     if not task.done():
         _tasks.add(task)
@@ -307,7 +312,7 @@ def _start(coroutine: Coroutine[Any, Any, None]) -> None:
 
 
 def install(addons: Any) -> None:
-    """Let the connections of a master with these addons be handled so from now on."""
+    """Make mitmproxy use this handler for new connections, with the hooks of these addons."""
     listeners = {"listeners": Listeners(addons)}
     stream = type("Stream", (_Stream,), listeners)
     _next_layer.HttpLayer = type("HttpLayer", (_HttpLayer,), {"stream": stream})
@@ -315,5 +320,5 @@ def install(addons: Any) -> None:
 
 
 def uninstall() -> None:
-    """Give mitmproxy's back."""
-    mode_servers.ProxyConnectionHandler, _next_layer.HttpLayer = _MITMPROXYS  # type: ignore[misc]
+    """Restore mitmproxy's own handler."""
+    mode_servers.ProxyConnectionHandler, _next_layer.HttpLayer = _ORIGINALS  # type: ignore[misc]

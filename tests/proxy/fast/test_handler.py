@@ -48,7 +48,7 @@ class Writer:
 def handler_of(*addons: Any) -> Any:
     """One without layers."""
     made: Any = object.__new__(handler.Handler)
-    made._events, made._at_it, made._over, made._unsent = deque(), False, False, {}
+    made._events, made._processing, made._closed, made._unsent = deque(), False, False, {}
     chain = list(addons)
     made.listeners = handler.Listeners(SimpleNamespace(chain=chain, lookup=dict(enumerate(chain))))
     made.timeout_watchdog = SimpleNamespace(register_activity=lambda: None, disarm=Disarmed)
@@ -278,16 +278,16 @@ class Transport:
 def test_what_comes_is_taken_at_once_and_its_end_is_read() -> None:
     taken: list[int] = []
 
-    def take(_connection: Any, data: bytes) -> bool:
+    def receive(_connection: Any, data: bytes) -> bool:
         taken.append(len(data))
         return False
 
-    made: Any = SimpleNamespace(take=take)
+    made: Any = SimpleNamespace(receive=receive)
 
     async def play() -> list[int]:
         reader = asyncio.StreamReader()
         reader.feed_data(b"x" * 300_000)  # before anybody took it
-        taker = handler._Taker(made, tflow.tclient_conn(), reader, Transport())  # type: ignore[arg-type]
+        taker = handler._DirectReader(made, tflow.tclient_conn(), reader, Transport())  # type: ignore[arg-type]
         before = [len(await taker.read(65_535)) for _ in range(2)]
         end = asyncio.create_task(taker.read(65_535))
         await asyncio.sleep(0)
@@ -305,9 +305,9 @@ def test_no_more_is_read_than_can_be_sent() -> None:
 
     async def play() -> None:
         sent = asyncio.Event()
-        made: Any = SimpleNamespace(take=lambda *_: True, drain_writers=sent.wait)
-        taker = handler._Taker(made, tflow.tclient_conn(), asyncio.StreamReader(), transport)  # type: ignore[arg-type]
-        taker._take(b"much")
+        made: Any = SimpleNamespace(receive=lambda *_: True, drain_writers=sent.wait)
+        taker = handler._DirectReader(made, tflow.tclient_conn(), asyncio.StreamReader(), transport)  # type: ignore[arg-type]
+        taker._receive(b"much")
         await asyncio.sleep(0)
         assert transport.log == ["paused"]
         sent.set()
@@ -329,9 +329,9 @@ def test_nothing_comes_from_a_connection_that_is_closed() -> None:
     made.layer = SimpleNamespace(handle_event=handle)
     connection = tflow.tclient_conn()
     connection.state = ConnectionState.OPEN
-    assert made.take(connection, b"data") is False
+    assert made.receive(connection, b"data") is False
     connection.state = ConnectionState.CLOSED
-    made.take(connection, b"more")
+    made.receive(connection, b"more")
     assert [event.data for event in log] == [b"data"]
 
 
