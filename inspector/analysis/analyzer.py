@@ -76,7 +76,7 @@ class Analyzer:
         chosen = tuple(all_rules() if rules is None else rules)
         self._ignores = tuple(ignores)
         self._rules = {on: tuple(rule for rule in chosen if rule.on is on) for on in On}
-        self._chosen: dict[tuple[On, str, bool, bool, str | None, bool], tuple[Rule, ...]] = {}
+        self._chosen: dict[tuple[On, Kind | None, bool, bool, str | None, bool], tuple[Rule, ...]] = {}
         self._over: dict[int, Run] = {}
         self._segmenter = Segmenter()
         self._ledger = Ledger() if ledger is None else ledger
@@ -214,7 +214,7 @@ class Analyzer:
 
     def _rules_for(self, on: On, case: Case) -> tuple[Rule, ...]:
         # Everything that ``Rule.applies`` looks at.
-        key = on, case.endpoint, case.refused, case.opening, case.run.generation, case.run.tool is None
+        key = on, case.kind, case.refused, case.opening, case.run.generation, case.run.tool is None
         rules = self._chosen.get(key)
         if rules is None:
             rules = self._chosen[key] = tuple(rule for rule in self._rules[on] if rule.applies(case))

@@ -20,9 +20,10 @@ from inspector.rules.remedies import fill
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from inspector.protocol.endpoints import Endpoint
+    from inspector.protocol.kinds import Kind
     from inspector.rules import Rule
 
 _WHEN = {
@@ -139,12 +140,17 @@ def _rule(rule: Rule) -> dict[str, str]:
         "rule": f"{rule.id} {rule.title}",
         "severity": f"{rule.severity}{otherwise}; {_VISIBLE[rule.visible]}",
         "meaning": rule.explanation,
-        "seen": f"at requests to {', '.join(rule.at)}" if rule.at else _WHEN[rule.on],
+        "seen": f"at requests to {', '.join(_names(rule.at))}" if rule.at else _WHEN[rule.on],
         "agents": ", ".join(rule.generations) or "all generations",
         "thresholds": ", ".join(f"{name} {value:g}" for name, value in rule.thresholds.items()) or "none",
         "remedy": rule.remedy_for(None),
         "source": rule.source,
     }
+
+
+def _names(about: Iterable[Kind]) -> list[str]:
+    """The endpoints of some kinds."""
+    return list(dict.fromkeys(row.name for kind in about for row in ENDPOINTS if row.kind is kind))
 
 
 def endpoints_page() -> str:

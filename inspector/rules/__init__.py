@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from inspector.model import Record
+    from inspector.protocol.kinds import Kind
     from inspector.runs.history import Ledger, Understood
     from inspector.runs.run import Run
 
@@ -74,8 +75,8 @@ class Case:
     """The exchange at hand; only for rules on exchanges."""
     status: int | None = field(init=False)
     """Of its answer; None without one."""
-    endpoint: str = field(init=False)
-    """The endpoint's name, empty if the request is none of Puppet's."""
+    kind: Kind | None = field(init=False)
+    """The kind of request; None if it is none of Puppet's."""
     refused: bool = field(init=False)
     """It was answered 400 or more."""
     opening: bool = field(init=False)
@@ -85,7 +86,7 @@ class Case:
         # Rules ask for these again and again.
         record, match = self.step.record, self.step.match
         self.exchange = record  # type: ignore[assignment]
-        self.endpoint = match.endpoint.name if match else ""
+        self.kind = match.endpoint.kind if match else None
         self.status = None
         self.opening = False
         if isinstance(record, Exchange):
@@ -99,6 +100,12 @@ class Case:
         """The certname it is about: the one in the URL, else the agent's own; empty if there is none."""
         match = self.step.match if self.step else None
         return (match.certname if match else None) or self.run.certname or ""
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint's name, empty if the request is none of Puppet's."""
+        match = self.step.match
+        return match.endpoint.name if match else ""
 
     @property
     def answer(self) -> str:
@@ -126,8 +133,8 @@ class Rule:
     also: tuple[str, ...]
     """Ids that the bad examples raise besides."""
     look: Callable[..., Iterator[str | Said]]
-    at: tuple[str, ...] = ()
-    """The endpoints it is about; empty: all requests, also those that are none of Puppet's."""
+    at: tuple[Kind, ...] = ()
+    """The kinds of requests it is about; empty: all requests, also those that are none of Puppet's."""
     generations: tuple[str, ...] = ()
     """The generations of agents it is about; empty: all. Agents of unknown version are asked about as well."""
     refused: bool = False
@@ -144,7 +151,7 @@ class Rule:
     def applies(self, case: Case) -> bool:
         """Whether the rule is about such requests, and about this agent's generation."""
         if self.on is On.EXCHANGE and (
-            (self.at and case.endpoint not in self.at)
+            (self.at and case.kind not in self.at)
             or (self.refused and not case.refused)
             or (self.opening and not case.opening)
         ):
@@ -208,7 +215,7 @@ def rule(
     good: Examples,
     bad: Examples,
     also: Iterable[str] = (),
-    at: Iterable[str] = (),
+    at: Iterable[Kind] = (),
     generations: Iterable[str] = (),
     refused: bool = False,
     opening: bool = False,

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import RUN
 from inspector.runs.examples import altered, catalog, report, talk
 
 _CLOSE = {"Connection": "close"}

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import CA, RUN
 from inspector.runs.examples import altered, catalog, content, metadata, plugins, report, talk
 
 CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"
@@ -16,7 +16,7 @@ _BY_MASTER = re.compile(r"(?:peer|server|master) closed|complete message body|re
     "S14",
     Severity.ERROR,
     On.EXCHANGE,
-    at=(*RUN, *CA),
+    at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="the answer was cut off",
     remedy="Check the logs of the master and the load balancer at that time: the master was restarted or killed, or a "

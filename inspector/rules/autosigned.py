@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
@@ -13,7 +14,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     "B45",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("certificate",),
+    at=(Kind.CERTIFICATE,),
     visible=Visible.WIRE,
     title="signed automatically",
     remedy="Check how the CA decides: `puppet config print autosign --section master` on the CA (`--section server` "

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.files import Verdict
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
@@ -14,7 +15,7 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     "F14",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("file_bucket_file",),
+    at=(Kind.BACKUP,),
     visible=Visible.WIRE,
     title="backup does not match its digest",
     remedy="Check the file on the node: if it changes while the agent runs (a log, a database), set `backup => "

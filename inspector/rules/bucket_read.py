@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     "F13",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("file_bucket_file",),
+    at=(Kind.BACKUP,),
     otherwise="notice for agents up to 3",
     visible=Visible.WIRE,
     title="a node reads the master's filebucket",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import some, utc
 from inspector.rules.words import brief
@@ -27,7 +28,7 @@ from inspector.runs.history import master_name
     "B04",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("ca",),
+    at=(Kind.CA_BUNDLE,),
     otherwise="notice if CAs were only added, or renewed with the same key",
     visible=Visible.WIRE,
     title="CA bundle changed",

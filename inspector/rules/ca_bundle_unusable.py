@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief, media_type
@@ -14,7 +15,7 @@ from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, 
     "B05",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("ca",),
+    at=(Kind.CA_BUNDLE,),
     visible=Visible.WIRE,
     title="CA bundle unusable",
     remedy="On the CA check ca_crt.pem in the cadir (`openssl crl2pkcs7 -nocrl -certfile ca_crt.pem | openssl pkcs7 "

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import ca, catalog, report, talk
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import ca, catalog, report, talk
     "B01",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("ca",),
+    at=(Kind.CA_BUNDLE,),
     visible=Visible.WIRE,
     title="CA fetched over an unverified connection",
     remedy="Put the CA bundle on the node before its first run (ssldir/certs/ca.pem), or pin it: in version 6 and "
@@ -25,7 +26,7 @@ def ca_fetched_unverified(case: Case) -> Iterator[str]:
     """A node without ca.pem downloads it without verifying the server, and trusts it from then on. An attacker on the
     network at that moment can become the node's CA. Puppet bootstraps this way by default; a site can choose another
     way."""
-    if case.endpoint != "ca" or case.status != 200 or case.exchange.agent.peer_chain:
+    if case.kind is not Kind.CA_BUNDLE or case.status != 200 or case.exchange.agent.peer_chain:
         return
     if case.exchange.request.header("if-modified-since") is None:
         yield "the CA bundle was downloaded without verifying who sent it"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import cut, reason
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -15,7 +16,7 @@ CACHED = frozenset({"explicitly_requested", "on_failure"})
     "R19",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     otherwise="notice with use_cached_catalog=true",
     visible=Visible.WIRE,
     title="cached catalog in use",

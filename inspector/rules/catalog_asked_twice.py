@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, Case, On, Said, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "R05",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="two catalogs for one environment in one run",

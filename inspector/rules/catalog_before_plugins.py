@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, Case, On, Said, rule
 from inspector.runs.examples import catalog, node, plugins, report, talk
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     "R01",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="catalog requested without pluginsync",

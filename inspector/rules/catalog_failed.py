@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -15,7 +16,7 @@ BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/pup
     "S01",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     refused=True,
     visible=Visible.WIRE,
     title="the master could not compile the catalog",

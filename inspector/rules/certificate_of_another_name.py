@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief
@@ -14,7 +15,7 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, n
     "B38",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate",),
+    at=(Kind.CERTIFICATE,),
     otherwise="warning if only the alternative names lack the certname",
     visible=Visible.WIRE,
     title="certificate issued for another name",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.certname_upper_case import names_asked_for
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
@@ -23,7 +24,7 @@ def _wrong(name: str) -> str:
     "B26",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     otherwise="warning if the CA accepts it",
     visible=Visible.WIRE,
     title="invalid certname",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, node, plugins, report, talk
@@ -12,7 +13,7 @@ from inspector.runs.examples import asked, catalog, node, plugins, report, talk
     "T04",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("node", "catalog", "facts", "report"),
+    at=(Kind.NODE, Kind.CATALOG, Kind.FACTS, Kind.REPORT),
     otherwise="warning if the master answers",
     visible=Visible.WIRE,
     title="request in another node's name",

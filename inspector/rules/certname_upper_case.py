@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
@@ -19,7 +20,7 @@ def names_asked_for(case: Case) -> list[str]:
     "B25",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     otherwise="warning if the CA accepts it",
     visible=Visible.WIRE,
     title="upper-case certname",

@@ -6,8 +6,9 @@ from inspector.model import Severity, Visible
 from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, Verdict, check
+from inspector.protocol.kinds import CONTENT, Kind
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import CONTENT, brief
+from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
 FILE = "modules/demo/app.conf"
@@ -44,7 +45,7 @@ def content_differs(case: Case) -> Iterator[Said]:
     if response.lost or (promised.isdecimal() and int(promised[:20]) > len(response.body)):  # incomplete in the capture
         return
     claims: list[tuple[Checksum, int]] = []
-    if case.endpoint == "static_file_content":
+    if case.kind is Kind.STATIC_CONTENT:
         code_id = next((value for name, value in match.parameters if name == "code_id"), None)
         if files.catalog is not None and code_id == files.code_id:
             claims = [(checksum, files.catalog) for checksum in files.static.get(match.key, ())]

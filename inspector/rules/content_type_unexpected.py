@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import PARSED
 from inspector.rules import Case, On, rule
-from inspector.rules.words import PARSED, brief, media_type
+from inspector.rules.words import brief, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 FORMATS = {

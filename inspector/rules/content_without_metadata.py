@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, listing, metadata, plugins, report, talk
@@ -14,7 +15,7 @@ FILE = "modules/demo/app.conf"
     "F01",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("file_content",),
+    at=(Kind.FILE_CONTENT,),
     visible=Visible.WIRE,
     title="file content requested without its metadata",
     remedy="Find out which client sends the request: an agent requests a file's metadata first, or has them from a "

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     "B09",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("crl",),
+    at=(Kind.CRL,),
     refused=True,
     otherwise="warning for an agent that only refreshes its CRL",
     visible=Visible.WIRE,

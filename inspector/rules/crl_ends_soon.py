@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.clocks import DAY
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.told import utc
 from inspector.rules.words import brief
@@ -15,7 +16,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     "B11",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("crl",),
+    at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="CRL expires soon",
     remedy='On the CA {new_crl}. Then on each agent that still has the old one `rm -f "$(puppet config print '

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
@@ -13,7 +14,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     "B10",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("crl",),
+    at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="CRL expired",
     remedy='On the CA {new_crl}. Then on each agent that still has the old one `rm -f "$(puppet config print '
@@ -27,7 +28,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 def crl_expired(case: Case) -> Iterator[str]:
     """The CRL's nextUpdate has passed. An agent that has this CRL refuses every certificate of that CA, first of all
     the master's, and sends the alert certificate_expired, which looks like a different fault."""
-    if case.endpoint != "crl" or not isinstance(case.step.response, d.RevocationLists):
+    if case.kind is not Kind.CRL or not isinstance(case.step.response, d.RevocationLists):
         return
     for each in case.step.response.crls:
         if each.next_update is not None and each.next_update < case.exchange.ended:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.trust import bundle_of, forged, made_by
 from inspector.rules.words import brief
@@ -14,7 +15,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, r
     "B14",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("crl",),
+    at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="CRL with an invalid signature",
     remedy="On the CA check each CRL of the file for one that is not 'verify OK': {crls}. Restore that one from the "

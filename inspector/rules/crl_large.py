@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow, talk
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow,
     "B16",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("crl",),
+    at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="large or slow CRL",
     remedy="Let the CA serve a CRL with only the certificates of the infrastructure: `enable-infra-crl: true` in "

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_6, Case, On, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, report, talk
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, repo
     "S17",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("crl",),
+    at=(Kind.CRL,),
     generations=SINCE_6,
     refused=True,
     visible=Visible.WIRE,

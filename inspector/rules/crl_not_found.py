@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     "B08",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("crl",),
+    at=(Kind.CRL,),
     refused=True,
     otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import utc
 from inspector.rules.words import brief
@@ -14,7 +15,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     "B15",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("crl",),
+    at=(Kind.CRL,),
     otherwise="notice if it is newer, but lacks serial numbers",
     visible=Visible.WIRE,
     title="CRL older than the one before",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import refused
@@ -14,7 +15,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     "B22",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     otherwise="notice if the CA accepts the request",
     visible=Visible.WIRE,
     title="signing request after the certificate was issued",

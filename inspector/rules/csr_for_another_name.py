@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
@@ -12,7 +13,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
     "B24",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     visible=Visible.WIRE,
     title="signing request with a subject that differs from its URL",
     remedy="Use one certname for all of the agent's sections: `puppet config set certname {name} --section main`; "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import altered, ca, crl, csr, not_issued, talk
 
@@ -15,7 +16,7 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
     "B44",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     refused=True,
     visible=Visible.WIRE,
     title="signing request cannot be parsed",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.csr_repeated import WAITS, refused
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
@@ -29,7 +30,7 @@ docs/protocol.md#checks-of-a-signing-request
     "B43",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     refused=True,
     visible=Visible.WIRE,
     title="signing request rejected",

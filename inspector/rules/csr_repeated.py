@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
@@ -23,7 +24,7 @@ def refused(case: Case) -> bool:
     "B17",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     refused=True,
     otherwise="warning for agents up to 6.3",
     visible=Visible.WIRE,

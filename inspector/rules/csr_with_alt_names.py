@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import refused
 from inspector.rules.told import some
@@ -19,7 +20,7 @@ _REFUSAL = (
     "B27",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     otherwise="error if the CA refuses it",
     visible=Visible.WIRE,
     title="signing request with alternative names",

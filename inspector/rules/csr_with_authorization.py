@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import refused
 from inspector.rules.told import some
@@ -22,7 +23,7 @@ _REFUSAL = (
     "B28",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     otherwise="warning if the CA accepts it, except pp_cli_auth",
     visible=Visible.WIRE,
     title="signing request asks for authorization extensions",

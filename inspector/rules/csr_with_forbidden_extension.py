@@ -6,6 +6,7 @@ from cryptography import x509
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.protocol.oids import AUTHORIZATION, oid_name
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import refused
@@ -21,7 +22,7 @@ OTHER = "1.3.6.1.4.1.99999.1"
     "B29",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     otherwise="error if the CA refuses it",
     visible=Visible.WIRE,
     title="signing request with an extension that CAs do not sign",

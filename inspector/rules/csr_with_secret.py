@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
 
@@ -15,7 +16,7 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
     "B30",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     otherwise="notice for agents from 6.4 on",
     visible=Visible.WIRE,
     title="secret in a signing request",

@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import asked, catalog, plugins, report, talk
-
-GONE = {"environment": "7", "status": "7", "resource_type": "6", "run": "4"}
-"""The master version that removed each endpoint."""
 
 
 @rule(
     "S19",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=(*GONE, "certificate_status", "certificate_statuses"),
+    at=(Kind.REMOVED, Kind.CERTIFICATE_STATUS),
     visible=Visible.WIRE,
     title="a tool uses an endpoint that newer masters have removed",
     remedy="Update the tool before the master: /status/v1/simple reports whether a server is up, "
@@ -35,7 +33,7 @@ def deprecated_endpoint(case: Case) -> Iterator[str]:
     match = case.step.match
     if match is None:
         return
-    if case.endpoint in GONE:
-        yield f"{case.endpoint} was asked for, which masters since {GONE[case.endpoint]} do not have"
+    if match.endpoint.removed:
+        yield f"{case.endpoint} was asked for, which masters since {match.endpoint.removed} do not have"
     elif match.dialect == "legacy":
         yield f"{case.endpoint} was asked for by its URL of 2.7 and 3, which masters since 4 do not have"

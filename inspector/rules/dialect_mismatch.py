@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import CA, RUN, brief
+from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 NO_ROUTE = "Not Found: No route for GET /puppet/v3/node/node1.example"
@@ -17,7 +18,7 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     "S03",
     Severity.ERROR,
     On.EXCHANGE,
-    at=(*RUN, *CA),
+    at=(*RUN, *BOOTSTRAP),
     refused=True,
     visible=Visible.WIRE,
     title="the master does not support the agent's URLs",

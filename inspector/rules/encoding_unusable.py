@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import CA, RUN, brief
+from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
@@ -15,7 +16,7 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
     "S13",
     Severity.ERROR,
     On.EXCHANGE,
-    at=(*RUN, *CA),
+    at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="compressed in a way that the agent cannot decode",
     remedy="Disable compression on the devices between master and agent, or restrict it to gzip; the master itself "

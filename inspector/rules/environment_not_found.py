@@ -4,21 +4,20 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import RUN, Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
 
 ABSENT = "Could not find environment"
+AT = tuple(each for each in RUN if each is not Kind.BACKUP)
 
 
 @rule(
     "R09",
     Severity.ERROR,
     On.EXCHANGE,
-    at=(
-        "node", "environment_check", "plugin_list", "plugin_file", "catalog", "file_metadata", "file_metadatas",
-        "file_content", "static_file_content", "facts", "report",
-    ),
+    at=AT,
     refused=True,
     otherwise="warning if only the agent's first request for the environment fails",
     visible=Visible.WIRE,
@@ -45,7 +44,7 @@ def environment_not_found(case: Case) -> Iterator[Said]:
     answer, match = case.step.response, case.step.match
     if not isinstance(answer, d.ErrorDocument) or answer.html or match is None or case.run.tool:
         return
-    check = case.endpoint == "environment_check"
+    check = case.kind is Kind.ENVIRONMENT_CHECK
     if ABSENT not in answer.message and not (
         check and case.status == 404 and answer.issue_kind in (None, "RESOURCE_NOT_FOUND", "ENVIRONMENT_NOT_FOUND")
     ):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, Case, On, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, node, plugins, report, talk
@@ -13,7 +14,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     "R08",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("node", "catalog"),
+    at=(Kind.NODE, Kind.CATALOG),
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="master overrides the environment",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.told import cut, errors, line
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -15,7 +16,7 @@ _LOG = {"level": "err", "source": "Facter", "message": "Permission denied @ rb_s
     "P13",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="errors in the log of a successful run",
     remedy="Run `puppet agent -t --debug` on the node and look for the message: usually it comes from a custom fact "

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import Part, altered, catalog, plugins, report, talk
 
@@ -15,7 +16,7 @@ FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
     "R14",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     otherwise="notice for agents up to 3",
     visible=Visible.WIRE,
     title="facts sent as YAML",

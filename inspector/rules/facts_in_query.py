@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     "R12",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     visible=Visible.WIRE,
     title="facts in the URL",
     remedy="Send the same fields as a form: POST with Content-Type application/x-www-form-urlencoded. Agents do so "

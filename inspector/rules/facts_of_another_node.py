@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -13,7 +14,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "R13",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     visible=Visible.WIRE,
     title="facts of another node",
     remedy="On the node: `puppet config print certname node_name_value node_name_fact --section agent`; the three "

@@ -8,6 +8,7 @@ import msgspec
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.facts import FactLimits
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -16,7 +17,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "R11",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("catalog", "facts"),
+    at=(Kind.CATALOG, Kind.FACTS),
     visible=Visible.WIRE,
     title="facts exceed the agent's own limits",
     remedy="On the node: `puppet facts show` (up to version 6: `puppet facts find {name}`), then remove the growing "

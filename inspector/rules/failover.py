@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, plugins, report, talk, unanswered
@@ -14,7 +15,7 @@ PROBE = "/status/v1/simple/server"
     "S21",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("status_simple",),
+    at=(Kind.SERVER_STATUS,),
     visible=Visible.WIRE,
     title="a server in the agent's server_list is down",
     remedy="Check that server: `systemctl status puppetserver` and its log. The agent continues with the next one of "

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -16,7 +17,7 @@ def _file(source: str) -> dict[str, object]:
     "F15",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     visible=Visible.CONSEQUENCE,
     title="files come from another web server, not from the master",
     remedy="Pin the content: `checksum => 'sha256'` with `checksum_value => '<digest>'` (4.6 and later). Use https.",

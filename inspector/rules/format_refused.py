@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import CA, RUN, brief
+from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
 
 _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
@@ -15,7 +16,7 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
     "S04",
     Severity.WARNING,
     On.EXCHANGE,
-    at=(*RUN, *CA),
+    at=(*RUN, *BOOTSTRAP),
     refused=True,
     visible=Visible.WIRE,
     title="the master does not accept or offer the format",

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import CA, RUN, brief, media_type
+from inspector.rules.words import brief, media_type
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
@@ -15,7 +16,7 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
     "S15",
     Severity.ERROR,
     On.EXCHANGE,
-    at=(*RUN, *CA),
+    at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="HTML page instead of a master's answer",
     remedy="Find out which server answered: a load balancer without a healthy master behind it, a web proxy (`puppet "

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import RUN
 from inspector.runs.examples import catalog, metadata, plugins, report, talk, unanswered, wait
 
 _CLOSED = ("server closed", "master closed", "server disconnected", "end of file", "connection reset")

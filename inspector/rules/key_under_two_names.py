@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
 
@@ -12,7 +13,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
     "B21",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate_request",),
+    at=(Kind.CSR,),
     visible=Visible.WIRE,
     title="one key under two certnames",
     remedy="Every host but one needs its own key; for each of them with its certname: {enrol}. Remove the ssldir from "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
@@ -13,7 +14,7 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     "F12",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("file_bucket_file",),
+    at=(Kind.BACKUP,),
     visible=Visible.WIRE,
     title="a large file is sent to the master's filebucket",
     remedy="Set `backup => false` for that file, or use the node's own filebucket: without a filebucket resource that "

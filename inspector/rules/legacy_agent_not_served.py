@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import CA, RUN
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this version."
@@ -15,7 +15,7 @@ TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this versi
     "S18",
     Severity.ERROR,
     On.EXCHANGE,
-    at=(*RUN, *CA),
+    at=(*RUN, *BOOTSTRAP),
     refused=True,
     visible=Visible.WIRE,
     title="an agent of 2.7 or 3 at a master that no longer supports it",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_8, Case, On, rule
 from inspector.rules.told import some
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -13,7 +14,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "R15",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     generations=SINCE_8,
     visible=Visible.WIRE,
     title="legacy facts are still sent",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, listing, plugins, report, talk
@@ -17,7 +18,7 @@ def _many(count: int) -> dict[str, bytes]:
     "F10",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("file_metadatas",),
+    at=(Kind.FILE_LISTING,),
     visible=Visible.WIRE,
     title="a directory with very many files is copied",
     remedy="Distribute it as a package or an archive instead of `recurse => true`; or reduce it with `ignore` and "

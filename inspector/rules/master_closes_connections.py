@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from inspector.model import Record, Severity, Visible
+from inspector.protocol.kinds import RUN
 from inspector.rules import Case, On, rule
 from inspector.rules.connection_not_reused import RUN as PHASES
-from inspector.rules.words import RUN
 from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import CA, RUN, brief, retry_after
+from inspector.rules.words import brief, retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 
@@ -12,7 +13,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     "S06",
     Severity.ERROR,
     On.EXCHANGE,
-    at=(*RUN, *CA),
+    at=(*RUN, *BOOTSTRAP),
     refused=True,
     visible=Visible.WIRE,
     title="503 without Retry-After",

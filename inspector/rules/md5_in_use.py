@@ -3,19 +3,19 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import PARSED, Kind
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import PARSED
 from inspector.runs.examples import asked, bucket, catalog, plugins, report, talk
 
-ASKED = tuple(each for each in PARSED if each not in ("node", "catalog"))
-BY_RESOURCE = ("file_metadata", "file_metadatas")
+ASKED = tuple(each for each in PARSED if each not in (Kind.NODE, Kind.CATALOG))
+BY_RESOURCE = (Kind.FILE_METADATA, Kind.FILE_LISTING)
 
 
 @rule(
     "F06",
     Severity.WARNING,
     On.EXCHANGE,
-    at=(*ASKED, "file_bucket_file"),
+    at=(*ASKED, Kind.BACKUP),
     otherwise="notice for agents up to 6, and for file resources with checksum => md5",
     visible=Visible.WIRE,
     title="files are compared by MD5",
@@ -43,12 +43,12 @@ def md5_in_use(case: Case) -> Iterator[Said]:
     match = case.step.match
     if match is None:
         return
-    backup = case.endpoint == "file_bucket_file"
+    backup = case.kind is Kind.BACKUP
     if not (match.key or "").startswith("md5/") if backup else ("checksum_type", "md5") not in match.parameters:
         return
     if case.run.major < (7, 0):
         yield Said("files are compared by MD5, as agents up to 6 do by default", severity=Severity.NOTICE)
-    elif case.endpoint in BY_RESOURCE:
+    elif case.kind in BY_RESOURCE:
         yield Said("a file resource asks for MD5 (checksum => md5)", severity=Severity.NOTICE)
     else:
         yield Said("the agent is set to MD5 (digest_algorithm), since 7 the default is SHA-256")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
@@ -15,7 +16,7 @@ NONE = "Server Error: Unable to find a common checksum type between agent 'sha51
     "F07",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("catalog", "file_bucket_file"),
+    at=(Kind.CATALOG, Kind.BACKUP),
     refused=True,
     visible=Visible.WIRE,
     title="agent and master have no digest in common",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_6_4, Case, On, Said, rule
 from inspector.runs.examples import catalog, node, plugins, report, talk, wait
 
@@ -11,7 +12,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk, wait
     "R10",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("node",),
+    at=(Kind.NODE,),
     generations=SINCE_6_4,
     visible=Visible.WIRE,
     title="node request sent again in a later run",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import METADATA
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import asked, catalog, metadata, plugins, report, talk
 
@@ -13,7 +14,7 @@ USE = ("source_permissions", "use")
     "F16",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("file_metadata", "file_metadatas", "plugin_list"),
+    at=METADATA,
     visible=Visible.WIRE,
     title="owner and mode are taken from the master's file",
     remedy="Set `owner`, `group` and `mode` of the file resources, and omit `source_permissions` (up to version 3: "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.clocks import HOUR
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import utc
@@ -14,7 +15,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     "B42",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("certificate",),
+    at=(Kind.CERTIFICATE,),
     refused=True,
     visible=Visible.WIRE,
     title="signing request unsigned for a long time",

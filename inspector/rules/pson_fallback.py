@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import PARSED
 from inspector.rules import SINCE_4, Case, On, rule
 from inspector.rules.content_type_unexpected import accepted
-from inspector.rules.words import PARSED, brief, major, media_type
+from inspector.rules.words import brief, major, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import CA, RUN
 from inspector.runs.examples import altered, catalog, crl, plugins, report, talk
 
 FOLLOWED = (301, 302, 307)
@@ -16,7 +16,7 @@ _TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE
     "S12",
     Severity.WARNING,
     On.EXCHANGE,
-    at=(*RUN, *CA),
+    at=(*RUN, *BOOTSTRAP),
     otherwise="error if agents do not follow it",
     visible=Visible.WIRE,
     title="the agent is redirected to another address",

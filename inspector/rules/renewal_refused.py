@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import brief, major
 from inspector.runs.examples import catalog, renewal, report, talk
@@ -12,7 +13,7 @@ from inspector.runs.examples import catalog, renewal, report, talk
     "B36",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("renewal",),
+    at=(Kind.RENEWAL,),
     refused=True,
     otherwise="notice if the CA does not renew certificates (404, or 403 before 8)",
     visible=Visible.WIRE,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, renewal, report, talk
@@ -13,7 +14,7 @@ from inspector.runs.examples import catalog, renewal, report, talk
     "B37",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("renewal",),
+    at=(Kind.RENEWAL,),
     visible=Visible.WIRE,
     title="renewed certificate belongs to another key",
     remedy="Find out which server answered: a CA does not do this. Compare {fingerprint} on the node with {list} on "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import bodies
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -21,7 +22,7 @@ puppet_version: 5.5.22
     "P08",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     otherwise="notice for agents up to 3",
     visible=Visible.WIRE,
     title="report sent as YAML",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -12,7 +13,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "P07",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="unknown report format",
     remedy="Upgrade puppet-inspector, and check whether your report processors support the format.",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -12,7 +13,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "P03",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="report rejected",
     remedy="Check the master's log at that time: a report processor (`puppet config print reports --section server`; "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import bodies
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -12,7 +13,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "P04",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     otherwise="error from error_bytes on",
     visible=Visible.WIRE,
     title="very large report",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.cached_catalog import CACHED
 from inspector.rules.told import reason
@@ -14,7 +15,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "R04",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="report without a catalog request",
     remedy="Read the report's log. If it contains no error: `puppet config print use_cached_catalog --section agent` "

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import RUN, Kind
 from inspector.rules import Case, On, Said, rule
-from inspector.rules.words import RUN
 from inspector.runs.examples import catalog, content, metadata, node, plugins, report, talk
 
-AT = tuple(each for each in RUN if each != "static_file_content")  # that one has its own reasons: F09
+AT = tuple(each for each in RUN if each is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
 
 
 @rule(
@@ -41,6 +41,6 @@ def request_forbidden(case: Case) -> Iterator[Said]:
     if case.status not in (401, 403) or not case.exchange.agent.peer_chain:
         return
     who = case.step.certname or "an unreadable certificate"
-    severity = Severity.WARNING if case.endpoint == "node" else None
+    severity = Severity.WARNING if case.kind is Kind.NODE else None
     yield Said(f"{case.endpoint} was refused with {case.status}, asked with the certificate of {who}",
                severity=severity)  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.told import FIRST, cut, errors, failure, line, whole
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -24,7 +25,7 @@ _LOG = {
     "P01",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="resources failed",
     remedy="Fix the resource that the message names, at that place in the manifest or on the node; then `puppet agent "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.told import some, whole
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -13,7 +14,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "P06",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="restart failed",
     remedy="On the node: `systemctl status <service>; journalctl -u <service>`. Puppet does not try again until "

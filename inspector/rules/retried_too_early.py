@@ -13,7 +13,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     "S07",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     visible=Visible.WIRE,
     title="the agent retries before the requested delay",
     remedy="Check which client uses the agent's name: agents of 5.3 and later respect Retry-After and stop after 100 "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import cut, reason
 from inspector.runs.examples import catalog, plugins, report, talk, unanswered
@@ -13,7 +14,7 @@ from inspector.runs.examples import catalog, plugins, report, talk, unanswered
     "R20",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="no catalog, run skipped",
     remedy="Fix the cause that the message names. 500 or 400: the code in the master's answer, often with file and "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.told import cut, lasting, whole
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -13,7 +14,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "P10",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="run longer than the interval between runs",
     remedy="Fix what takes so long (the message names it; `puppet agent -t --evaltrace` shows each resource), or "

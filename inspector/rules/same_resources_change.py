@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import in_a_row, some
 from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
@@ -12,7 +13,7 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
     "P11",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     otherwise="notice below warning_runs, and for execs",
     visible=Visible.WIRE,
     title="the same resources change in every run",

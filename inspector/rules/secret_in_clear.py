@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -33,7 +34,7 @@ _QUIET = frozenset({"debug", "info"})
     "P14",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("catalog", "report"),
+    at=(Kind.CATALOG, Kind.REPORT),
     otherwise="warning for a value that only looks like a password, and for secrets in a catalog",
     visible=Visible.WIRE,
     title="secret in plain text",

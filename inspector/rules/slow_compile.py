@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import waited
 from inspector.runs.examples import catalog, plugins, report, slow, talk
@@ -12,7 +13,7 @@ from inspector.runs.examples import catalog, plugins, report, slow, talk
     "S08",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     otherwise="error from error_s on",
     visible=Visible.WIRE,
     title="slow compilation of the catalog",

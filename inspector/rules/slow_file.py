@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import CONTENT
 from inspector.rules import Case, On, rule
-from inspector.rules.words import CONTENT, waited
+from inspector.rules.words import waited
 from inspector.runs.examples import catalog, content, metadata, plugins, report, slow, talk
 
 FILE = "modules/demo/app.conf"

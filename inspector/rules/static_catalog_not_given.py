@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, Case, On, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -14,7 +15,7 @@ _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "p
     "R21",
     Severity.NOTICE,
     On.EXCHANGE,
-    at=("catalog",),
+    at=(Kind.CATALOG,),
     generations=SINCE_4,
     visible=Visible.WIRE,
     title="static catalog requested, ordinary one returned",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, rule
 from inspector.rules.static_file_by_other_path import static_catalog
 from inspector.rules.words import brief
@@ -16,7 +17,7 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
     "F09",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("static_file_content",),
+    at=(Kind.STATIC_CONTENT,),
     refused=True,
     visible=Visible.WIRE,
     title="a static catalog's file cannot be served",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, Case, On, Said, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import Part, catalog, content, plugins, report, talk
@@ -27,7 +28,7 @@ def static_catalog(*, uri: bool = True) -> Part:
     "F08",
     Severity.WARNING,
     On.EXCHANGE,
-    at=("file_content",),
+    at=(Kind.FILE_CONTENT,),
     generations=SINCE_4,
     visible=Visible.WIRE,
     title="a static catalog's file is fetched in its current version",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.told import reason
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -13,7 +14,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "P05",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("report",),
+    at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="catalog not applied completely",
     remedy="The report's log says what stopped it: a dependency cycle or an unknown provider (fix the manifest), "

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import x509
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
@@ -37,7 +38,7 @@ def unverified_request(case: Case) -> Iterator[Said]:
     match its CA bundle, or the name it connected to, does not verify."""
     exchange, run = case.exchange, case.run
     phase = case.step.match.endpoint.phase if case.step.match else Phase.OTHER
-    if phase is Phase.OTHER or case.endpoint == "ca":
+    if phase is Phase.OTHER or case.kind is Kind.CA_BUNDLE:
         return
     probed = exchange.agent.probed
     if run.old_engine and not (probed and exchange.agent.peer_chain):

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import Case, On, rule
-from inspector.rules.words import CA, RUN
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 ABSENT = {"X-Puppet-Version": None}
@@ -14,7 +14,7 @@ ABSENT = {"X-Puppet-Version": None}
     "S11",
     Severity.WARNING,
     On.EXCHANGE,
-    at=(*RUN, *CA),
+    at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
     title="answer without X-Puppet-Version",
     remedy="Let the devices between master and agent pass the header X-Puppet-Version; a master older than 3.3.1 does "

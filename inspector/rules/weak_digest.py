@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.weak_key import keys_in
 from inspector.rules.words import brief
@@ -14,7 +15,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     "B32",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate_request", "certificate", "renewal", "ca", "catalog"),
+    at=(Kind.CSR, Kind.CERTIFICATE, Kind.RENEWAL, Kind.CA_BUNDLE, Kind.CATALOG),
     otherwise="warning for SHA-1; notice with agents up to 3 for SHA-1 and for signing requests",
     visible=Visible.WIRE,
     title="weak digest",

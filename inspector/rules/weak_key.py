@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from inspector.host import pki
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
+from inspector.protocol.kinds import Kind
 from inspector.rules import Case, On, Said, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_issued, report, talk
@@ -14,7 +15,7 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_iss
     "B31",
     Severity.ERROR,
     On.EXCHANGE,
-    at=("certificate_request", "certificate", "renewal", "ca", "catalog"),
+    at=(Kind.CSR, Kind.CERTIFICATE, Kind.RENEWAL, Kind.CA_BUNDLE, Kind.CATALOG),
     otherwise="warning for agents up to 3",
     visible=Visible.WIRE,
     title="weak public key",
@@ -44,6 +45,6 @@ def keys_in(case: Case) -> Iterator[tuple[str, d.Certificate | d.CertificateRequ
         yield "the signing request", asked
     if isinstance(given, d.Certificates):
         for each in given.certificates:
-            yield ("the CA" if case.endpoint == "ca" else "the certificate"), each
+            yield ("the CA" if case.kind is Kind.CA_BUNDLE else "the certificate"), each
     if client is not None:
         yield "the certificate", client

@@ -16,13 +16,6 @@ MOST = 200
 
 YEAR = 365 * clocks.DAY
 
-PARSED = ("node", "environment_check", "plugin_list", "catalog", "file_metadata", "file_metadatas")
-"""Endpoints whose answers agents parse by Content-Type."""
-CONTENT = ("file_content", "plugin_file", "static_file_content")
-RUN = (*PARSED, *CONTENT, "file_bucket_file", "facts", "report")
-"""Endpoints of a run, without those of the CA."""
-CA = ("ca", "crl", "certificate", "certificate_request", "certificate_request_lookup", "renewal")
-
 
 def brief(text: str) -> str:
     """Return captured text on one line, shortened in the middle: its end names file and line."""

@@ -9,6 +9,7 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Severity
 from inspector.protocol.endpoints import ENDPOINTS
+from inspector.protocol.kinds import Kind
 from inspector.rules import all_rules, rule_of, words
 from inspector.runs.examples import (
     altered,
@@ -123,10 +124,10 @@ def test_no_answer_and_no_sense_are_no_trouble(version: str) -> None:
 # -- words ---------------------------------------------------------------------------------------------
 
 
-def test_the_endpoints_that_rules_name_exist() -> None:
-    names = {endpoint.name for endpoint in ENDPOINTS}
-    assert names >= {*words.RUN, *words.CA}
-    assert {name for rule in all_rules() if rule.id[0] in "SF" for name in rule.at} <= names
+def test_there_are_endpoints_of_each_kind_that_rules_name() -> None:
+    kinds = {endpoint.kind for endpoint in ENDPOINTS}
+    assert kinds == set(Kind)
+    assert {kind for rule in all_rules() for kind in rule.at} <= kinds
 
 
 def test_brief_keeps_beginning_and_end() -> None:
