@@ -11,7 +11,7 @@ from inspector.analysis import verdicts
 from inspector.analysis.ruleset import load
 from inspector.cli.output import print_json, print_verdicts
 from inspector.cli.reading import analyze_together
-from inspector.formats import formats, json_output
+from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.summaries import wording
@@ -50,15 +50,15 @@ def execute(arguments: argparse.Namespace) -> int:
     runs = analyze_together(arguments.capture, ruleset)
     findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]
     if arguments.baseline:
-        findings = formats.new(findings, formats.baseline(arguments.baseline))
+        findings = baseline.new(findings, baseline.read(arguments.baseline))
     limit = None if arguments.fail_on == "never" else Severity(arguments.fail_on)
     match "json" if arguments.json else arguments.format:
         case "json":
             print_json(json_output.check(findings))
         case "sarif":
-            print_json(formats.sarif(findings))
+            print_json(sarif.document(findings))
         case "junit":
-            print(formats.junit(findings, runs, limit))
+            print(junit.document(findings, runs, limit))
         case _:
             known = sum(len(run.findings) for _, run in runs) - len(findings)
             ignored = sum(run.ignored for _, run in runs)

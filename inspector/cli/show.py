@@ -10,7 +10,7 @@ from inspector.capture.store import Capture
 from inspector.cli.output import print_json
 from inspector.cli.reading import analyze
 from inspector.errors import InspectorError
-from inspector.formats import export, json_output
+from inspector.formats import json_output
 from inspector.pages import plain, tabs
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InspectorError(
             f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector list` prints the record numbers."
         )
-    step = steps[0] if arguments.with_secrets else export.masked(steps[0])
+    step = steps[0] if arguments.with_secrets else json_output.masked(steps[0])
     findings = [finding for finding in (step.run.findings if step.run else []) if arguments.seq in finding.seqs]
     if arguments.json:
         print_json(json_output.show(step, findings))

@@ -1,6 +1,6 @@
 """A capture for other tools: as mitmproxy's flows, an HTTP archive (HAR) or lines of JSON.
 
-Which records, in which format, and what that has no place for; how a record is written is known to ``transfer``,
+Which records, in which format, and what that has no place for; how a record is written is known to ``mitm_flows``,
 ``har`` and ``jsonl``.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import export, har, jsonl, lossless
+from inspector.formats import files, har, jsonl, lossless
 from inspector.model import Connection
 from inspector.summaries import follow, summary, wording
 
@@ -75,7 +75,7 @@ class Chosen:
     def write(self, kind: Format, path: Path, *, secrets: bool = False) -> int:
         """Write them to a new file; returns their number. Raises InspectorError."""
         if kind != "flows":
-            export.write(self.lines(kind, secrets=secrets), path)
+            files.write(self.lines(kind, secrets=secrets), path)
             return len(self.owners)
         from inspector.formats.mitm_flows import export_flows  # loads mitmproxy
 

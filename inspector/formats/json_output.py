@@ -5,11 +5,14 @@ Stable: keys are only ever added. Times are ISO 8601 UTC, durations seconds, byt
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from inspector.analysis.analyzer import retrace
 from inspector.model import Exchange, Gap, Handshake
+from inspector.privacy.redact import redacted
 from inspector.protocol import x509
 from inspector.protocol.documents import plain
 from inspector.rules import rule_of
@@ -23,6 +26,15 @@ if TYPE_CHECKING:
     from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
     from inspector.runs.run import Run
+
+
+def masked(step: Step) -> Step:
+    """A step without its record's secrets."""
+    record = redacted(step.record)
+    if record is step.record:
+        return step
+    (again,) = retrace([record])
+    return dataclasses.replace(step, record=record, match=again.match, request=again.request, response=again.response)
 
 
 def runs(analyzed: Iterable[Run]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A capture as lines of JSON, and back: ``export``'s records, and between them the connections that they came over."""
+"""A capture as lines of JSON, and back: records as ``show --json`` has them, with bodies, and their connections."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inspector.formats import export, lossless
-from inspector.model import Connection
+from inspector.analysis.analyzer import retrace
+from inspector.formats import json_output, lossless
+from inspector.model import Connection, Exchange
+from inspector.privacy.redact import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from inspector.formats.lossless import Item
+    from inspector.model import Message, Record
     from inspector.summaries.summary import RunBrief
 
 
@@ -28,7 +31,33 @@ def lines(
         if isinstance(item, Connection):
             yield json.dumps(lossless.connection(item, secrets=secrets), separators=(",", ":"))
         else:
-            yield from export.jsonl([item], owner, secrets=secrets)
+            yield line(item, owner(item.seq), secrets=secrets)
+
+
+def line(record: Record, run: RunBrief | None = None, *, secrets: bool = False) -> str:
+    """A record as one JSON object (docs/json/export.schema.json) with its run; secrets masked unless wanted."""
+    record = record if secrets else redacted(record)
+    (step,) = retrace([record])
+    told = json_output.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
+    told["run"] = (run.number or None) if run else None
+    told["certname"] = (run.certname if run else None) or step.certname
+    if isinstance(record, Exchange):
+        told["request"]["body"] = _content(record.request)
+        if record.response is not None:
+            told["response"]["body"] = _content(record.response)
+    told["exact"] = lossless.told(record)
+    # Not even in a file may captured text be a terminal's command: whoever looks at it uses one.
+    return json.dumps(told, separators=(",", ":"))
+
+
+def _content(message: Message) -> dict[str, Any]:
+    """A body as on the wire (with its Content-Encoding), as text if that says all of it; ``lost`` are the bytes that
+    were passed on and not kept."""
+    try:
+        told = {"text": message.body.decode()}
+    except UnicodeDecodeError:
+        told = {"base64": base64.b64encode(message.body).decode()}
+    return told | {"lost": message.lost}
 
 
 class _Body(msgspec.Struct):

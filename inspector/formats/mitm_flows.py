@@ -14,7 +14,7 @@ from mitmproxy import certs, exceptions, flow, http
 from mitmproxy.connection import Client, Server
 from mitmproxy.io import FlowReader, FlowWriter
 
-from inspector.formats.export import created
+from inspector.formats.files import created
 from inspector.model import Exchange, Leg, Request, Response
 from inspector.privacy.redact import redacted
 

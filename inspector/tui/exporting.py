@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from textual.worker import get_current_worker
 
 from inspector.errors import InspectorError
-from inspector.formats import export as files
-from inspector.formats import exporting
+from inspector.formats import exporting, files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.binding import Binding
 
-from inspector.formats import curl, export
+from inspector.formats import curl, files
 from inspector.model import Exchange
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.view import View
@@ -84,8 +84,8 @@ class OnRecord(View):
 
     def _write(self, name: str, data: bytes) -> None:
         def write() -> None:
-            path = export.named(name)
-            with export.created(path) as file:
+            path = files.named(name)
+            with files.created(path) as file:
                 file.write(data)
             self.say(
                 f"{len(data)} bytes are in {path}, secrets masked; with them: puppet-inspector export --with-secrets"

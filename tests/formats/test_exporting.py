@@ -17,7 +17,7 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import export
+from inspector.formats import files, jsonl
 from inspector.formats.importing import load
 from inspector.formats.mitm_flows import export_flows
 from inspector.model import Exchange, Gap, Leg, Request, Response
@@ -74,7 +74,7 @@ def test_the_schema_is_that_of_show_with_bodies() -> None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_line_says_what_show_says(sample: Path, run: Command) -> None:
     records = records_of(sample)
-    told = [strict(line) for line in export.jsonl(records, owners(records).get)]
+    told = [strict(line) for line in jsonl.lines(records, owners(records).get)]
     validator = jsonschema.Draft202012Validator(schema())
     assert [each["seq"] for each in told] == [record.seq for record in records]
     for each, record in zip(told, records, strict=True):
@@ -98,7 +98,7 @@ def unpacked(body: dict[str, Any]) -> bytes:
 
 
 def test_hostile_bytes_are_kept_and_never_raw() -> None:
-    (line,) = export.jsonl([HOSTILE])
+    (line,) = jsonl.lines([HOSTILE])
     assert line.isascii()
     assert line.isprintable()
     told = json.loads(line)
@@ -114,7 +114,7 @@ def test_hostile_bytes_are_kept_and_never_raw() -> None:
 @pytest.mark.parametrize("kind", ["jsonl", "flows"])
 def test_only_new_files_are_written(kind: str, tmp_path: Path) -> None:
     def write(path: Path) -> int:
-        return export.write(export.jsonl([HOSTILE]), path) if kind == "jsonl" else export_flows([HOSTILE], path)
+        return files.write(jsonl.lines([HOSTILE]), path) if kind == "jsonl" else export_flows([HOSTILE], path)
 
     path, link = tmp_path / "out", tmp_path / "link"
     assert write(path) == 1
@@ -137,7 +137,7 @@ def test_half_a_file_is_none(tmp_path: Path) -> None:
         raise InspectorError("the capture is gone")
 
     with pytest.raises(InspectorError, match="gone"):
-        export.write(lines(), tmp_path / "out")
+        files.write(lines(), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -198,7 +198,7 @@ SECRET = Exchange(
 
 
 def test_secrets_are_masked_unless_they_are_wanted(tmp_path: Path) -> None:
-    (masked,), (raw,) = export.jsonl([SECRET]), export.jsonl([SECRET], secrets=True)
+    (masked,), (raw,) = jsonl.lines([SECRET]), jsonl.lines([SECRET], secrets=True)
     assert "hunter2" not in masked
     assert json.loads(masked)["response"]["document"]["resources"][0]["parameters"]["p"]["__pvalue"] == "MASKED"
     assert raw.count("hunter2-horse") == 3

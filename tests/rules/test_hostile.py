@@ -30,7 +30,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.doctor import report as doctor_report
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Ladders
-from inspector.formats import formats, json_output
+from inspector.formats import json_output, junit, sarif
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
 from inspector.pages import plain
@@ -102,12 +102,12 @@ def understood(records: Sequence[Record]) -> Analyzer:
     found = [(CAPTURE, run, finding) for run in runs for finding in run.findings]
     strictly_json(json_output.runs(analyzer.runs))
     strictly_json(json_output.check(found))
-    told = formats.sarif(found)
+    told = sarif.document(found)
     strictly_json(told)
     for result in told["runs"][0]["results"]:
         clean([result["message"]["text"], result["locations"][0]["logicalLocations"][0]["name"]])
         clean(result["partialFingerprints"].values())
-    clean(formats.junit(found, [(CAPTURE, run) for run in runs], Severity.WARNING).splitlines())
+    clean(junit.document(found, [(CAPTURE, run) for run in runs], Severity.WARNING).splitlines())
     clean(doctor_report.verdict_lines(doctor_report.agent_verdicts(runs), len(runs)))
     for at in (0.0, max((each.ended for each in records), default=0.0), 4e9):
         for name in ladders.names():

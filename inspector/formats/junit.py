@@ -1,0 +1,53 @@
+"""Runs and their findings as JUnit XML, for build servers."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
+
+from inspector.rules import rule_of
+from inspector.summaries import wording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from inspector.formats.baseline import Found
+    from inspector.model import Finding, Severity
+    from inspector.runs.run import Run
+
+_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def document(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Severity | None) -> str:
+    """One test case per run; its findings of severity ``limit`` and worse are its failures (None: nothing fails)."""
+    suite = ET.Element("testsuite", name="puppet-inspector")
+    cases, failures = 0, 0
+    for capture, run in runs:
+        cases += 1
+        name = wording.clean(run.certname or run.address or "an unnamed agent")
+        case = ET.SubElement(suite, "testcase", classname=_xml(name), name=f"{capture.name} run {run.number}",
+                             time=f"{run.duration:.3f}")  # fmt: skip
+        mine = [finding for _, other, finding in found if other is run]
+        bad = [each for each in mine if limit is not None and each.severity.rank >= limit.rank]
+        failures += bool(bad)
+        if bad:  # build servers show one failure a case
+            worst = max(bad, key=lambda each: each.severity.rank)
+            message = _xml(f"{worst.rule} {wording.clean(worst.message)}")
+            failure = ET.SubElement(case, "failure", type=worst.rule, message=message)
+            failure.text = _xml("\n".join(_lines(each, run) for each in bad))
+        if rest := [each for each in mine if each not in bad]:
+            ET.SubElement(case, "system-out").text = _xml("\n".join(_lines(each, run) for each in rest))
+    suite.set("tests", str(cases))
+    suite.set("failures", str(failures))
+    ET.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode")
+
+
+def _lines(finding: Finding, run: Run) -> str:
+    return "\n".join(wording.finding(finding, rule_of(finding.rule), run)).rstrip()
+
+
+def _xml(text: str) -> str:
+    return _XML.sub("?", text)

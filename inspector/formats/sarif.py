@@ -1,0 +1,73 @@
+"""Findings as SARIF 2.1.0, for code scanning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from inspector import __version__
+from inspector.formats import baseline
+from inspector.rules import rule_of
+from inspector.summaries import wording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from inspector.formats.baseline import Found
+    from inspector.model import Finding
+    from inspector.runs.run import Run
+
+_LEVELS = {"error": "error", "warning": "warning", "notice": "note"}
+
+
+def document(found: Sequence[Found]) -> dict[str, Any]:
+    """One result per finding: the capture is its physical location, the agent its logical location."""
+    ids = list(dict.fromkeys(finding.rule for _, _, finding in found))
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "puppet-inspector",
+                        "semanticVersion": __version__,
+                        "rules": [_described(ident) for ident in ids],
+                    }
+                },
+                "results": [_result(*each, ids) for each in found],
+            }
+        ],
+    }
+
+
+def _described(ident: str) -> dict[str, Any]:
+    rule = rule_of(ident)
+    return {
+        "id": ident,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.explanation},
+        "help": {"text": f"{rule.remedy_for(None)} Source: {rule.source}"},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+    }
+
+
+def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[str, Any]:
+    name = wording.clean(run.certname or run.address or "an unnamed agent")
+    remedy = wording.clean(rule_of(finding.rule).remedy_for(run))
+    proof = ", ".join(map(str, finding.seqs))
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": ids.index(finding.rule),
+        "level": _LEVELS[finding.severity],
+        "message": {"text": f"{name}: {wording.clean(finding.message)} (run {run.number}, proof {proof}). {remedy}"},
+        "locations": [
+            {
+                "physicalLocation": {"artifactLocation": {"uri": capture.as_posix()}},
+                "logicalLocations": [{"name": name, "kind": "agent"}],
+            }
+        ],
+        "partialFingerprints": {
+            "finding/v1": wording.clean("/".join(baseline.mark(run.certname, finding.rule, finding.message)))
+        },
+    }
