@@ -29,8 +29,8 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     also=("B01",),
 )
 def autosigned(case: Case, *, within_s: float = 2) -> Iterator[Said]:
-    """The CA signed the request at once, so no person checked it. If the CA decides by name only, anyone who can reach
-    it gets a certificate for a matching name, and with it that node's catalog."""
+    """The CA signed the request immediately, so no administrator reviewed it. If the CA decides by name only, anyone
+    who can reach it gets a certificate for a matching name, and with it that node's catalog."""
     answer, run = case.step.response, case.run
     if not isinstance(answer, d.Certificates):
         return

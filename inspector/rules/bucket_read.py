@@ -13,7 +13,7 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     Severity.WARNING,
     On.EXCHANGE,
     at=(Kind.BACKUP,),
-    otherwise="notice for agents up to 3",
+    otherwise="notice for agents up to version 3",
     visible=Visible.WIRE,
     title="a node reads the master's filebucket",
     remedy="Allow only the master's own certificate (pp_cli_auth) to read it: in auth.conf restrict `get` and `post` "

@@ -19,7 +19,7 @@ from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, 
     visible=Visible.WIRE,
     title="CA bundle unusable",
     remedy="On the CA check ca_crt.pem in the cadir (`openssl crl2pkcs7 -nocrl -certfile ca_crt.pem | openssl pkcs7 "
-    "-print_certs -noout`): it must contain every CA up to the root. If a web page came instead, check what is "
+    "-print_certs -noout`): it must contain every CA up to the root. If the answer was a web page, check what is "
     "between agent and master.",
     source="docs/protocol.md#ca-download; puppet 7.23.0 lib/puppet/ssl/state_machine.rb",
     good=lambda: [

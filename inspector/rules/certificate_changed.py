@@ -20,9 +20,9 @@ def _again() -> list[Part]:
     Severity.WARNING,
     On.EXCHANGE,
     visible=Visible.WIRE,
-    title="certificate changed, and its issuing was not recorded",
+    title="certificate changed without a recorded download",
     remedy="On the CA check when it was issued: {list}, and inventory.txt in the cadir. If it was copied by hand or "
-    "downloaded without this proxy, nothing is wrong. If not: {enrol}.",
+    "downloaded without this proxy, nothing is wrong. If neither applies: {enrol}.",
     source="docs/protocol.md#certificate-download; docs/protocol.md#renewal",
     good=lambda: [
         talk(catalog(), report(), wait(1800), issued(made=made(serial=77)), *_again()),

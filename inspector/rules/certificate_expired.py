@@ -42,9 +42,9 @@ from inspector.runs.examples import (
     also=("B01",),
 )
 def certificate_expired(case: Case) -> Iterator[Said]:
-    """A certificate was used, or served, after its expiry date. Every peer that verifies it refuses it: a node with an
-    expired certificate cannot run, and if the CA's certificate has expired, no node can. If the date is right, check
-    the clocks instead."""
+    """A certificate was used, or served, after its expiry date. Every peer that verifies it refuses it: an agent with
+    an expired certificate cannot run, and if the CA's certificate has expired, no agent can. If the date is right,
+    check the clocks instead."""
     run, found = case.run, dict[str, list[int]]()
     for handshake in run.handshakes:
         agent = lent_or_shown(handshake)

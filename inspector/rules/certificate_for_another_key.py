@@ -34,8 +34,8 @@ from inspector.runs.run import Run
 def certificate_for_another_key(case: Case) -> Iterator[Said]:
     """The CA served the certificate that it has for this name, and that certificate belongs to a different key than the
     agent's: the node was reinstalled, lost its ssldir, or two hosts share the name. Agents up to version 5 request a
-    certificate before they send a signing request, so their key is not visible in the traffic: it only shows a new
-    agent that receives a certificate it did not request, and then stops."""
+    certificate before they send a signing request, so their key is not visible in the traffic. There, a new agent
+    receives a certificate that it did not request, and then stops."""
     run = case.run
     answers = [each for each in run.certificates if each.certificate]
     if not answers:

@@ -12,7 +12,7 @@ from inspector.runs.examples import catalog, report, skewed, talk
     "T10",
     Severity.ERROR,
     On.RUN_END,
-    otherwise="warning up to error_s",
+    otherwise="warning up to the threshold error_s",
     visible=Visible.WIRE,
     title="clocks differ",
     remedy="Set the clock of the host that the message names by NTP: `timedatectl`, `chronyc tracking` there. Both "

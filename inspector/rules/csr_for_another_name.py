@@ -15,9 +15,8 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
     On.EXCHANGE,
     at=(Kind.CSR,),
     visible=Visible.WIRE,
-    title="signing request with a subject that differs from its URL",
-    remedy="Use one certname for all of the agent's sections: `puppet config set certname {name} --section main`; "
-    "then {enrol}.",
+    title="signing request with different names in URL and subject",
+    remedy="Set one certname for the whole agent: `puppet config set certname {name} --section main`; then {enrol}.",
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],

@@ -21,8 +21,8 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
     visible=Visible.WIRE,
     title="secret in a signing request",
     remedy="Use a token that is valid for one request and a short time, and have the CA's autosign executable "
-    "invalidate it. Agents up to 6.3 send it to an unverified server: upgrade them, or bootstrap over a network you "
-    "trust.",
+    "invalidate it after use. Agents up to 6.3 send it to an unverified server: upgrade them, or bootstrap over a "
+    "network you trust.",
     source="docs/protocol.md#extensions-and-attributes",
     good=lambda: [
         talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "webserver"})), not_issued()),

@@ -14,7 +14,7 @@ from inspector.runs.examples import asked, catalog, plugins, report, talk
     On.EXCHANGE,
     at=(Kind.REMOVED, Kind.CERTIFICATE_STATUS),
     visible=Visible.WIRE,
-    title="a tool uses an endpoint that newer masters have removed",
+    title="a tool uses an endpoint that newer masters no longer have",
     remedy="Update the tool before the master: /status/v1/simple reports whether a server is up, "
     "/puppet-ca/v1/certificate_statuses lists certificates (`puppetserver ca list --all`).",
     source="docs/protocol.md#removed-endpoints",

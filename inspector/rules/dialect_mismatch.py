@@ -23,8 +23,8 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     visible=Visible.WIRE,
     title="the master does not support the agent's URLs",
     remedy="Compare `puppet --version` on both: agents of version 4 and later need a master of version 4 or later "
-    "(Puppet Server 2.1). Upgrade the older side; if something in between rewrites paths, configure it to pass them "
-    "unchanged.",
+    "(Puppet Server 2.1 or later). Upgrade the older side; if something in between rewrites paths, configure it to "
+    "pass them unchanged.",
     source="docs/protocol.md#old-agents-and-new-masters; docs/protocol.md#error-documents; "
     "puppet 3.8.7 lib/puppet/network/http/api/v1.rb",
     good=lambda: [

@@ -18,7 +18,7 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
     On.EXCHANGE,
     at=(*RUN, *BOOTSTRAP),
     visible=Visible.WIRE,
-    title="compressed in a way that the agent cannot decode",
+    title="answer compressed in a way that the agent cannot decode",
     remedy="Disable compression on the devices between master and agent, or restrict it to gzip; the master itself "
     "uses gzip only.",
     source="docs/protocol.md#compression; puppet 4.10.9 lib/puppet/network/http/compression.rb",

@@ -16,7 +16,8 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk
     visible=Visible.WIRE,
     title="agent does not switch to the catalog's environment",
     remedy="On the node: `puppet config print strict_environment_mode environment --section agent`. With strict mode, "
-    "set the environment to the master's, or `puppet config set strict_environment_mode false --section agent`.",
+    "set the environment to the master's, or turn strict mode off: `puppet config set strict_environment_mode false "
+    "--section agent`.",
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(

@@ -30,7 +30,8 @@ _LOG = {"level": "err", "source": "Facter", "message": "Permission denied @ rb_s
 )
 def errors_in_log(case: Case) -> Iterator[str]:
     """The run counts as successful, but the agent logged an error: a fact could not be read, a plugin could not be
-    loaded, a file could not be backed up. Whatever depends on it may be missing, and no report status shows that."""
+    loaded, a file could not be backed up. Whatever depends on it may be missing, and the report's status does not show
+    it."""
     told = case.step.request
     if not isinstance(told, d.Report) or told.outcome not in ("changed", "unchanged"):
         return

@@ -17,7 +17,7 @@ FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
     Severity.WARNING,
     On.EXCHANGE,
     at=(Kind.CATALOG,),
-    otherwise="notice for agents up to 3",
+    otherwise="notice for agents up to version 3",
     visible=Visible.WIRE,
     title="facts sent as YAML",
     remedy="Upgrade the agent: 3.3 and later send PSON, 5 and later JSON. On 3.x: `puppet config set "

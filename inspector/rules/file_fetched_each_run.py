@@ -21,7 +21,7 @@ def _run(number: int, *, fetches: bool = True) -> list[Record]:
     "F05",
     Severity.WARNING,
     On.RUN_END,
-    otherwise="notice below warning_runs",
+    otherwise="notice below the threshold warning_runs",
     visible=Visible.WIRE,
     title="the same file is fetched in every run",
     remedy="Check what the report says about that file: if it is changed each time, something on the node changes it "

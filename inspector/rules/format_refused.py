@@ -19,7 +19,7 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
     at=(*RUN, *BOOTSTRAP),
     refused=True,
     visible=Visible.WIRE,
-    title="the master does not accept or offer the format",
+    title="format not supported by the master",
     remedy="Find out what changes the headers Accept and Content-Type between agent and master, and check `puppet "
     "config print preferred_serialization_format` on the agent: json; from version 8 on nothing else.",
     source="docs/protocol.md#refused-formats",

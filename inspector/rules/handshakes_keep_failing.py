@@ -35,9 +35,9 @@ _OTHERS = {
     otherwise="notice if an agent's handshakes end without an alert",
     visible=Visible.HANDSHAKE,
     title="handshakes keep failing",
-    remedy="On the node {verify} shows its certificates and CRLs; then act on the alert. unknown_ca: the sender lacks "
-    "the other side's CA, or the CRL of one CA of its chain. certificate_expired: a certificate or a CRL has expired, "
-    "or a clock is wrong. certificate_revoked: the certificate is on the CRL. bad_certificate: usually the master's "
+    remedy="On the node {verify} checks its certificates; then act on the alert. unknown_ca: the sender lacks the "
+    "other side's CA, or the CRL of one CA of its chain. certificate_expired: a certificate or a CRL has expired, or "
+    "a clock is wrong. certificate_revoked: the certificate is on the CRL. bad_certificate: usually the master's "
     "certificate lacks the name that the agent uses for it. certificate_unknown: real masters (Java) send it for all "
     "of these; see {list} on the CA, and check on the master when its own CRL expires: `openssl crl -noout "
     '-nextupdate -in "$(puppet config print hostcrl)"`.',

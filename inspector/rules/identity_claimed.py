@@ -23,8 +23,8 @@ from inspector.runs.examples import altered, catalog, report, talk
     bad=lambda: [talk(altered(catalog(), stripped=("X-Client-Verify", "X-Client-DN")), report())],
 )
 def identity_claimed(case: Case) -> Iterator[str]:
-    """The request contains headers with which a TLS terminator tells the master who the client is. Agents never send
-    them: a client is trying to impersonate another node, or there is a TLS terminator in front of this proxy. The proxy
-    did not pass the headers on."""
+    """The request contains headers with which a TLS terminator reports the client's identity to the master. Agents
+    never send them: a client is trying to impersonate another node, or there is a TLS terminator in front of this
+    proxy. The proxy did not pass the headers on."""
     if case.exchange.stripped:
         yield f"the client sent {some(list(case.exchange.stripped))}; the proxy took it away"

@@ -16,7 +16,7 @@ BY_RESOURCE = (Kind.FILE_METADATA, Kind.FILE_LISTING)
     Severity.WARNING,
     On.EXCHANGE,
     at=(*ASKED, Kind.BACKUP),
-    otherwise="notice for agents up to 6, and for file resources with checksum => md5",
+    otherwise="notice for agents up to version 6, and for file resources with checksum => md5",
     visible=Visible.WIRE,
     title="files are compared by MD5",
     remedy="On master and agents alike: `puppet config set digest_algorithm sha256 --section main`. It is the default "

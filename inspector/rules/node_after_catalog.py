@@ -14,8 +14,8 @@ from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
     generations=("3", *SINCE_4),
     visible=Visible.WIRE,
     title="node request after the catalog",
-    remedy="Check what runs on the node: an agent sends its node request first or not at all. Its version and its "
-    "User-Agent are in the first record.",
+    remedy="Check what runs on the node: an agent sends its node request first or not at all. The client's version "
+    "and User-Agent are in the first record.",
     source="docs/protocol.md#order-of-requests; docs/protocol.md#transaction_uuid",
     good=lambda: [
         talk(_node("a-1"), plugins(), catalog(), report()),

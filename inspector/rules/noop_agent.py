@@ -16,7 +16,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     On.EXCHANGE,
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
-    title="agent changes nothing: noop mode",
+    title="agent changes nothing (noop mode)",
     remedy="If the agent should apply its catalog: `puppet config set noop false --section agent` on the node, and no "
     "--noop where the agent is started.",
     source="docs/protocol.md#report-status",

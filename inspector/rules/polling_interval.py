@@ -15,7 +15,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     Severity.NOTICE,
     On.RUN_END,
     visible=Visible.WIRE,
-    title="agent requests its certificate at another interval than Puppet's default",
+    title="waitforcert interval differs from Puppet's default",
     remedy="If it was not chosen on purpose: `puppet config set waitforcert 2m --section agent` on the node.",
     source="docs/protocol.md#waiting-for-the-certificate; docs/protocol.md#default-settings",
     good=lambda: [

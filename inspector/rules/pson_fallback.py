@@ -41,7 +41,7 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
 def pson_fallback(case: Case) -> Iterator[str]:
     """Agents of version 5 and later prefer JSON. If the answer is PSON anyway, something in it cannot be written as
     JSON, usually binary content in a string, or the master is older than version 5. Agents of version 8 and later
-    cannot read PSON, so the run fails there."""
+    cannot read PSON, so their run fails."""
     run = case.run
     if case.status == 200 and media_type(case) == "text/pson" and not (0, 0) < run.major < (5, 0):
         wanted = accepted(case.exchange.request.header("accept") or "")

@@ -15,7 +15,7 @@ from inspector.runs.examples import catalog, renewal, report, talk
     On.EXCHANGE,
     at=(Kind.RENEWAL,),
     refused=True,
-    otherwise="notice if the CA does not renew certificates (404, or 403 before 8)",
+    otherwise="notice if the CA does not renew certificates (404, or 403 before version 8)",
     visible=Visible.WIRE,
     title="renewal refused",
     remedy="A CA older than version 8 cannot renew: there is nothing to do before it is upgraded. 404: renewal is "

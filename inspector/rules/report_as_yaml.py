@@ -23,7 +23,7 @@ puppet_version: 5.5.22
     Severity.WARNING,
     On.EXCHANGE,
     at=(Kind.REPORT,),
-    otherwise="notice for agents up to 3",
+    otherwise="notice for agents up to version 3",
     visible=Visible.WIRE,
     title="report sent as YAML",
     remedy="Upgrade agents older than 3.3. A 3.x agent falls back to YAML when the master's answers have no "

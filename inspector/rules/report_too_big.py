@@ -14,12 +14,12 @@ from inspector.runs.examples import catalog, plugins, report, talk
     Severity.WARNING,
     On.EXCHANGE,
     at=(Kind.REPORT,),
-    otherwise="error from error_bytes on",
+    otherwise="error from the threshold error_bytes on",
     visible=Visible.WIRE,
     title="very large report",
-    remedy="6.24 to 7 on the node: `puppet config set exclude_unchanged_resources true --section agent` (8 does so by "
-    "default). If the log is the large part: no --debug in production, `logoutput => on_failure`, `show_diff => "
-    "false`.",
+    remedy="On the node, version 6.24 to 7: `puppet config set exclude_unchanged_resources true --section agent` (8 "
+    "does so by default). If the log is the large part: no --debug in production, `logoutput => on_failure`, "
+    "`show_diff => false`.",
     source="docs/protocol.md#report-size",
     good=lambda: [talk(plugins(), catalog(), report(logs=[_line(900_000)]))],
     bad=lambda: [talk(plugins(), catalog(), report(logs=[_line(1_100_000)]))],

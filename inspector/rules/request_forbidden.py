@@ -19,7 +19,7 @@ AT = tuple(each for each in RUN if each is not Kind.STATIC_CONTENT)  # that one 
     otherwise="warning for the node request",
     visible=Visible.WIRE,
     title="refused although the agent presented its certificate",
-    remedy="Compare the master's auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to 3 "
+    remedy="Compare the master's auth.conf (`/etc/puppetlabs/puppetserver/conf.d/auth.conf`, up to version 3 "
     "`/etc/puppet/auth.conf`) with the defaults of its version, and the name in the URL with the certificate's: "
     "catalog, node, facts and report may only be requested by the node of that name.",
     source="docs/protocol.md#default-rules; docs/protocol.md#failures-in-a-run; "

@@ -17,8 +17,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="run longer than the interval between runs",
-    remedy="Fix what takes so long (the message names it; `puppet agent -t --evaltrace` shows each resource), or "
-    "`puppet config set runinterval 2h --section agent`.",
+    remedy="Fix what takes so long (the message names it; `puppet agent -t --evaltrace` shows each resource), or make "
+    "the interval longer: `puppet config set runinterval 2h --section agent`.",
     source="docs/protocol.md#report-metrics; docs/protocol.md#default-settings",
     good=lambda: [talk(plugins(), catalog(), report(metrics=_times(1790)))],
     bad=lambda: [talk(plugins(), catalog(), report(metrics=_times(2000)))],

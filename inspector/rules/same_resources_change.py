@@ -14,7 +14,7 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
     Severity.WARNING,
     On.EXCHANGE,
     at=(Kind.REPORT,),
-    otherwise="notice below warning_runs, and for execs",
+    otherwise="notice below the threshold warning_runs, and for execs",
     visible=Visible.WIRE,
     title="the same resources change in every run",
     remedy="Check the events in the reports: before and after of each change. Stop whatever else reverts the change, "

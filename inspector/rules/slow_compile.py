@@ -14,7 +14,7 @@ from inspector.runs.examples import catalog, plugins, report, slow, talk
     Severity.WARNING,
     On.EXCHANGE,
     at=(Kind.CATALOG,),
-    otherwise="error from error_s on",
+    otherwise="error from the threshold error_s on",
     visible=Visible.WIRE,
     title="slow compilation of the catalog",
     remedy="Profile one run, `puppet agent -t --profile`, and read the PROFILE lines in the master's log: a slow "

@@ -22,8 +22,8 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
     visible=Visible.WIRE,
     title="a static catalog's file cannot be served",
     remedy="Make sure that code-id-command and code-content-command in versioned-code.conf are both set and work: run "
-    "the latter manually as `<command> <environment> <code id> <path>`. Or `puppet config set static_catalogs false "
-    "--section server`.",
+    "the latter manually as `<command> <environment> <code id> <path>`. Or turn static catalogs off: `puppet config "
+    "set static_catalogs false --section server`.",
     source="docs/protocol.md#endpoint-static_file_content; "
     "puppetserver 7.9.5 src/clj/puppetlabs/services/master/master_core.clj",
     good=lambda: [

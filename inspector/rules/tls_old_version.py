@@ -14,11 +14,11 @@ OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1
     Severity.ERROR,
     On.EXCHANGE,
     opening=True,
-    otherwise="warning for agents up to 3",
+    otherwise="warning for agents up to version 3",
     visible=Visible.WIRE,
     title="TLS older than 1.2",
     remedy="The agent: upgrade it, or its Ruby and OpenSSL. The master: `ssl-protocols: [TLSv1.2, TLSv1.3]` in "
-    "webserver.conf (puppetserver), SSLProtocol in its web server (up to 4).",
+    "webserver.conf (puppetserver), SSLProtocol in its web server (up to version 4).",
     source="docs/protocol.md#tls-versions-and-ciphers; RFC 8996 section 4; RFC 8996 section 5",
     good=lambda: [talk(*(altered(each, leg={"tls_version": "TLSv1.2"}) for each in (catalog(), report())))],
     bad=lambda: [

@@ -19,12 +19,13 @@ _SHA1 = re.compile(r"[-_]SHA$")
     Severity.ERROR,
     On.EXCHANGE,
     opening=True,
-    otherwise="warning for CBC with SHA-1, or with an agent up to 3; notice for both",
+    otherwise="warning for CBC with SHA-1, or with an agent up to version 3; notice if both apply",
     visible=Visible.WIRE,
     title="weak cipher",
     remedy="Reported as weak: RC4, RC2, DES, triple DES, MD5, NULL, export and anonymous suites; as outdated: those "
     "with CBC and SHA-1 (`...-SHA`). The agent: upgrade it, or set `ciphers` in its puppet.conf (version 6 and "
-    "later). The master: `cipher-suites` in webserver.conf (puppetserver), SSLCipherSuite in its web server (up to 4).",
+    "later). The master: `cipher-suites` in webserver.conf (puppetserver), SSLCipherSuite in its web server (up to "
+    "version 4).",
     source="docs/protocol.md#tls-versions-and-ciphers; RFC 7465 section 2; RFC 9325 section 4.1",
     good=lambda: [
         talk(*(altered(each, leg={"cipher": "ECDHE-RSA-AES128-GCM-SHA256"}) for each in (catalog(), report()))),

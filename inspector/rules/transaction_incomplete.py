@@ -17,8 +17,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
     at=(Kind.REPORT,),
     visible=Visible.WIRE,
     title="catalog not applied completely",
-    remedy="The report's log says what stopped it: a dependency cycle or an unknown provider (fix the manifest), "
-    "`puppet config print runtimeout --section agent` exceeded, or a signal.",
+    remedy="The report's log says what stopped it: a dependency cycle or an unknown provider (fix the manifest), a "
+    "run longer than `puppet config print runtimeout --section agent`, or a signal.",
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(transaction_completed=True)),

@@ -34,7 +34,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 )
 def unverified_request(case: Case) -> Iterator[Said]:
     """The agent sent a request without verifying the server. Agents up to 6.3 do so during their whole bootstrap. Later
-    ones verify everything but the CA download: a later agent that continues although the presented certificate does not
+    agents verify every request after the CA download. One that continues although the presented certificate does not
     match its CA bundle, or the name it connected to, does not verify."""
     exchange, run = case.exchange, case.run
     phase = case.step.match.endpoint.phase if case.step.match else Phase.OTHER

@@ -16,7 +16,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     Severity.ERROR,
     On.EXCHANGE,
     at=(Kind.CSR, Kind.CERTIFICATE, Kind.RENEWAL, Kind.CA_BUNDLE, Kind.CATALOG),
-    otherwise="warning for SHA-1; notice with agents up to 3 for SHA-1 and for signing requests",
+    otherwise="warning for SHA-1; notice with agents up to version 3 for SHA-1 and for signing requests",
     visible=Visible.WIRE,
     title="weak digest",
     remedy="Upgrade the software that signs (agents of 2.7 sign with MD5, CAs of 2.7 with SHA-1); then {enrol}.",

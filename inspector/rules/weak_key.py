@@ -16,7 +16,7 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_iss
     Severity.ERROR,
     On.EXCHANGE,
     at=(Kind.CSR, Kind.CERTIFICATE, Kind.RENEWAL, Kind.CA_BUNDLE, Kind.CATALOG),
-    otherwise="warning for agents up to 3",
+    otherwise="warning for agents up to version 3",
     visible=Visible.WIRE,
     title="weak public key",
     remedy="On the node: `puppet config set keylength 4096 --section main`; then {enrol}. A CA with a weak key must "
