@@ -18,7 +18,8 @@ from urllib.parse import parse_qs, unquote
 
 from inspector.lab.server import Server
 from inspector.model import Headers, Request, Response
-from inspector.protocol.endpoints import Access, match
+from inspector.protocol.endpoints import match
+from inspector.protocol.kinds import Access
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
@@ -19,9 +18,11 @@ from urllib.parse import parse_qsl, unquote
 from inspector.model import Phase
 from inspector.protocol import decode
 from inspector.protocol.indirector import Verb, verb, verbs
-from inspector.protocol.kinds import Kind
+from inspector.protocol.kinds import Access, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from inspector.protocol.decode import Decoder
 
 type Dialect = Literal["legacy", "v3"]
@@ -30,19 +31,6 @@ type Area = Literal["master", "ca", "root"]
 
 PLUGIN_MOUNTS = r"(?:plugins|pluginfacts|locales|facts)"
 DIGESTS = r"(?:md5|sha1|sha224|sha256|sha384|sha512)"
-
-
-class Access(StrEnum):
-    """Who may, by the default rules (docs/protocol.md#default-rules)."""
-
-    ANYBODY = "anybody"
-    CERTIFICATE = "any certificate"
-    OWN = "own certname"
-    """The client certificate's name must be the one in the URL."""
-    CLI = "pp_cli_auth"
-    """A certificate with the extension pp_cli_auth: the server's own."""
-    DENIED = "nobody"
-    """Must be opened in auth.conf first."""
 
 
 class Endpoint(NamedTuple):
@@ -287,6 +275,12 @@ def match(method: str, target: str) -> Match | None:
             None if endpoint.area == "root" else verb(method, path.split("/", 3 if dialect == "v3" else 2)[-1]),
         )
     return None
+
+
+def paths(of: Collection[Kind]) -> re.Pattern[str]:
+    """Return an expression that finds the path of these kinds of requests in a target, cheaper than ``match``."""
+    bare = (re.sub(r"\(\?P<\w+>", "(?:", endpoint.path) for endpoint in ENDPOINTS if endpoint.kind in of)
+    return re.compile(f"/(?:{'|'.join(bare)})", re.ASCII | re.DOTALL)
 
 
 def _first(parameters: tuple[tuple[str, str], ...], name: str) -> str | None:

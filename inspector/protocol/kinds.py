@@ -1,4 +1,5 @@
-"""What a request is like: one kind per row of the endpoint table. Code and rules ask for kinds, never for names.
+"""What a request is like: one kind per row of the endpoint table, and who may make it. Code and rules ask for kinds,
+never for names.
 
 A new endpoint of a known kind (a second way to fetch a file's content, say) is a row in ``ENDPOINTS`` and nothing
 else: the file view, the runs, the filters and the rules treat it like the others of its kind.
@@ -46,6 +47,8 @@ CONTENT = (Kind.FILE_CONTENT, Kind.PLUGIN_CONTENT, Kind.STATIC_CONTENT)
 """Fetches of one file's content."""
 METADATA = (Kind.FILE_METADATA, Kind.FILE_LISTING, Kind.PLUGIN_LISTING)
 """Requests for the metadata of files that may be fetched then."""
+FILES = (*CONTENT, *METADATA, Kind.ENVIRONMENT_CHECK, Kind.BACKUP)
+"""Everything about single files or lists of them: most of a run's requests."""
 PLUGIN_LISTINGS = (Kind.ENVIRONMENT_CHECK, Kind.PLUGIN_LISTING)
 """What an agent asks for once per round of plugins."""
 PARSED = (
@@ -56,3 +59,16 @@ RUN = (*PARSED, *CONTENT, Kind.BACKUP, Kind.FACTS, Kind.REPORT)
 """What a run asks for, without the requests for certificates."""
 BOOTSTRAP = (Kind.CA_BUNDLE, Kind.CRL, Kind.CERTIFICATE, Kind.CSR, Kind.CSR_LOOKUP, Kind.RENEWAL)
 """What an agent asks the CA for."""
+
+
+class Access(StrEnum):
+    """Who may, by the default rules (docs/protocol.md#default-rules)."""
+
+    ANYBODY = "anybody"
+    CERTIFICATE = "any certificate"
+    OWN = "own certname"
+    """The client certificate's name must be the one in the URL."""
+    CLI = "pp_cli_auth"
+    """A certificate with the extension pp_cli_auth: the server's own."""
+    DENIED = "nobody"
+    """Must be opened in auth.conf first."""

@@ -21,6 +21,7 @@ from inspector.capture.store import Capture, Continued
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Gap, Handshake
 from inspector.privacy import redact
+from inspector.protocol import endpoints, kinds
 from inspector.proxy.analysis_client import AnalysisClient
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ CONTINUES = "-- recording continues in "
 DELETED = "-- deleted the old capture {} (puppet_keep)"
 MAX_CALLBACKS = 10_000
 """Records whose analysis result is awaited by a callback."""
-_FILES = ("/file_content", "/file_metadata", "/file_bucket_file", "/static_file_content")
+_FILES = endpoints.paths(kinds.FILES)
 
 DROPS = {
     "body": "{} exchanges about files recorded without bodies: traffic came in faster than it could be written",
@@ -132,7 +133,7 @@ class Recorder(threading.Thread):
 
     def _reduced(self, item: Record | Connection, waiting: int) -> Record | Connection | None:
         """Return what is recorded of an item while the queue is too long: bodies are dropped first, then exchanges."""
-        about_files = isinstance(item, Exchange) and any(path in item.request.target for path in _FILES)
+        about_files = isinstance(item, Exchange) and _FILES.search(item.request.target) is not None
         if waiting > 2 * QUEUE:
             self._dropped["record"] += 1
             return None

@@ -30,7 +30,7 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
         talk(
             plugins(),
             static_catalog(),
-            content(FILE, endpoint="static_file_content", code_id="v1"),
+            content(FILE, code_id="v1"),
             report(),
         ),
     ],

@@ -39,7 +39,7 @@ def static_catalog(*, uri: bool = True) -> Part:
         talk(
             plugins(),
             static_catalog(),
-            content("modules/demo/files/app.conf", endpoint="static_file_content", code_id="v1"),
+            content("modules/demo/files/app.conf", code_id="v1"),
             report(),
         ),
         talk(plugins(), static_catalog(uri=False), content(FILE), report()),

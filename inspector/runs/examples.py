@@ -497,12 +497,13 @@ def listing(name: str, files: Mapping[str, bytes], *, environment: str = "produc
 
 def content(
     name: str, body: bytes = b"content", *, status: int = 200, environment: str = "production",
-    endpoint: str = "file_content", code_id: str = "",
+    code_id: str | None = None,
 ) -> Part:  # fmt: skip
-    """A file's content; ``endpoint`` may be ``static_file_content``, with its ``code_id``."""
+    """A file's content; with ``code_id`` in the version that a static catalog names."""
+    below = f"file_content/{name}" if code_id is None else f"static_file_content/{name}"
 
     def part(scene: Scene) -> Exchange:
-        path = _master_path(scene, f"{endpoint}/{name}", environment) + (f"&code_id={code_id}" if code_id else "")
+        path = _master_path(scene, below, environment) + (f"&code_id={code_id}" if code_id else "")
         return _exchange(
             scene, "GET", path, status=status, media="application/octet-stream", body=body, run=True
         )  # fmt: skip

@@ -177,11 +177,11 @@ def test_files_of_static_catalogs() -> None:
     assert [(use.name, use.asking, use.state) for use in files(talk(static)).values()] == [
         (FILE, "catalog", State.IN_SYNC)
     ]
-    fetch = content("modules/demo/files/app.conf", endpoint="static_file_content", code_id="v1")
+    fetch = content("modules/demo/files/app.conf", code_id="v1")
     uses = files(talk(static, fetch))
     assert list(uses) == [FILE]
     assert uses[FILE].fetches == [file_transfers.Fetch(2, 200, 7, Verdict.RIGHT)]
-    other = content("modules/demo/files/app.conf", b"x", endpoint="static_file_content", code_id="v2")
+    other = content("modules/demo/files/app.conf", b"x", code_id="v2")
     assert files(talk(static, other))[FILE].fetches[0].why == "metadata of another code_id"
 
 

@@ -96,7 +96,7 @@ def test_there_are_recordings() -> None:
 
 PARTS = [
     ca(), crl(), csr(), issued(), node(), plugins(), catalog(), metadata(FILE), listing("modules/demo", {}),
-    content(FILE), content("plugins/a.rb"), content(FILE, endpoint="static_file_content"), bucket(),
+    content(FILE), content("plugins/a.rb"), content(FILE, code_id=""), bucket(),
     bucket(method="GET"), report(), asked("status/x", {}), asked("/nowhere", {}),
 ]  # fmt: skip
 

@@ -306,7 +306,7 @@ def test_f03_judges_whole_contents_only(part: Part) -> None:
     ("body", "code_id", "wrong"), [(b"content", "v1", False), (b"other", "v1", True), (b"other", "v2", False)]
 )
 def test_f03_static_content_is_what_the_catalog_says(body: bytes, code_id: str, wrong: bool) -> None:
-    fetched = content(STATIC, body, endpoint="static_file_content", code_id=code_id)
+    fetched = content(STATIC, body, code_id=code_id)
     said = found("F03", talk(plugins(), static_catalog(), fetched, report()))
     assert bool(said) is wrong
     assert all(each.seqs == (2, 3) for each in said)
