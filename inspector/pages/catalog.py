@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 type Way = tuple[str, ...]
 
 _WORD = re.compile(r"[a-z0-9_./-]+")
-_ADDED = "undef true false tags file line lines characters press x to see this one bytes binary"
+_ADDED = "undef true false tags file line lines characters press x to show it bytes binary"
 """Words that a line may have beyond what was sent."""
 
 

@@ -60,25 +60,27 @@ def verdicts(certificate: Certificate, known: Known) -> Iterator[Item]:
     named = [each for each in known.certificates if each.subject == certificate.issuer]
     issuer = next((each for each in named if signed_by(certificate, each) is not False), None)
     if certificate.subject == certificate.issuer and signed_by(certificate, certificate) is not False:
-        yield Item("signed by", "itself: a root", style=GOOD)
+        yield Item("signed by", "itself (root certificate)", style=GOOD)
     elif issuer:
         yield Item("signed by", f"{issuer.subject} (serial {_serial(issuer.serial)})", style=GOOD)
     elif named:
-        yield Item("signed by", f"none of the certificates seen that are named {certificate.issuer}", style=BAD)
+        yield Item("signed by", f"none of the recorded certificates named {certificate.issuer}", style=BAD)
     else:
-        yield Item("signed by", f"{certificate.issuer}, whose certificate was not seen here", style=DOUBT)
+        yield Item("signed by", f"{certificate.issuer}; its certificate is not in this run", style=DOUBT)
     if known.at > certificate.not_after:
         yield Item("validity", f"expired on {_moment(certificate.not_after)}", style=BAD)
     elif known.at < certificate.not_before:
-        yield Item("validity", f"begins only on {_moment(certificate.not_before)}", style=BAD)
+        yield Item("validity", f"not valid before {_moment(certificate.not_before)}", style=BAD)
     else:
         days = int((certificate.not_after - known.at) // clocks.DAY)
-        yield Item("validity", f"valid at this moment, for {days:,} days more", style=GOOD)
+        yield Item("validity", f"valid at the time of this record, {days:,} days left", style=GOOD)
     asked = next((each for each in known.requests if each.common_name == certificate.common_name), None)
     if asked and not certificate.is_ca:
         same = certificate.is_for(asked)
-        told = "that of the signing request in this run" if same else "not that of the signing request in this run"
-        yield Item("its key", told, style=GOOD if same else BAD)
+        told = (
+            "same as in the signing request of this run" if same else "not the key of the signing request of this run"
+        )
+        yield Item("key match", told, style=GOOD if same else BAD)
     lists = [each for each in known.crls if each.issuer == certificate.issuer]
     revoked = next((each for crl in lists for each in crl.entries if each.serial == certificate.serial), None)
     if revoked:
@@ -87,7 +89,7 @@ def verdicts(certificate: Certificate, known: Known) -> Iterator[Item]:
     elif lists:
         yield Item("revoked", f"no, by the CRL of {_moment(lists[0].last_update)}", style=GOOD)
     elif certificate.subject != certificate.issuer:
-        yield Item("revoked", "not known: no CRL of its issuer was seen in this run", style=DOUBT)
+        yield Item("revoked", "unknown: no CRL of the issuer in this run", style=DOUBT)
 
 
 def _serial(number: int) -> str:
@@ -130,14 +132,16 @@ def request(each: CertificateRequest, known: Known) -> Item:
     """A signing request's fields."""
 
     def inner() -> Iterator[Item]:
-        told = {None: ("can't be told here", DOUBT), True: ("right", GOOD), False: ("wrong", BAD)}[each.signature_valid]
-        yield Item("signature by its own key", told[0], style=told[1])
+        told = {None: ("cannot be checked", DOUBT), True: ("valid", GOOD), False: ("invalid", BAD)}[
+            each.signature_valid
+        ]
+        yield Item("self-signature", told[0], style=told[1])
         yield Item("fingerprint (SHA256)", each.fingerprint)
         yield Item("key", f"{_key(each.key_type, each.key_size)}, SHA-256 {each.key}")
         issued = next((one for one in known.certificates if one.common_name == each.common_name), None)
         if issued:
             same = issued.is_for(each)
-            yield Item("the certificate seen for this name", "has this key" if same else "has another key",
+            yield Item("certificate for this name", "has this key" if same else "has another key",
                        style=GOOD if same else BAD)  # fmt: skip
         yield Item("signature", each.signature or "no digest")
         yield from (Item("alternative name", alt) for alt in each.alt_names)
@@ -155,18 +159,18 @@ def crl(each: RevocationList, known: Known) -> Item:
         if any(signed_by(each, one) is not False for one in named):
             yield Item("signed by", each.issuer, style=GOOD)
         elif named:
-            yield Item("signed by", f"none of the certificates seen that are named {each.issuer}", style=BAD)
+            yield Item("signed by", f"none of the recorded certificates named {each.issuer}", style=BAD)
         else:
-            yield Item("signed by", "its CA's certificate was not seen here", style=DOUBT)
+            yield Item("signed by", "a CA whose certificate is not in this run", style=DOUBT)
         if each.next_update is not None and known.at > each.next_update:
             yield Item("validity", f"expired on {_moment(each.next_update)}", style=BAD)
         elif known.at < each.last_update:
-            yield Item("validity", f"begins only on {_moment(each.last_update)}", style=BAD)
+            yield Item("validity", f"not valid before {_moment(each.last_update)}", style=BAD)
         else:
-            yield Item("validity", "valid at this moment", style=GOOD)
+            yield Item("validity", "valid at the time of this record", style=GOOD)
         for one in known.certificates:
             if one.issuer == each.issuer and one.serial in each.revoked:
-                yield Item("revokes", f"{one.subject} (serial {_serial(one.serial)}), seen in this run", style=BAD)
+                yield Item("revokes", f"{one.subject} (serial {_serial(one.serial)}), recorded in this run", style=BAD)
         yield Item("number", each.number)
         yield Item("last update", _moment(each.last_update))
         yield Item("next update", _moment(each.next_update) if each.next_update is not None else "none")
@@ -203,15 +207,15 @@ def handshakes(record: Exchange | Handshake, known: Known) -> Item:
     def inner() -> Iterator[Item]:
         if isinstance(record, Handshake):
             yield Item("failed", wording.handshake(record), style=BAD)
-            yield from (Item("wrong", each, style=BAD) for each in record.culprits)
+            yield from (Item("problem", each, style=BAD) for each in record.culprits)
         for leg in legs:
             if leg:
                 yield _leg(leg, known)
         if isinstance(record, Exchange):
             if record.master is None:
-                yield Item("with the master", "no connection is known")
-            yield Item("to the master as", wording.identity(record.identity))
-            yield Item("withheld from the master", ", ".join(record.stripped) or "nothing")
+                yield Item("with the master", "no connection recorded")
+            yield Item("identity used", wording.identity(record.identity))
+            yield Item("removed before the master", ", ".join(record.stripped) or "nothing")
 
     return Item("TLS", inner=inner)
 
@@ -220,17 +224,16 @@ def _leg(leg: Leg, known: Known) -> Item:
     def inner() -> Iterator[Item]:
         yield Item("address", f"{leg.address or '?'}:{leg.port or '?'}")
         established = leg.secured is not None
-        yield Item("handshake", "done" if established else "none, or it failed", style="" if established else DOUBT)
-        yield Item("version", leg.tls_version or "not known")
-        yield Item("cipher", leg.cipher or "not known")
+        yield Item("handshake", "complete" if established else "none or failed", style="" if established else DOUBT)
+        yield Item("version", leg.tls_version or "unknown")
+        yield Item("cipher", leg.cipher or "unknown")
         yield Item("SNI", leg.sni or "none")
         yield Item("ALPN", leg.alpn or "none")
-        yield Item("resumed", {None: "not known", True: "yes", False: "no"}[leg.resumed])
+        yield Item("resumed", {None: "unknown", True: "yes", False: "no"}[leg.resumed])
         if leg.probed:
-            yield Item("probed", "shown a certificate on purpose that it must refuse", style=DOUBT)
-        whom = f"the {leg.side}"
-        yield _chain(f"{whom} showed", leg.peer_chain, known)
-        yield _chain(f"{whom} was shown", leg.own_chain, known)
+            yield Item("verification probe", "the agent was presented a certificate that it must refuse", style=DOUBT)
+        yield _chain(f"presented by the {leg.side}", leg.peer_chain, known)
+        yield _chain(f"presented to the {leg.side}", leg.own_chain, known)
         yield from _problems(leg, known)
 
     return Item(f"with the {leg.side}", inner=inner, opened=True)
@@ -242,7 +245,7 @@ def _chain(name: str, chain: Sequence[bytes], known: Known) -> Item:
             try:
                 each = x509.read_der(der)
             except x509.Malformed as error:
-                yield Item(f"{place + 1}", f"can't be read: {error}", style=BAD)
+                yield Item(f"{place + 1}", f"cannot be read: {error}", style=BAD)
                 continue
             yield certificate(each, known, f"{place + 1}", opened=False)
 
@@ -262,5 +265,5 @@ def _problems(leg: Leg, known: Known) -> Iterator[Item]:
     except (x509.Malformed, crypto.Error, ValueError, OverflowError) as error:
         yield Item("verification", f"not possible: {error}", style=DOUBT)
         return
-    told = some([str(each) for each in problems]) if problems else "by the CA bundle of this run it verifies"
+    told = some([str(each) for each in problems]) if problems else "valid with the CA bundle of this run"
     yield Item("verification", told, style=BAD if problems else GOOD)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 type Mode = Literal["pretty", "raw", "hex"]
 MODES: tuple[Mode, ...] = ("pretty", "raw", "hex")
-COVERED = f"{MASK} what is in here holds a secret; press x to see it"
+COVERED = f"{MASK} contains a secret; press x to show it"
 FORM = "application/x-www-form-urlencoded"
 _NAMES = {"pson": "json", "json": "json", "yaml": "yaml", "msgpack": "msgpack", "html": "html", FORM: "form"}
 PROBE = 4096
@@ -37,7 +37,7 @@ def head(message: Request | Response, stripped: tuple[str, ...] = ()) -> Table:
     kept = {name.lower() for name in stripped}
     rows: list[tuple[Cell, ...]] = [start]
     for name, value in message.headers:
-        note = "withheld from the master" if isinstance(message, Request) and name.lower() in kept else ""
+        note = "removed before the master" if isinstance(message, Request) and name.lower() in kept else ""
         rows.append((name, secrets.header(name, value), note))
     return Table((Field("header", 18, 1), Field("value", 30, 4), Field("", 10, 1, least=90)), rows, 1)
 
@@ -109,8 +109,8 @@ class Body:
     def _size(self) -> str:
         told = size(len(self.message.body))
         if self.plain is not None and len(self.plain) != len(self.message.body):
-            told += f", {size(len(self.plain))} without its {self.message.header('content-encoding')}"
-        return told + (f", {size(self.message.lost)} more were not kept" if self.message.lost else "")
+            told += f", {size(len(self.plain))} after decoding {self.message.header('content-encoding')}"
+        return told + (f", {size(self.message.lost)} more not recorded" if self.message.lost else "")
 
     def _pretty(self) -> bytes:
         """Easy to read; as it came, where that can't be had."""

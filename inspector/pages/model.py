@@ -25,7 +25,7 @@ BATCH = 500
 """Items under one branch; more are put into branches of so many."""
 LONGEST = 500
 """Characters of a value that a line shows."""
-ASK = f"{MASK} (press x to see this one)"
+ASK = f"{MASK} (press x to show it)"
 
 WRONG = (*bodies.WRONG, LookupError, ArithmeticError, AttributeError, InvalidSignature, UnsupportedAlgorithm)
 """What a body that nobody thought of may lead to: it is said, and nothing else happens."""
@@ -72,7 +72,7 @@ class Item:
             try:
                 self._made = list(self._inner()) if self._inner else []
             except WRONG as error:
-                self._made = [Item("can't be shown", str(error))]
+                self._made = [Item("cannot be shown", str(error))]
         return self._made
 
     @property

@@ -31,10 +31,10 @@ LARGE = 2_000_000
 """Bytes of a body that is not printed if it was understood: to find its secrets all of it has to be gone through."""
 PER = 16
 """Bytes on a line of hexadecimal."""
-_HOW = "x in `puppet-inspector open` shows"
+_HOW = "show it with x in `puppet-inspector open`"
 _HIDDEN = {
-    ASK: f"{MASK} ({_HOW} this one)",
-    COVERED: f"{MASK} what is in here holds a secret; {_HOW} it",
+    ASK: f"{MASK} ({_HOW})",
+    COVERED: f"{MASK} contains a secret; {_HOW}",
 }
 """What the terminal inspector says of something hidden, and what is said where no key can be pressed."""
 
@@ -72,7 +72,7 @@ def _drawn(model: Model) -> Iterator[str]:
             branches = _tree(model)
             yield from islice(branches, LINES)
             if next(branches, None) is not None:
-                yield "... more lines: --json has them all"
+                yield "... more lines; --json prints all"
         case Table():
             yield from _table(model)
             yield from _more(len(model.rows))
@@ -84,12 +84,12 @@ def _drawn(model: Model) -> Iterator[str]:
 
 def _body(body: Body) -> Iterator[str]:
     if len(body.decoded) > LARGE and body.document is not None and not isinstance(body.document, Undecodable):
-        yield f"{body.about}; it is large: `puppet-inspector open` shows it, --json what it means"
+        yield f"{body.about}; large: view it with `puppet-inspector open`, or decoded with --json"
         return
     content = body.content(body.mode)
     shown = list(_text(content))
     hidden = bool(content.hidden) or any(MASK in line for line in shown)
-    yield content.title if not hidden or shown == [_HIDDEN[COVERED]] else f"{content.title}; {MASK}: {_HOW} it"
+    yield content.title if not hidden or shown == [_HIDDEN[COVERED]] else f"{content.title}; {MASK}: {_HOW}"
     yield from shown
 
 
@@ -140,7 +140,7 @@ def _text(content: Content) -> Iterator[str]:
 
 def _more(number: int) -> Iterator[str]:
     if number > LINES:
-        yield f"... {number - LINES:,} lines more: --json has them all"
+        yield f"... {number - LINES:,} more lines; --json prints all"
 
 
 def _short(text: str) -> str:

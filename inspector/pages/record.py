@@ -37,7 +37,7 @@ def timing(exchange: Exchange) -> Table:
     for name, began, ended in spans:
         bar = _bar(began - first, ended - began, whole) if began >= first else Text("earlier", "dim")
         rows.append((name, clock(began), round((ended - began) * 1000, 3), bar))
-    rows.append(("all of it", clock(exchange.time), round((exchange.ended - exchange.time) * 1000, 3), ""))
+    rows.append(("total", clock(exchange.time), round((exchange.ended - exchange.time) * 1000, 3), ""))
     rows += _rate("request's body", exchange.request)
     if exchange.response:
         rows += _rate("response's body", exchange.response)
@@ -60,7 +60,7 @@ def _spans(exchange: Exchange) -> Iterator[tuple[str, float, float]]:
         moments.append(("waiting for the master", sent, response.started))
         moments.append(("receiving the response", response.started, response.ended))
     else:
-        moments.append(("waiting in vain", sent, exchange.failed))
+        moments.append(("waiting (no answer)", sent, exchange.failed))
     for name, began, ended in moments:
         if began is not None and ended is not None:
             yield name, began, max(began, ended)
@@ -83,7 +83,7 @@ def _rate(name: str, message: Message) -> Iterator[tuple[Cell, ...]]:
 def explained(step: Step) -> Content:
     """What this endpoint is."""
     if step.match is None:
-        text = "No endpoint of Puppet's has this URL.\n\nNeither agents nor the tools known here ask for it."
+        text = "This URL is not a known Puppet endpoint.\n\nNo known agent or tool requests it."
         return Content("explain", text.encode())
     endpoint = step.match.endpoint
     try:

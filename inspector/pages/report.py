@@ -111,12 +111,12 @@ def events(report: Report) -> Table:
         Field("event", 8),
         Field("resource", 20, 2),
         Field("property", 10),
-        Field("was", 12, 1, least=100),
-        Field("wanted", 12, 1, least=100),
+        Field("previous", 12, 1, least=100),
+        Field("desired", 12, 1, least=100),
         Field("message", 20, 3),
         Field("time", 29, least=160),
     )
-    return Table(columns, rows, 5, "Nothing was changed, so there are no events.")
+    return Table(columns, rows, 5, "No events: nothing was changed.")
 
 
 def logs(report: Report) -> Table:
@@ -161,7 +161,7 @@ def about(report: Report) -> Item:
 
     def inner() -> Iterator[Item]:
         yield from (each for each in fields(report) if each.name not in ("logs", "resource_statuses", "metrics"))
-        yield of("resources by what became of them", {name: int(each) for name, each in report.counts.items()})
+        yield of("resources by status", {name: int(each) for name, each in report.counts.items()})
 
     return Item("about", inner=inner)
 

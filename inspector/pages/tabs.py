@@ -58,7 +58,7 @@ class Tab:
 
 def unshown(error: Exception) -> Content:
     """What stands instead of something that can't be shown."""
-    return Content("", f"It can't be shown: {clean(str(error))}".encode("utf-8", "replace"))
+    return Content("", f"Cannot be shown: {clean(str(error))}".encode("utf-8", "replace"))
 
 
 def known(step: Step, related: Iterable[Step] = ()) -> Known:
@@ -126,8 +126,8 @@ def meaning(step: Step, exchange: Exchange, by: Known) -> Iterator[Part]:
 
 def _bare(exchange: Exchange) -> str:
     status = exchange.response.status if exchange.response else 0
-    told = {304: "nothing new: the agent keeps what it has", 404: "there is none", 403: "refused", 401: "refused"}
-    return f"{status}: {told.get(status, 'neither request nor response has a body that says anything')}"
+    told = {304: "not modified, the agent keeps its copy", 404: "not found", 403: "refused", 401: "refused"}
+    return f"{status}: {told.get(status, 'neither request nor response has a body to decode')}"
 
 
 def _of(document: Document | None, by: Known, side: str) -> Iterator[Part]:
@@ -135,12 +135,12 @@ def _of(document: Document | None, by: Known, side: str) -> Iterator[Part]:
         case None | d.Nothing():
             return
         case d.Undecodable():
-            where = f"The bytes as they came are under {side}, Body; v shows them as text or in hexadecimal."
-            yield Part(f"{side} unreadable", lambda: _prose(f"It can't be read: {document.reason}", where))
+            where = f"The raw bytes are in tab {side}, part Body; v switches between text and hexadecimal."
+            yield Part(f"{side} unreadable", lambda: _prose(f"Cannot be decoded: {document.reason}", where))
         case d.ErrorDocument():
             yield Part("Error", lambda: _error(document))
         case d.Text():
-            yield Part(f"{side}'s text", lambda: _prose(str(hide.text(document.text))))
+            yield Part(f"{side} text", lambda: _prose(str(hide.text(document.text))))
         case d.CatalogRequest():
             yield from _asked(document, side)
         case d.Facts():
@@ -223,25 +223,25 @@ def _error(document: d.ErrorDocument) -> Content:
     message = str(hide.text(document.message)) or "The master gives no reason."
     more = [f"issue kind: {document.issue_kind}"] if document.issue_kind else []
     if document.stacktrace:
-        more.append("Frames of the master's own code came along: see the response's body.")
+        more.append("The response body contains a stack trace of the master's code.")
     return _prose(message, *more)
 
 
 def _handshake(record: Handshake) -> Content:
-    more = [f"wrong: {each}" for each in record.culprits]
+    more = [f"problem: {each}" for each in record.culprits]
     leg = record.leg
     who = f"the agent {leg.address or ''}" if leg.side == "agent" else f"the master {leg.sni or leg.address or ''}"
-    more.append(f"It was the handshake between the proxy and {who.strip()}.")
+    more.append(f"This handshake was between the proxy and {who.strip()}.")
     if leg.probed:
-        more.append("The certificate it was shown was made to be refused: an agent that verifies does refuse it.")
+        more.append("Verification probe: the agent was presented a certificate that it must refuse.")
     more.append(
-        "Nothing was asked and nothing answered on this connection. Whoever sent the alert refused the other one's "
-        "certificate or TLS; both chains are under TLS."
+        "No request was sent on this connection. The sender of the alert refused the peer's certificate or TLS "
+        "parameters; both chains are in tab TLS."
         if record.alert
-        else "No alert was seen: the connection just ended, or the other end does not say why. Chains are under TLS."
+        else "No alert was recorded: the connection was closed without giving a reason. The chains are in tab TLS."
     )
     return _prose(f"TLS refused: {wording.handshake(record)}", *more)
 
 
 def _lost(gap: Gap) -> str:
-    return f"{gap.lost} records are lost for good." if gap.lost else "No record was lost by it."
+    return f"{gap.lost} records were lost and cannot be recovered." if gap.lost else "No record was lost."

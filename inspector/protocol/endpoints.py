@@ -54,7 +54,7 @@ class Endpoint(NamedTuple):
     dialects: tuple[Dialect, ...] = ("legacy", "v3")
     needed: bool = False
     """A run can't go on when this is refused (HTTP 401, 403)."""
-    settings: str = "none of the agent's"
+    settings: str = "no agent settings"
     """Which of the agent's settings govern it (docs/protocol.md#default-settings)."""
     removed: str = ""
     """The first version of masters that no longer has it."""
@@ -129,22 +129,23 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     # -- files -----------------------------------------------------------------------------------
     Endpoint("static_file_content", Kind.STATIC_CONTENT, _FILE, "master", _GET, "static_file_content/(?P<key>.+)",
              "fetch a file in the version that the static catalog names", "4.4 and later with static catalogs", _CRT,
-             dialects=_V3, settings="none of the agent's: the catalog's code_id and content_uri decide"),
+             dialects=_V3, settings="no agent settings: the catalog's code_id and content_uri decide"),
     Endpoint("file_metadatas", Kind.FILE_LISTING, _FILE, "master", _READ, "file_metadatas/(?P<key>.+)",
              "list a directory that a file resource copies", "file resources with recurse", _CRT,
-             response=decode.metadatas, settings="none: the resource's source, recurse, links, source_permissions; "
+             response=decode.metadatas,
+             settings="no agent settings: the resource's source, recurse, links, source_permissions; "
              "digest_algorithm"),
     Endpoint("file_metadata", Kind.FILE_METADATA, _FILE, "master", _READ, "file_metadata/(?P<key>.+)",
              "look up one file that a file resource copies", "file resources with a source, each candidate in turn",
              _CRT, response=decode.metadata,
-             settings="none: the resource's source, links, source_permissions; digest_algorithm"),
+             settings="no agent settings: the resource's source, links, source_permissions; digest_algorithm"),
     Endpoint("file_content", Kind.FILE_CONTENT, _FILE, "master", _READ, "file_content/(?P<key>.+)",
              "fetch a file's content", "file resources that are out of sync", _CRT,
-             settings="none: the resource's source; http_read_timeout (6 and later 10m)"),
+             settings="no agent settings: the resource's source; http_read_timeout (6 and later 10m)"),
     Endpoint("file_bucket_file", Kind.BACKUP, _FILE, "master", ("HEAD", "GET", "PUT", "POST"),
              f"file_bucket_file/(?P<key>{DIGESTS}/[0-9a-f]+(?:/.*)?)", "back a file up, or get one back",
              "file resources with a remote filebucket, before they change a file; restore and diff", _CRT,
-             request=decode.bucket, settings="none: the resource's backup, with a remote filebucket"),
+             request=decode.bucket, settings="no agent settings: the resource's backup, with a remote filebucket"),
     # -- facts, report ---------------------------------------------------------------------------
     Endpoint("facts", Kind.FACTS, Phase.REPORT, "master", _PUT, "facts/(?P<name>[^/]+)", "send the facts again",
              "resubmit_facts at the end of a run; `puppet facts upload`", _OWN, request=decode.facts,

@@ -81,7 +81,7 @@ def test_a_certificate_and_a_request_over_sha1() -> None:
     signed = OLD.certificate.public_bytes(Encoding.DER)
     weak = x509.read_der(_over_sha1(signed, OLD.certificate.tbs_certificate_bytes, OLD.key))
     known = pages.Known(NOW, certificates=(weak,))
-    assert next(item.text for item in pages.verdicts(weak, known)) == "signed by: itself: a root"
+    assert next(item.text for item in pages.verdicts(weak, known)) == "signed by: itself (root certificate)"
     assert not signatures.signed_by(weak, x509.read_certificates(pki.pem(STRANGER.certificate))[0])
 
     request = pki.make_csr("old.example", OLD.key)

@@ -59,7 +59,9 @@ def same_words(shown: Sequence[str], found: Sequence[Tab]) -> int:
 def stands(pieces: Sequence[str], line: str) -> bool:
     at = 0
     for piece in pieces:
-        told = piece.replace("press x to see", "x in `puppet-inspector open` shows").rstrip()[: plain.LONGEST]
+        told = piece.replace("press x to show it", "show it with x in `puppet-inspector open`").rstrip()[
+            : plain.LONGEST
+        ]
         found = line.find(told, at)
         if found < 0:
             return False

@@ -82,7 +82,7 @@ async def press(pilot: Pilot[None], app: Inspector, *keys: str) -> str:
 MEANS = [
     ("first-run", 1, "signed by: CN=Puppet Root CA"),
     ("first-run", 3, "signing request"),
-    ("first-run", 4, "its key: that of the signing request in this run"),
+    ("first-run", 4, "key match: same as in the signing request of this run"),
     ("first-run", 7, "demo_rack.yaml"),
     ("first-run", 8, "sha256: "),
     ("first-run", 11, "Stage[main]"),
@@ -91,7 +91,7 @@ MEANS = [
     ("compile-error", 5, "Could not retrieve catalog; skipping run"),
     ("bootstrap-waiting", 4, "node2.example"),
     ("bootstrap-waiting", 5, "already has a requested certificate"),
-    ("mismatched-key", 2, "its key: not that of the signing request in this run"),
+    ("mismatched-key", 2, "key match: not the key of the signing request of this run"),
     ("out-of-sync", 19, "verdict: right"),
     ("revoked", 2, "Certificate 'CN=node2.example' is revoked"),
 ]
@@ -134,7 +134,7 @@ def test_every_tab_has_a_key(tmp_path: Path, size: tuple[int, int]) -> None:
         assert "Class[Settings]" in screen_text(app)
         assert "X-Puppet-Version" in await press(pilot, app, "2")
         assert "HTTP/1.1 200" in await press(pilot, app, "3")
-        assert "the agent showed" in await press(pilot, app, "4")
+        assert "presented by the agent" in await press(pilot, app, "4")
         assert "waiting for the master" in await press(pilot, app, "5")
         assert "send the facts, get the catalog" in await press(pilot, app, "6")
         assert pane.tab == "Explain"
@@ -299,7 +299,7 @@ def test_a_secret_is_shown_when_it_is_asked_for_and_hidden_again_later(tmp_path:
         pane = app.screen.query_one(ExchangePane)
         await press(pilot, app, "]")
         assert pane.search("password")
-        assert f"password: {MASK} (press x to see this one)" in screen_text(app)
+        assert f"password: {MASK} (press x to show it)" in screen_text(app)
         assert pane.copy_value() == MASK
         said = await press(pilot, app, "x")
         assert f"password: {WORD}" in said
