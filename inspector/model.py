@@ -244,6 +244,23 @@ class Gap:
 type Record = Exchange | Handshake | Gap
 
 
+type RecordTab = Literal["meaning", "request", "response", "tls", "timing"]
+"""The tabs of a record on which evidence is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a record: a tab, a part of it, and a text to look for there."""
+
+    tab: RecordTab
+    part: str = ""
+    """The part's title in lower case; empty: every part of the tab."""
+    needle: str = ""
+    """Looked for without case; empty: the beginning of the part."""
+    fallback: str = ""
+    """Looked for where the needle is not found."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A deviation from the protocol: which rule, how bad, what exactly, and the records that prove it."""
@@ -254,3 +271,5 @@ class Finding:
     seqs: tuple[int, ...] = field(default=())
     since: float = field(default=0.0, compare=False)
     """When it first showed; 0 if that is not known."""
+    places: tuple[Place, ...] = field(default=(), compare=False)
+    """Where its records show it; in each record the first place that exists there counts."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote_plus
 
-from inspector.model import Exchange, Gap, Visible
+from inspector.model import Exchange, Gap, Place, Visible
 from inspector.protocol import decode
 from inspector.protocol.documents import CatalogRequest
 from inspector.rules import rule_of
@@ -22,26 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from inspector.analysis.analyzer import Step
-    from inspector.model import Finding, Message
-
-type Tab = Literal["meaning", "request", "response", "tls", "timing"]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A tab of a record, the part of it (its title in lower case), and what to look for there."""
-
-    tab: Tab
-    part: str = ""
-    needle: str = ""
-    less: str = ""
-    """A part of that, to be looked for where it does not stand so."""
+    from inspector.model import Finding, Message, RecordTab
 
 
 class Page(NamedTuple):
     """A part of the tabs Meaning and TLS; its lines are made when they are asked for."""
 
-    tab: Tab
+    tab: RecordTab
     part: str
     lines: Callable[[], Iterable[str]]
 
@@ -55,7 +41,7 @@ class _Needle(NamedTuple):
 
 
 class _Lines(NamedTuple):
-    tab: Tab
+    tab: RecordTab
     part: str
     lines: list[str]
     text: str
@@ -140,7 +126,7 @@ def locate(finding: Finding, step: Step, pages: Sequence[Page]) -> Place:
     return Place("timing" if _LASTED.search(message) else "meaning")
 
 
-def _read(pages: Sequence[Page], tab: Tab) -> Iterator[_Lines]:
+def _read(pages: Sequence[Page], tab: RecordTab) -> Iterator[_Lines]:
     for page in pages:
         if page.tab == tab:
             lines = list(islice(page.lines(), _LINES))
@@ -193,7 +179,7 @@ def _heads(exchange: Exchange) -> set[str]:
     return found
 
 
-def _texts(step: Step, exchange: Exchange) -> Iterator[tuple[Tab, str, str]]:
+def _texts(step: Step, exchange: Exchange) -> Iterator[tuple[RecordTab, str, str]]:
     """What may hold the proof, the shorter before the longer."""
     request, response = exchange.request, exchange.response
     if response:

@@ -17,7 +17,7 @@ from inspector.privacy import redact
 from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, all_rules
+from inspector.rules import Case, ExchangeCase, HandshakeCase, On, RunCase, all_rules
 from inspector.runs.history import Ledger
 from inspector.runs.run import Placed, Run
 from inspector.runs.segmenter import OneRun, Segmenter
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from inspector.protocol.endpoints import Match
     from inspector.rules import Ignore, Rule
 
-PROOFS = 100
-"""Records that a finding names as its proof; of more, the first and the last."""
+EVIDENCE = 100
+"""Records that a finding names as its evidence; of more, the first and the last."""
+PLACES = 20
+"""Places of its evidence that a finding keeps."""
 UNREAD = 2**20
 """Bytes from which on a body that the master refused (401, 403) is not read."""
 FINDINGS = 20
@@ -98,8 +100,13 @@ class Analyzer:
         if isinstance(record, Exchange):
             self._read(step, record)
         self._place(step)
-        self._ask(On.EXCHANGE if isinstance(record, Exchange) else On.HANDSHAKE, step, step.run)
         if step.run is not None:
+            if isinstance(record, Exchange):
+                case: Case = ExchangeCase(step.run, self._ledger, step, record)
+                step.findings += self._ask(On.EXCHANGE, case, step.trouble, functools.partial(_secrets, step, record))
+            elif isinstance(record, Handshake):
+                case = HandshakeCase(step.run, self._ledger, record, step.certname)
+                step.findings += self._ask(On.HANDSHAKE, case, step.trouble)
             self._ledger.remember(step.run, step)
             while self._segmenter.over:
                 over = self._segmenter.over.pop(0)
@@ -131,9 +138,7 @@ class Analyzer:
             self._ledger.fleet.remember(run)
 
     def _judge(self, run: Run, trouble: list[str], *, keep: bool) -> list[Finding]:
-        step = Step(record=None, run=run, trouble=trouble)  # type: ignore[arg-type]
-        self._ask(On.RUN_END, step, run, keep=keep)
-        return step.findings
+        return list(self._ask(On.RUN_END, RunCase(run, self._ledger), trouble, keep=keep))
 
     def _ignored(self, finding: Finding, run: Run) -> bool:
         return any(each.covers(finding.rule, run) for each in self._ignores)
@@ -214,7 +219,8 @@ class Analyzer:
 
     def _rules_for(self, on: On, case: Case) -> tuple[Rule, ...]:
         # Everything that ``Rule.applies`` looks at.
-        key = on, case.kind, case.refused, case.opening, case.run.generation, case.run.tool is None
+        about = (case.kind, case.refused, case.opening) if isinstance(case, ExchangeCase) else (None, False, False)
+        key = on, *about, case.run.generation, case.run.tool is None
         rules = self._chosen.get(key)
         if rules is None:
             rules = self._chosen[key] = tuple(rule for rule in self._rules[on] if rule.applies(case))
@@ -222,30 +228,38 @@ class Analyzer:
 
     # -- rules ----------------------------------------------------------------------------------------
 
-    def _ask(self, on: On, step: Step, run: Run | None, *, keep: bool = True) -> None:
-        if run is None:
-            return
-        case = Case(step, run, self._ledger)
-        # Not before there is something to say: it takes as long as all the rest.
-        secrets = functools.cache(functools.partial(_secrets, step))
+    def _ask(
+        self, on: On, case: Case, trouble: list[str], secrets: Callable[[], set[str]] = set, *, keep: bool = True
+    ) -> Iterator[Finding]:
+        """Ask the rules about a case; ``secrets`` is what no finding may quote."""
+        run = case.run
+        # Not before there is a finding: it takes as long as all the rest.
+        secrets = functools.cache(secrets)
         for rule in self._rules_for(on, case):
             try:
-                for said in rule.ask(case):
-                    finding = rule.finding(said, case)
-                    finding = dataclasses.replace(finding, message=redact.quoted(finding.message, secrets()))
+                for statement in rule.ask(case):
+                    finding = _redacted(rule.finding(statement, case), secrets())
                     if self._ignores and run.certname and self._ignored(finding, run):
                         run.ignored += keep
                         continue
-                    step.findings.append(_keep(run, finding) if keep else finding)
+                    yield _keep(run, finding) if keep else finding
             except Exception as error:  # noqa: BLE001 - a broken rule must not stop anything
-                step.trouble.append(f"rule {rule.id} failed: {error!r}")
+                trouble.append(f"rule {rule.id} failed: {error!r}")
 
 
-def _secrets(step: Step) -> set[str]:
+def _redacted(finding: Finding, secrets: set[str]) -> Finding:
+    # What is hidden in a record cannot be looked for there either.
+    places = tuple(
+        dataclasses.replace(place, needle=place.fallback)
+        if redact.quoted(place.needle, secrets) != place.needle
+        else place
+        for place in finding.places
+    )
+    return dataclasses.replace(finding, message=redact.quoted(finding.message, secrets), places=places)
+
+
+def _secrets(step: Step, exchange: Exchange) -> set[str]:
     """What no message may quote of an exchange."""
-    exchange = step.exchange
-    if exchange is None:
-        return set()
     # What was left unread is not quoted.
     read = step.request is not None or len(exchange.request.body) < UNREAD
     return redact.quotable(exchange, request=read and not isinstance(step.request, d.Undecodable))
@@ -259,7 +273,7 @@ def merged(findings: Iterable[Finding], more: Iterable[Finding]) -> list[Finding
 
 
 def _keep(run: Run, finding: Finding) -> Finding:
-    """Add a finding to its run; the same said again only adds its proof."""
+    """Add a finding to its run; a repeated one only adds its evidence."""
     alike = 0
     for place, known in enumerate(run.findings):
         if known.rule != finding.rule:
@@ -267,9 +281,10 @@ def _keep(run: Run, finding: Finding) -> Finding:
         alike += 1
         if known.message == finding.message:
             seqs = tuple(sorted({*known.seqs, *finding.seqs}))
-            if len(seqs) > PROOFS:  # the first and the last prove it best
-                seqs = (*seqs[: PROOFS // 2], *seqs[-PROOFS // 2 :])
-            run.findings[place] = dataclasses.replace(known, seqs=seqs)
+            if len(seqs) > EVIDENCE:  # the first and the last prove it best
+                seqs = (*seqs[: EVIDENCE // 2], *seqs[-EVIDENCE // 2 :])
+            places = tuple(dict.fromkeys((*known.places, *finding.places)))[:PLACES]
+            run.findings[place] = dataclasses.replace(known, seqs=seqs, places=places)
             return run.findings[place]
     if alike >= FINDINGS:
         run.beyond[finding.rule] = run.beyond.get(finding.rule, 0) + 1

@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
-from inspector.model import Exchange, Gap, Handshake
-from inspector.proof import Place
+from inspector.model import Exchange, Gap, Handshake, Place
 from inspector.protocol import decode
 from inspector.protocol.bodies import content_type
 

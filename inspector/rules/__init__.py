@@ -1,7 +1,8 @@
 """The deviations: one file each, found by walking this package. To add a rule, add a file.
 
-A rule is a generator function that looks at a ``Case`` and yields what is wrong in words; ``@rule`` gives
-it an id (never used again for another), a severity, a remedy and a source. Rules keep no state: what they
+A rule is a generator function that looks at a case (``ExchangeCase``, ``HandshakeCase`` or ``RunCase``) and yields a
+``Statement`` for each deviation; ``@rule`` gives it an id (never used again for another), a severity, a remedy and a
+source. Rules keep no state: what they
 need of the past is in the ``Run``, and in the ``Ledger`` for deviations that span runs.
 """
 
@@ -16,20 +17,21 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from inspector.model import Exchange, Finding, Severity, Visible
+from inspector.model import Finding, Place, Severity, Visible
 from inspector.privacy import patterns
 from inspector.protocol import documents as d
+from inspector.rules.places import NO_ANSWER, REFUSAL, REQUEST_LINE, STATUS
 from inspector.rules.remedies import fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from inspector.model import Record
+    from inspector.model import Exchange, Handshake, Record
     from inspector.protocol.kinds import Kind
     from inspector.runs.history import Ledger, Understood
     from inspector.runs.run import Run
 
-    type Look = Callable[..., Iterator[str | Said]]
+    type Look = Callable[..., Iterator[Statement]]
     type Talk = Sequence[Record]
     type Examples = Callable[[], Sequence[Talk]]
 
@@ -53,52 +55,93 @@ class On(StrEnum):
     """When a run is over (and, for show only, when it has fallen silent)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a rule found, where the words alone do not say enough."""
+_PLACES = {On.EXCHANGE: (STATUS, NO_ANSWER), On.HANDSHAKE: (REFUSAL,), On.RUN_END: (REQUEST_LINE, REFUSAL)}
+"""Where the evidence is if a statement does not name a place."""
 
-    message: str
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a rule found: a sentence, and the evidence for it."""
+
+    text: str
     seqs: tuple[int, ...] = ()
-    """The records that prove it; empty: the one at hand."""
-    severity: Severity | None = None
-    """Another severity than the rule's own, for another generation."""
+    """The records that show it; empty: the one at hand, or the last one of the run."""
+    at: Place | tuple[Place, ...] = field(default=(), kw_only=True)
+    """Where those records show it (``inspector.rules.places``); in each record the first place that exists counts."""
+    severity: Severity | None = field(default=None, kw_only=True)
+    """Another severity than the rule's, for example for another generation."""
 
 
 @dataclass(slots=True)
 class Case:
-    """What a rule looks at."""
+    """What every rule looks at: a run as it is now, and what earlier runs showed."""
 
-    step: Understood
     run: Run
     ledger: Ledger
-    exchange: Exchange = field(init=False)
-    """The exchange at hand; only for rules on exchanges."""
+
+    @property
+    def record(self) -> Record | None:
+        """The record at hand; None if the whole run is looked at."""
+        return None
+
+
+@dataclass(slots=True)
+class RunCase(Case):
+    """A run that is over."""
+
+    @property
+    def name(self) -> str:
+        """The agent's certname; empty if it is not known."""
+        return self.run.certname or ""
+
+
+@dataclass(slots=True)
+class HandshakeCase(Case):
+    """A TLS handshake that failed."""
+
+    handshake: Handshake
+    certname: str | None
+    """The agent's, by its certificate."""
+
+    @property
+    def record(self) -> Record:
+        """The record at hand."""
+        return self.handshake
+
+
+@dataclass(slots=True)
+class ExchangeCase(Case):
+    """A request and what became of it."""
+
+    step: Understood
+    exchange: Exchange
     status: int | None = field(init=False)
-    """Of its answer; None without one."""
+    """The answer's status; None without an answer."""
     kind: Kind | None = field(init=False)
     """The kind of request; None if it is none of Puppet's."""
     refused: bool = field(init=False)
-    """It was answered 400 or more."""
+    """The status is 400 or more."""
     opening: bool = field(init=False)
     """It is the first request on its connection."""
 
     def __post_init__(self) -> None:
         # Rules ask for these again and again.
-        record, match = self.step.record, self.step.match
-        self.exchange = record  # type: ignore[assignment]
+        exchange, match = self.exchange, self.step.match
         self.kind = match.endpoint.kind if match else None
-        self.status = None
-        self.opening = False
-        if isinstance(record, Exchange):
-            self.status = record.response.status if record.response else None
-            use = self.run.legs.get(record.agent.id)
-            self.opening = use is not None and use.used == 1
+        self.status = exchange.response.status if exchange.response else None
+        use = self.run.legs.get(exchange.agent.id)
+        self.opening = use is not None and use.used == 1
         self.refused = self.status is not None and self.status >= 400
 
     @property
+    def record(self) -> Record:
+        """The record at hand."""
+        return self.exchange
+
+    @property
     def name(self) -> str:
-        """The certname it is about: the one in the URL, else the agent's own; empty if there is none."""
-        match = self.step.match if self.step else None
+        """The certname it is about: the one in the URL, else the agent's; empty if there is none."""
+        match = self.step.match
         return (match.certname if match else None) or self.run.certname or ""
 
     @property
@@ -109,9 +152,9 @@ class Case:
 
     @property
     def answer(self) -> str:
-        """Why the master refused, in its own words; empty if it did not, or did not say."""
-        said = self.step.response
-        return said.message if isinstance(said, d.ErrorDocument) else ""
+        """Why the master refused, in the master's words; empty if it did not refuse, or gave no reason."""
+        document = self.step.response
+        return document.message if isinstance(document, d.ErrorDocument) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +175,7 @@ class Rule:
     bad: Examples
     also: tuple[str, ...]
     """Ids that the bad examples raise besides."""
-    look: Callable[..., Iterator[str | Said]]
+    look: Callable[..., Iterator[Statement]]
     at: tuple[Kind, ...] = ()
     """The kinds of requests it is about; empty: all requests, also those that are none of Puppet's."""
     generations: tuple[str, ...] = ()
@@ -150,7 +193,7 @@ class Rule:
 
     def applies(self, case: Case) -> bool:
         """Whether the rule is about such requests, and about this agent's generation."""
-        if self.on is On.EXCHANGE and (
+        if isinstance(case, ExchangeCase) and (
             (self.at and case.kind not in self.at)
             or (self.refused and not case.refused)
             or (self.opening and not case.opening)
@@ -159,21 +202,26 @@ class Rule:
         run = case.run
         return not self.generations or run.generation in self.generations or (not run.generation and not run.tool)
 
-    def ask(self, case: Case) -> Iterator[str | Said]:
-        """What it has to say of a case that it is about."""
+    def ask(self, case: Case) -> Iterator[Statement]:
+        """Return the rule's statements on a case that it is about."""
         return self.look(case, **self.thresholds) if self.thresholds else self.look(case)
 
-    def finding(self, said: str | Said, case: Case) -> Finding:
-        """What it said, as a finding."""
-        if isinstance(said, str):
-            said = Said(said)
-        record, run = case.step.record, case.run
-        seqs = said.seqs or ((record.seq,) if self.on is not On.RUN_END else tuple(run.seqs[-1:]))
-        since = run.started if self.on is On.RUN_END else record.time
-        severity = said.severity or self.severity
+    def finding(self, statement: Statement, case: Case) -> Finding:
+        """Make a statement a finding."""
+        run = case.run
+        record = case.record
+        seqs = statement.seqs or (tuple(run.seqs[-1:]) if record is None else (record.seq,))
+        severity = statement.severity or self.severity
         if run.tool and severity is Severity.ERROR:
             severity = Severity.WARNING  # a tool's call that is refused breaks no run (R22)
-        return Finding(self.id, self.chosen or severity, patterns.text(said.message), seqs, since)
+        return Finding(
+            self.id,
+            self.chosen or severity,
+            patterns.text(statement.text),
+            seqs,
+            run.started if record is None else record.time,
+            (statement.at,) if isinstance(statement.at, Place) else statement.at or _PLACES[self.on],
+        )
 
     def remedy_for(self, run: Run | None) -> str:
         """The remedy with the exact commands for a run's agent and master."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import altered, catalog, report, talk
 
 _CLOSE = {"Connection": "close"}
@@ -26,9 +26,9 @@ _CLOSE = {"Connection": "close"}
     ],
     bad=lambda: [talk(*(altered(each, headers=_CLOSE) for each in (catalog(), report())))],
 )
-def agent_closes_connections(case: Case) -> Iterator[str]:
+def agent_closes_connections(case: ExchangeCase) -> Iterator[Statement]:
     """The agent asks the master to close the connection after this answer. No agent since 3.7 does so in a run: another
     program makes the requests, or something changes them on the way. Every new connection costs a TLS handshake."""
     told = case.exchange.request.header("connection")
     if told is not None and told.lower() == "close" and not case.run.tool and case.run.major >= (3, 7):
-        yield "the agent sends 'Connection: close' in its run"
+        yield Statement("the agent sends 'Connection: close' in its run")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import altered, catalog, content, metadata, plugins, report, talk
 
 CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"
@@ -36,7 +36,7 @@ _BY_MASTER = re.compile(r"(?:peer|server|master) closed|complete message body|re
     ],
     also=("P01",),
 )
-def answer_cut_off(case: Case) -> Iterator[str]:
+def answer_cut_off(case: ExchangeCase) -> Iterator[Statement]:
     """The connection ended in the middle of the answer: fewer bytes arrived than Content-Length announced, or the last
     chunk is missing. The agent cannot use the incomplete answer, so the request has failed."""
     response, error = case.exchange.response, case.exchange.error
@@ -45,6 +45,6 @@ def answer_cut_off(case: Case) -> Iterator[str]:
     told = (response.header("content-length") or "").strip()
     if told.isascii() and told.isdigit() and len(told) < 16:
         if int(told) > len(response.body):
-            yield f"{case.endpoint} was cut off before its {int(told)} bytes had come"
+            yield Statement(f"{case.endpoint} was cut off before its {int(told)} bytes had come")
     elif "chunked" in (response.header("transfer-encoding") or "").lower():
-        yield f"{case.endpoint} was cut off before its last chunk"
+        yield Statement(f"{case.endpoint} was cut off before its last chunk")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
 
@@ -28,7 +28,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     bad=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],
     also=("B01",),
 )
-def autosigned(case: Case, *, within_s: float = 2) -> Iterator[Said]:
+def autosigned(case: ExchangeCase, *, within_s: float = 2) -> Iterator[Statement]:
     """The CA signed the request immediately, so no administrator reviewed it. If the CA decides by name only, anyone
     who can reach it gets a certificate for a matching name, and with it that node's catalog."""
     answer, run = case.step.response, case.run
@@ -39,4 +39,4 @@ def autosigned(case: Case, *, within_s: float = 2) -> Iterator[Said]:
     if took is None or case.exchange.time - took.time > within_s:
         return
     if not any(each.status == 404 and each.seq > took.seq for each in run.certificates):
-        yield Said(f"the CA signed the request for {case.name} at once", (took.seq, case.exchange.seq))
+        yield Statement(f"the CA signed the request for {case.name} at once", (took.seq, case.exchange.seq))

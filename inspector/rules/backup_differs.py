@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.files import Verdict
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
@@ -24,9 +24,11 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), bucket(b"old"), bucket(b"old", algorithm="sha512"), report())],
     bad=lambda: [talk(plugins(), catalog(), bucket(b"old", told=b"other"), report())],
 )
-def backup_differs(case: Case) -> Iterator[str]:
+def backup_differs(case: ExchangeCase) -> Iterator[Statement]:
     """The content that was sent to the filebucket has a different digest from the one in the URL. The master stores it
     under its real digest, so it cannot be found by the digest that the report names."""
     sent = case.step.request
     if isinstance(sent, d.BucketFile) and sent.verdict is Verdict.WRONG and not case.exchange.error:
-        yield f"{brief(sent.path or 'a file')}: the body sent does not have the digest {sent.algorithm}/{sent.sum}"
+        yield Statement(
+            f"{brief(sent.path or 'a file')}: the body sent does not have the digest {sent.algorithm}/{sent.sum}"
+        )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
 
@@ -26,7 +26,7 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     ],
     bad=lambda: [talk(plugins(), catalog(), bucket(method="GET"), report())],
 )  # fmt: skip
-def bucket_read(case: Case) -> Iterator[Said]:
+def bucket_read(case: ExchangeCase) -> Iterator[Statement]:
     """Any node's certificate is enough to read what other nodes have backed up, secrets included, if the digest is
     known or guessed. `puppet filebucket restore`, `get` and `diff` read the bucket; agent runs of version 4 and later
     do not."""
@@ -36,7 +36,7 @@ def bucket_read(case: Case) -> Iterator[Said]:
     if "pp_cli_auth" in client.extensions or "1.3.6.1.4.1.34380.1.3.39" in client.extensions:
         return
     if match.dialect == "legacy":
-        yield Said("content is read from the master's filebucket, as the static_compiler has it",
+        yield Statement("content is read from the master's filebucket, as the static_compiler has it",
                    severity=Severity.NOTICE)  # fmt: skip
     else:
-        yield Said(f"{client.common_name} reads from the master's filebucket")
+        yield Statement(f"{client.common_name} reads from the master's filebucket")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import some, utc
 from inspector.rules.words import brief
 from inspector.runs.examples import (
@@ -50,7 +50,7 @@ from inspector.runs.history import master_name
     ],
     also=("B01",),
 )  # fmt: skip
-def ca_bundle_changed(case: Case) -> Iterator[Said]:
+def ca_bundle_changed(case: ExchangeCase) -> Iterator[Statement]:
     """The master serves a different CA than before. If the CA was recreated, nodes with the old CA refuse it until
     their ssldir is emptied. If nobody recreated it, another machine may be answering in the master's place: this
     download is not verified. A CA that was only added, or renewed with the same key, breaks nothing."""
@@ -65,11 +65,15 @@ def ca_bundle_changed(case: Case) -> Iterator[Said]:
     name, proof = brief(master_name(case.exchange)), (before.seq, case.exchange.seq)
     names = some([f"{each.subject} (SHA-256 {each.fingerprint})" for each in new or gone], 1)
     if not gone:
-        yield Said(f"the CA bundle of {name} grew since {utc(before.time)}: {names}", proof, Severity.NOTICE)
+        yield Statement(
+            f"the CA bundle of {name} grew since {utc(before.time)}: {names}", proof, severity=Severity.NOTICE
+        )
     elif all(any(each.key == old.key for each in given.certificates) for old in gone):
-        yield Said(f"the CA of {name} was renewed since {utc(before.time)}: {names}", proof, Severity.NOTICE)
+        yield Statement(
+            f"the CA of {name} was renewed since {utc(before.time)}: {names}", proof, severity=Severity.NOTICE
+        )
     elif not new:
-        yield Said(f"the CA bundle of {name} lacks since {utc(before.time)}: {names}", proof)
+        yield Statement(f"the CA bundle of {name} lacks since {utc(before.time)}: {names}", proof)
     else:
         old = some([f"{each.subject} (SHA-256 {each.fingerprint})" for each in gone], 1)
-        yield Said(f"the CA bundle of {name} changed since {utc(before.time)}: it was {old}, it is {names}", proof)
+        yield Statement(f"the CA bundle of {name} changed since {utc(before.time)}: it was {old}, it is {names}", proof)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief, media_type
 from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, made, report, talk
@@ -33,7 +33,7 @@ from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, 
     ],
     also=("B01",),
 )
-def ca_bundle_unusable(case: Case) -> Iterator[str]:
+def ca_bundle_unusable(case: ExchangeCase) -> Iterator[Statement]:
     """The answer is not a usable CA bundle: it is not PEM, it contains no CA, or the issuer of a CA is missing. An
     agent stops here, or trusts no master afterwards."""
     if case.status != 200:
@@ -42,10 +42,10 @@ def ca_bundle_unusable(case: Case) -> Iterator[str]:
         case d.Certificates(certificates):
             subjects = {each.subject for each in certificates}
             if not any(each.is_ca or each.issuer == each.subject for each in certificates):
-                yield f"the CA bundle holds no CA: {some([each.subject for each in certificates])}"
+                yield Statement(f"the CA bundle holds no CA: {some([each.subject for each in certificates])}")
                 return
             for each in certificates:
                 if each.is_ca and each.issuer not in subjects:
-                    yield brief(f"the CA bundle lacks '{each.issuer}', which issued the CA '{each.subject}'")
+                    yield Statement(brief(f"the CA bundle lacks '{each.issuer}', which issued the CA '{each.subject}'"))
         case d.Undecodable(reason):
-            yield brief(f"the CA bundle ({media_type(case) or 'without a type'}) can't be read: {reason}")
+            yield Statement(brief(f"the CA bundle ({media_type(case) or 'without a type'}) can't be read: {reason}"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, wait
 
@@ -18,13 +18,23 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     "runs the agent. If the disk was reset: {enrol}.",
     source="docs/protocol.md#ca-download",
     good=lambda: [
-        talk(ca(), crl(), csr(), issued(), catalog(), report(),
-             wait(1800), ca(refresh=True), catalog(uuid="a-2"), report(uuid="a-2")),
+        talk(
+            ca(),
+            crl(),
+            csr(),
+            issued(),
+            catalog(),
+            report(),
+            wait(1800),
+            ca(refresh=True),
+            catalog(uuid="a-2"),
+            report(uuid="a-2"),
+        ),
     ],
     bad=lambda: [talk(catalog(), report(), wait(1800), ca(), crl(), catalog(uuid="a-2"), report(uuid="a-2"))],
     also=("B01",),
-)  # fmt: skip
-def ca_fetched_again(case: Case) -> Iterator[Said]:
+)
+def ca_fetched_again(case: RunCase) -> Iterator[Statement]:
     """This node presented its certificate in an earlier run, so it had the CA. Now it downloads the CA like a new node:
     its ssldir was lost, emptied or restored, or the agent runs as another user, with a separate ssldir. The download is
     not verified: the node trusts any CA it receives."""
@@ -34,5 +44,7 @@ def ca_fetched_again(case: Case) -> Iterator[Said]:
         return
     fresh = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
     if fresh:
-        yield Said(f"{run.certname} downloads the CA like a new node, but showed its certificate on {utc(before[1])}",
-                   (before[0], fresh.seq))  # fmt: skip
+        yield Statement(
+            f"{run.certname} downloads the CA like a new node, but showed its certificate on {utc(before[1])}",
+            (before[0], fresh.seq),
+        )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, catalog, report, talk
 
 
@@ -22,11 +22,11 @@ from inspector.runs.examples import ca, catalog, report, talk
     good=lambda: [talk(catalog(), report()), talk(ca(refresh=True), catalog(), report())],
     bad=lambda: [talk(ca(), catalog(), report())],
 )
-def ca_fetched_unverified(case: Case) -> Iterator[str]:
+def ca_fetched_unverified(case: ExchangeCase) -> Iterator[Statement]:
     """A node without ca.pem downloads it without verifying the server, and trusts it from then on. An attacker on the
     network at that moment can become the node's CA. Puppet bootstraps this way by default; a site can choose another
     way."""
     if case.kind is not Kind.CA_BUNDLE or case.status != 200 or case.exchange.agent.peer_chain:
         return
     if case.exchange.request.header("if-modified-since") is None:
-        yield "the CA bundle was downloaded without verifying who sent it"
+        yield Statement("the CA bundle was downloaded without verifying who sent it")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -24,12 +24,14 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     bad=lambda: [talk(ca(status=404)), talk(ca(status=404), version="3.8.7")],
     also=("S18",),
 )
-def ca_not_found(case: Case) -> Iterator[Said]:
+def ca_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The master answered 404 for the CA: it is a compiler without a CA service, or its CA was never set up. A new
     agent stops here. An agent that only refreshes its CA continues with the one it has."""
     if case.status != 404:
         return
     if case.exchange.request.header("if-modified-since"):
-        yield Said("the master has no CA to give: the agent keeps the one it has", severity=Severity.WARNING)
+        yield Statement("the master has no CA to give: the agent keeps the one it has", severity=Severity.WARNING)
     else:
-        yield Said("the master has no CA to give: the agent stops with 'CA certificate is missing from the server'")
+        yield Statement(
+            "the master has no CA to give: the agent stops with 'CA certificate is missing from the server'"
+        )

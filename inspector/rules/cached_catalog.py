@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut, reason
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -28,7 +28,7 @@ CACHED = frozenset({"explicitly_requested", "on_failure"})
     bad=lambda: [talk(plugins(), catalog(status=500), report(cached_catalog_status="on_failure"))],
     also=("S01",),
 )
-def cached_catalog(case: Case) -> Iterator[Said]:
+def cached_catalog(case: ExchangeCase) -> Iterator[Statement]:
     """The agent applied a catalog that was cached in an earlier run. If it failed to get a new one, the run looks
     successful although no change made on the master since then reaches the node. With use_cached_catalog the site chose
     this, and it is only a notice."""
@@ -36,10 +36,10 @@ def cached_catalog(case: Case) -> Iterator[Said]:
     if not isinstance(told, d.Report) or told.cached_catalog_status not in CACHED:
         return
     if told.cached_catalog_status == "explicitly_requested":
-        yield Said("the agent applied its cached catalog, as it is set to", severity=Severity.NOTICE)
+        yield Statement("the agent applied its cached catalog, as it is set to", severity=Severity.NOTICE)
         return
     last = case.run.catalogs[-1] if case.run.catalogs else None
     reasons = [cut(last.text) if last else "", reason(told)]
     why = next((f": {each}" for each in reasons if each), "")
     proof = (last.seq, case.exchange.seq) if last else (case.exchange.seq,)
-    yield Said(f"the agent got no catalog and applied the one from its cache{why}", proof)
+    yield Statement(f"the agent got no catalog and applied the one from its cache{why}", proof)

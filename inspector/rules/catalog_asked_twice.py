@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -28,7 +28,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     ],
     bad=lambda: [talk(plugins(), catalog(), catalog(), report())],
 )  # fmt: skip
-def catalog_asked_twice(case: Case) -> Iterator[Said]:
+def catalog_asked_twice(case: ExchangeCase) -> Iterator[Statement]:
     """The agent received its catalog for the requested environment, and the same run requested it again. The master
     compiled twice, once for nothing. An agent does not do this: something in between repeated the request, or the first
     answer never reached the agent."""
@@ -42,5 +42,5 @@ def catalog_asked_twice(case: Case) -> Iterator[Said]:
         and first.transaction_uuid is not None
         and first.transaction_uuid == second.transaction_uuid
     ):
-        yield Said(f"the run asked again for the catalog of {second.asked or 'its environment'} that it had got",
+        yield Statement(f"the run asked again for the catalog of {second.asked or 'its environment'} that it had got",
                    (first.seq, second.seq))  # fmt: skip

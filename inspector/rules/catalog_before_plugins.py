@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, node, plugins, report, talk
 
 
@@ -25,7 +25,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     ],
     bad=lambda: [talk(node(), catalog(), report(), version="5.5.22", master_version="5.5.22")],
 )
-def catalog_before_plugins(case: Case) -> Iterator[Said]:
+def catalog_before_plugins(case: ExchangeCase) -> Iterator[Statement]:
     """The agent sent the node request and then requested its catalog directly, without checking for plugins. Its custom
     facts, types and providers become outdated, and a catalog that needs newer ones fails. Pluginsync is off
     (pluginsync=false), or the client is not an agent."""
@@ -33,4 +33,4 @@ def catalog_before_plugins(case: Case) -> Iterator[Said]:
     # Without a node request the run may have started before the capture.
     if run.tool or len(run.catalogs) != 1 or Phase.NODE not in run.spans or Phase.PLUGINS in run.spans:
         return
-    yield Said("the agent asked for the catalog without a look at the plugins", (run.seqs[0], case.exchange.seq))
+    yield Statement("the agent asked for the catalog without a look at the plugins", (run.seqs[0], case.exchange.seq))

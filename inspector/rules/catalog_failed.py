@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -30,7 +30,7 @@ BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/pup
     ],
     also=("R20", "P01"),
 )
-def catalog_failed(case: Case) -> Iterator[str]:
+def catalog_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The master answered the catalog request with an error: the Puppet code, its data or a function that it calls
     failed for this node. The agent skips the run, or applies its cached catalog if that is allowed, and reports the
     failure."""
@@ -41,4 +41,4 @@ def catalog_failed(case: Case) -> Iterator[str]:
     answer = case.step.response
     if isinstance(answer, d.ErrorDocument) and answer.html:  # not the master's answer: S15
         return
-    yield f"no catalog for {case.name}: {brief(case.answer) or f'status {status} without a reason'}"
+    yield Statement(f"no catalog for {case.name}: {brief(case.answer) or f'status {status} without a reason'}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import serial
 from inspector.rules.words import brief
@@ -30,7 +30,7 @@ def _again() -> list[Part]:
     ],
     bad=lambda: [talk(catalog(), report(), wait(1800), *_again())],
 )
-def certificate_changed(case: Case) -> Iterator[Said]:
+def certificate_changed(case: ExchangeCase) -> Iterator[Statement]:
     """The node presents a different certificate than before, and this capture contains neither a download nor a renewal
     of it. It was copied by hand, or downloaded without passing through this proxy; or another host uses this name."""
     client = case.step.client
@@ -48,4 +48,4 @@ def certificate_changed(case: Case) -> Iterator[Said]:
     key = "the same key" if client.key == before.certificate.key else "another key"
     words = (f"{client.common_name} shows the certificate {serial(client)}, with {key}; "
              f"until {utc(before.last_time)} it showed {serial(before.certificate)}")  # fmt: skip
-    yield Said(brief(words), (before.last_seq, case.exchange.seq))
+    yield Statement(brief(words), (before.last_seq, case.exchange.seq))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.clocks import DAY
 from inspector.model import Record, Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import used
 from inspector.rules.words import brief
@@ -35,7 +35,7 @@ def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
     ],
     bad=lambda: [_near(version="7.23.0", days=89), _near(version="8.10.0", days=29)],
 )
-def certificate_ends_soon(case: Case, *, days: float = 90, renewing_days: float = 30) -> Iterator[Said]:
+def certificate_ends_soon(case: RunCase, *, days: float = 90, renewing_days: float = 30) -> Iterator[Statement]:
     """A certificate used in this run expires soon: the node's own, or its CA's. When a node's certificate expires, that
     node stops working; when the CA's does, all nodes stop. An agent of 8.2 or later that renews its certificate by
     itself is reported only when the renewal is overdue."""
@@ -44,13 +44,13 @@ def certificate_ends_soon(case: Case, *, days: float = 90, renewing_days: float 
     if presented and not (renewed and run.seqs and renewed.seq >= run.seqs[0]):
         mine, within = presented.certificate, renewing_days if run.major >= (8, 2) else days
         if 0 <= mine.not_after - presented.last_time < _limit(within, mine.not_before, mine.not_after):
-            yield Said(brief(f"the certificate of {mine.common_name} ends on {utc(mine.not_after)}"),
+            yield Statement(brief(f"the certificate of {mine.common_name} ends on {utc(mine.not_after)}"),
                        (presented.last_seq,))  # fmt: skip
     for bundle in run.cas[-1:]:
         for each in bundle.items or []:
             left = each.not_after - bundle.time
             if each.is_ca and 0 <= left < _limit(days, each.not_before, each.not_after):
-                yield Said(brief(f"the CA '{each.subject}' ends on {utc(each.not_after)}"), (bundle.seq,))
+                yield Statement(brief(f"the CA '{each.subject}' ends on {utc(each.not_after)}"), (bundle.seq,))
 
 
 def _limit(days: float, begins: float, ends: float) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import lent_or_shown, used
 from inspector.rules.words import brief
@@ -41,7 +41,7 @@ from inspector.runs.examples import (
     ],
     also=("B01",),
 )
-def certificate_expired(case: Case) -> Iterator[Said]:
+def certificate_expired(case: RunCase) -> Iterator[Statement]:
     """A certificate was used, or served, after its expiry date. Every peer that verifies it refuses it: an agent with
     an expired certificate cannot run, and if the CA's certificate has expired, no agent can. If the date is right,
     check the clocks instead."""
@@ -68,4 +68,4 @@ def certificate_expired(case: Case) -> Iterator[Said]:
             if each.is_ca and each.not_after < bundle.time:
                 found.setdefault(f"the CA '{each.subject}' expired on {utc(each.not_after)}", []).append(bundle.seq)
     for words, seqs in found.items():
-        yield Said(brief(words), tuple(seqs))
+        yield Statement(brief(words), tuple(seqs))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 from inspector.runs.observations import CertificateAnswer
@@ -31,7 +31,7 @@ from inspector.runs.run import Run
     ],
     also=("B01", "B03", "B18"),
 )
-def certificate_for_another_key(case: Case) -> Iterator[Said]:
+def certificate_for_another_key(case: RunCase) -> Iterator[Statement]:
     """The CA served the certificate that it has for this name, and that certificate belongs to a different key than the
     agent's: the node was reinstalled, lost its ssldir, or two hosts share the name. Agents up to version 5 request a
     certificate before they send a signing request, so their key is not visible in the traffic. There, a new agent
@@ -45,19 +45,19 @@ def certificate_for_another_key(case: Case) -> Iterator[Said]:
         return
     fetched = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
     if run.old_engine and fetched and not run.authenticated:
-        yield Said(
+        yield Statement(
             f"a fresh agent got the certificate of {case.name} without a request of its own and went no further: most "
             "likely it is for another key than the agent's",
             (fetched.seq, *(each.seq for each in answers)),
         )
 
 
-def _by_key(name: str, run: Run, answers: list[CertificateAnswer]) -> Iterator[Said]:
+def _by_key(name: str, run: Run, answers: list[CertificateAnswer]) -> Iterator[Statement]:
     for answer in answers:
         asked = next((each for each in reversed(run.csrs) if each.seq < answer.seq and each.key), None)
         certificate = answer.certificate
         if asked and asked.key and certificate and asked.key != certificate.key:
-            yield Said(
+            yield Statement(
                 f"the certificate of {name} (listed as {certificate.fingerprint[:23]}...) is for the public key "
                 f"{certificate.key[:16]}..., the agent's request for {asked.key[:16]}...",
                 (asked.seq, answer.seq),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import lent_or_shown, used
 from inspector.rules.words import brief
@@ -42,7 +42,7 @@ from inspector.runs.examples import (
     ],
     also=("B01",),
 )
-def certificate_not_yet_valid(case: Case) -> Iterator[Said]:
+def certificate_not_yet_valid(case: RunCase) -> Iterator[Statement]:
     """The certificate's validity begins in the future. CAs backdate certificates by a day, so the clock of the CA that
     signed it is more than a day ahead of this proxy's, or this proxy's clock is behind. Every peer that verifies the
     certificate refuses it."""
@@ -67,4 +67,4 @@ def certificate_not_yet_valid(case: Case) -> Iterator[Said]:
             if each.is_ca and each.not_before > bundle.time:
                 found.setdefault(f"the CA '{each.subject}' begins on {utc(each.not_before)}", []).append(bundle.seq)
     for words, seqs in found.items():
-        yield Said(brief(words), tuple(seqs))
+        yield Statement(brief(words), tuple(seqs))

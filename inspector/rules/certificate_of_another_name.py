@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief
 from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, not_issued, report, talk
@@ -28,7 +28,7 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, n
     bad=lambda: [talk(ca(), crl(), csr(), not_issued(), issued(made=made("node9.example", NAME)))],
     also=("B01",),
 )
-def certificate_of_another_name(case: Case) -> Iterator[Said]:
+def certificate_of_another_name(case: ExchangeCase) -> Iterator[Statement]:
     """The certificate that the CA serves for this name was issued for another name: a file was copied or renamed on the
     CA. With it, the master would treat the node as a different node."""
     given, match = case.step.response, case.step.match
@@ -36,8 +36,8 @@ def certificate_of_another_name(case: Case) -> Iterator[Said]:
         return
     got, name = given.certificates[0], match.certname.lower()
     if (got.common_name or "").lower() != name:
-        yield Said(brief(f"the CA's certificate for {name} is for '{got.subject}'"))
+        yield Statement(brief(f"the CA's certificate for {name} is for '{got.subject}'"))
     elif got.alt_names and f"dns:{name}" not in [each.lower() for each in got.alt_names]:
         names = some(got.alt_names)
-        yield Said(brief(f"the CA's certificate for {name} is not for that name, but for {names}"),
+        yield Statement(brief(f"the CA's certificate for {name} is not for that name, but for {names}"),
                    severity=Severity.WARNING)  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import leaf, lent_or_shown, serial, used
 from inspector.rules.words import brief
@@ -41,7 +41,7 @@ def _with(serial: int) -> list[Part]:
     ],
     also=("B01",),
 )  # fmt: skip
-def certificate_revoked(case: Case) -> Iterator[Said]:
+def certificate_revoked(case: RunCase) -> Iterator[Statement]:
     """A certificate that the CA has revoked is still in use. An agent with a revoked certificate is refused in every
     handshake: none of its requests arrives. If a master accepts it, the master's CRL is out of date. If the revoked
     certificate is the one presented to agents, all agents refuse it."""
@@ -75,4 +75,4 @@ def certificate_revoked(case: Case) -> Iterator[Said]:
                  f"{utc(listed.last_update)}, and the master accepts it")  # fmt: skip
         found[words] = [listed.seq, presented.accepted]
     for words, seqs in found.items():
-        yield Said(brief(words), tuple(seqs))
+        yield Statement(brief(words), tuple(seqs))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.certname_upper_case import names_asked_for
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
@@ -40,12 +40,12 @@ def _wrong(name: str) -> str:
     ],
     also=("B01",),
 )  # fmt: skip
-def certname_invalid(case: Case) -> Iterator[Said]:
+def certname_invalid(case: ExchangeCase) -> Iterator[Statement]:
     """The certname contains characters that a CA refuses, or that cause failures later: it is part of URLs, of file
     names on both ends and of auth.conf's rules. An older CA that accepts it only delays the failure."""
     for name in names_asked_for(case):
         if wrong := _wrong(name):
             if case.status is not None and case.status < 400:
-                yield Said(f"the certname {name} {wrong}; this CA took it", severity=Severity.WARNING)
+                yield Statement(f"the certname {name} {wrong}; this CA took it", severity=Severity.WARNING)
             else:
-                yield Said(f"the certname {name} {wrong}: CAs refuse it")
+                yield Statement(f"the certname {name} {wrong}: CAs refuse it")

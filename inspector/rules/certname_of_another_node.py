@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, node, plugins, report, talk
 
@@ -32,7 +32,7 @@ from inspector.runs.examples import asked, catalog, node, plugins, report, talk
     ],
     also=("S02",),
 )  # fmt: skip
-def certname_of_another_node(case: Case) -> Iterator[Said]:
+def certname_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     """The certificate is for one name, the request is about another. Masters refuse that: each node may only request
     its own data. Either the node's certname was changed after it got its certificate, or a client is trying to read
     another node's data. A master that answers has a customised auth.conf."""
@@ -44,6 +44,6 @@ def certname_of_another_node(case: Case) -> Iterator[Said]:
         return
     what = brief(f"{match.endpoint.name} of {match.certname}")
     if status in (401, 403):
-        yield Said(f"{mine} asks for {what} and is refused")
+        yield Statement(f"{mine} asks for {what} and is refused")
     elif status < 400:
-        yield Said(f"{mine} asks for {what}, and the master answers", severity=Severity.WARNING)
+        yield Statement(f"{mine} asks for {what}, and the master answers", severity=Severity.WARNING)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.runs.examples import ca, catalog, crl, csr, metadata, not_issued, plugins, report, talk, together, wait
 from inspector.runs.run import Run
@@ -35,7 +35,7 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
     ],
     also=("B01", "B17", "B20", "R17"),
 )  # fmt: skip
-def certname_shared(case: Case) -> Iterator[Said]:
+def certname_shared(case: RunCase) -> Iterator[Statement]:
     """Two hosts use the same certname: a virtual machine was cloned, or a certname was assigned twice. With a copied
     key, both get the same node's catalog and overwrite each other's reports; with separate keys, one of them never gets
     a certificate. An address that changes between runs is not evidence; two addresses in use during the same run
@@ -47,7 +47,7 @@ def certname_shared(case: Case) -> Iterator[Said]:
     yield from _taking_turns(case, run)
 
 
-def _at_once(case: Case, run: Run) -> Iterator[Said]:
+def _at_once(case: RunCase, run: Run) -> Iterator[Statement]:
     """Overlapping runs of one name from two addresses."""
     if not run.address or not run.authenticated:
         return
@@ -62,11 +62,11 @@ def _at_once(case: Case, run: Run) -> Iterator[Said]:
         if other.started < run.ended and began < other.ended:
             keys = "with the same key: the key was copied" if other.key == run.key else "each with a key of its own"
             first, second = sorted((str(other.address), run.address))
-            yield Said(f"{first} and {second} run as {run.certname} at the same time, {keys}",
+            yield Statement(f"{first} and {second} run as {run.certname} at the same time, {keys}",
                        (same[0].seqs[0] if same else run.seqs[0], other.seqs[0]))  # fmt: skip
 
 
-def _taking_turns(case: Case, run: Run) -> Iterator[Said]:
+def _taking_turns(case: RunCase, run: Run) -> Iterator[Statement]:
     """A key that is used again after another key was used: a host never returns to a lost key."""
     known = case.ledger.known(run.certname)
     mine = known.csrs.get(run.key or "") if run.csrs else None
@@ -76,9 +76,9 @@ def _taking_turns(case: Case, run: Run) -> Iterator[Said]:
     for other in known.csrs.values():
         if other is not mine and other.time < mine.last_time and mine.time < other.last_time:
             proof = tuple(sorted({mine.seq, other.seq, mine.last_seq}))
-            yield Said(f"two keys ask for {run.certname} in turn: {where}", proof)
+            yield Statement(f"two keys ask for {run.certname} in turn: {where}", proof)
             return
     used = known.presented
     if used and used.certificate.key != mine.key and used.time < mine.last_time and mine.time < used.last_time:
-        yield Said(f"{run.certname} asks for a certificate with one key while another one is at work: {where}",
+        yield Statement(f"{run.certname} asks for a certificate with one key while another one is at work: {where}",
                    (used.seq, mine.seq))  # fmt: skip

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
-def names_asked_for(case: Case) -> list[str]:
+def names_asked_for(case: ExchangeCase) -> list[str]:
     """The certnames of a signing request: the one in its URL and, if different, the one in its subject."""
     asked = case.step.request
     subject = asked.common_name if isinstance(asked, d.CertificateRequest) else None
@@ -34,12 +34,14 @@ def names_asked_for(case: Case) -> list[str]:
     ],
     also=("B01",),
 )
-def certname_upper_case(case: Case) -> Iterator[Said]:
+def certname_upper_case(case: ExchangeCase) -> Iterator[Statement]:
     """A certname must not contain upper-case letters. They usually come from the host name; agents up to version 5
     convert it to lower case themselves."""
     for name in names_asked_for(case):
         if any(letter.isupper() for letter in name):
             if case.status is not None and case.status < 400:
-                yield Said(f"the certname {name} has upper-case letters; this CA took it", severity=Severity.WARNING)
+                yield Statement(
+                    f"the certname {name} has upper-case letters; this CA took it", severity=Severity.WARNING
+                )
             else:
-                yield Said(f"the certname {name} has upper-case letters: CAs refuse it")
+                yield Statement(f"the certname {name} has upper-case letters: CAs refuse it")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, report, talk
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
@@ -22,10 +22,12 @@ RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [talk(catalog(status=403), report(status=403), certificate=False)],
 )
-def client_certificate_missing(case: Case) -> Iterator[str]:
+def client_certificate_missing(case: ExchangeCase) -> Iterator[Statement]:
     """Requests of a run are authorised by the certname in the client certificate. Without a certificate the master
     answers 403: the bootstrap was not completed, the client is a tool without a certificate, or a device in between
     removed it."""
     match = case.step.match
     if match and match.endpoint.phase in RUN and case.status in (401, 403) and not case.exchange.agent.peer_chain:
-        yield f"{match.endpoint.name} was asked for without a client certificate and refused with {case.status}"
+        yield Statement(
+            f"{match.endpoint.name} was asked for without a client certificate and refused with {case.status}"
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Handshake, Severity, Visible
-from inspector.rules import Case, On, rule
+from inspector.rules import HandshakeCase, On, Statement, rule
 from inspector.rules.trust import lent_or_shown
 from inspector.rules.words import brief
 from inspector.runs.examples import carried, catalog, made, refused, report, talk
@@ -37,10 +37,10 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
                      leg={"side": "master", "own_chain": carried(made()), "peer_chain": ()})),
     ],
 )  # fmt: skip
-def client_certificate_untrusted(case: Case) -> Iterator[str]:
+def client_certificate_untrusted(case: HandshakeCase) -> Iterator[Statement]:
     """The agent presents a certificate that was not issued by this site's CA: the node comes from another installation,
     or the CA was recreated and the node still has its old certificate. None of its requests arrives."""
-    handshake = case.step.record
+    handshake = case.handshake
     if not isinstance(handshake, Handshake) or handshake.alert_by not in ("proxy", "master"):
         return
     if handshake.leg.side == "master" and handshake.alert_by == "proxy":
@@ -50,8 +50,8 @@ def client_certificate_untrusted(case: Case) -> Iterator[str]:
         return
     mine = lent_or_shown(handshake)
     if mine is None:
-        yield f"the {handshake.alert_by} does not know the CA of the agent's certificate"
+        yield Statement(f"the {handshake.alert_by} does not know the CA of the agent's certificate")
     else:
-        yield brief(
-            f"the {handshake.alert_by} does not know the CA '{mine.issuer}' of {mine.common_name}'s certificate"
+        yield Statement(
+            brief(f"the {handshake.alert_by} does not know the CA '{mine.issuer}' of {mine.common_name}'s certificate")
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.clocks import DAY
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.runs.examples import catalog, report, skewed, talk
 
 
@@ -27,7 +27,7 @@ from inspector.runs.examples import catalog, report, skewed, talk
         talk(*(skewed(each, -3600) for each in (catalog(), report()))),
     ],
 )
-def clock_skew(case: Case, *, warning_s: float = 300, error_s: float = 900) -> Iterator[Said]:
+def clock_skew(case: RunCase, *, warning_s: float = 300, error_s: float = 900) -> Iterator[Statement]:
     """The clock of the agent or the master differs from this proxy's by more than the network can explain. Certificates
     and CRLs then look expired or not yet valid, and reports have wrong times. A difference of only minutes is a
     warning."""
@@ -39,7 +39,9 @@ def clock_skew(case: Case, *, warning_s: float = 300, error_s: float = 900) -> I
             continue
         direction = "ahead of" if offset.low > 0 else "behind"
         severity = Severity.ERROR if certain > error_s else Severity.WARNING
-        yield Said(f"the {side}'s clock is {_span(certain)} {direction} the proxy's", tuple(run.seqs[-1:]), severity)
+        yield Statement(
+            f"the {side}'s clock is {_span(certain)} {direction} the proxy's", tuple(run.seqs[-1:]), severity=severity
+        )
 
 
 def _span(seconds: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from inspector.model import Phase, Record, Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk, wait
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
@@ -28,7 +28,7 @@ def _anew(pause: float) -> list[Record]:
     good=lambda: [_anew(6), talk(plugins(), catalog(), metadata("modules/demo/a"), report())],
     bad=lambda: [_anew(1)],
 )
-def connection_not_reused(case: Case, *, times: float = 3, keepalive_s: float = 4) -> Iterator[Said]:
+def connection_not_reused(case: RunCase, *, times: float = 3, keepalive_s: float = 4) -> Iterator[Statement]:
     """The agent opened new connections repeatedly in one run, although the previous connection had been answered a
     moment before. Each new connection costs a TLS handshake, which is noticeable in runs with many files. New
     connections after a pause, after an error and in the bootstrap are normal and not counted."""
@@ -43,5 +43,5 @@ def connection_not_reused(case: Case, *, times: float = 3, keepalive_s: float = 
         and before.status < 500
     ]  # fmt: skip
     if len(needless) >= times:
-        yield Said(f"{len(needless)} connections were opened though the one before was free",
+        yield Statement(f"{len(needless)} connections were opened though the one before was free",
                    tuple(use.first for use in needless))  # fmt: skip

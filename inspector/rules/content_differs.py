@@ -7,7 +7,7 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, Verdict, check
 from inspector.protocol.kinds import CONTENT, Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
@@ -32,7 +32,7 @@ FILE = "modules/demo/app.conf"
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE, b"old"), content(FILE, b"new"), report(told="failed"))],
     also=("P01",),
 )
-def content_differs(case: Case) -> Iterator[Said]:
+def content_differs(case: ExchangeCase) -> Iterator[Statement]:
     """The digest of the received content differs from the digest that the master gave for this file in the same run.
     Code was deployed between the two requests, two compilers have different code, or something changed the bytes."""
     match, files, response = case.step.match, case.run.files, case.exchange.response
@@ -54,11 +54,11 @@ def content_differs(case: Case) -> Iterator[Said]:
     for checksum, seq in claims:
         if checksum.type.endswith("lite") or not _differs(checksum, answer, case):
             continue
-        yield Said(f"{brief(match.key)}: the content does not have the digest that the master told, "
+        yield Statement(f"{brief(match.key)}: the content does not have the digest that the master told, "
                    f"{brief(checksum.value)}", (seq, case.exchange.seq))  # fmt: skip
 
 
-def _differs(checksum: Checksum, answer: d.Opaque, case: Case) -> bool:
+def _differs(checksum: Checksum, answer: d.Opaque, case: ExchangeCase) -> bool:
     if checksum.digest == answer.sha256:
         return False
     response = case.exchange.response

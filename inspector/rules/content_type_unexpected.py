@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import PARSED
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -44,7 +44,7 @@ def accepted(accept: str) -> tuple[str, ...]:
     ],
     also=("P01",),
 )
-def content_type_unexpected(case: Case) -> Iterator[str]:
+def content_type_unexpected(case: ExchangeCase) -> Iterator[Statement]:
     """The answer has no Content-Type, or one that the agent's Accept header does not name. The agent cannot parse it
     ('No content type in http response; cannot parse') and treats the request as failed."""
     if case.status != 200:
@@ -54,6 +54,6 @@ def content_type_unexpected(case: Case) -> Iterator[str]:
         return
     told = media_type(case)
     if not told:
-        yield f"{case.endpoint} was answered without Content-Type"
+        yield Statement(f"{case.endpoint} was answered without Content-Type")
     elif told not in accepted(accept) and "html" not in told:
-        yield f"{case.endpoint} was answered as {brief(told)}, the agent accepts {brief(accept)}"
+        yield Statement(f"{case.endpoint} was answered as {brief(told)}, the agent accepts {brief(accept)}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, listing, metadata, plugins, report, talk
 
@@ -28,7 +28,7 @@ FILE = "modules/demo/app.conf"
     ],
     bad=lambda: [talk(plugins(), catalog(), content(FILE), report())],
 )
-def content_without_metadata(case: Case) -> Iterator[str]:
+def content_without_metadata(case: ExchangeCase) -> Iterator[Statement]:
     """An agent compares a file with the master's metadata before it fetches the content. Content that is fetched
     without metadata was requested by another client, or the agent's metadata request did not pass through this
     proxy."""
@@ -37,4 +37,4 @@ def content_without_metadata(case: Case) -> Iterator[str]:
         return
     if not run.catalogs or run.files.full or run.files.knows(match.key):  # no catalog: the run began before the capture
         return
-    yield f"the content of {brief(match.key)} was fetched, but its metadata were not asked for"
+    yield Statement(f"the content of {brief(match.key)} was fetched, but its metadata were not asked for")

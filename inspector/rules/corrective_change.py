@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import some
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -30,11 +30,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
         ),
     ],
 )  # fmt: skip
-def corrective_change(case: Case) -> Iterator[str]:
+def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
     """The agent restored a value that an earlier run had already set: it was changed on the node in between. Puppet is
     meant to do this, but check it if you did not expect a change. An exec that runs each time also counts."""
     told = case.step.request
     if not isinstance(told, d.Report) or not told.corrective_change:
         return
     named = [ref for ref, each in told.resource_statuses.items() if each.corrective_change]
-    yield f"drift was repaired: {some(named)}" if named else "drift was repaired"
+    yield Statement(f"drift was repaired: {some(named)}" if named else "drift was repaired")

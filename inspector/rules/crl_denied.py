@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -24,15 +24,17 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     bad=lambda: [talk(ca(), crl(status=403)), talk(ca(), crl(status=401))],
     also=("B01", "S17"),
 )
-def crl_denied(case: Case) -> Iterator[Said]:
+def crl_denied(case: ExchangeCase) -> Iterator[Statement]:
     """The master forbids the download of the CRL. A new agent has no certificate yet to authenticate with, and stops;
     an agent that only refreshes its CRL keeps the old one until that expires."""
     if case.status not in (401, 403):
         return
     if case.exchange.request.header("if-modified-since"):
-        yield Said(f"the master refuses the CRL with {case.status}: the agent keeps the one it has",
+        yield Statement(f"the master refuses the CRL with {case.status}: the agent keeps the one it has",
                    severity=Severity.WARNING)  # fmt: skip
     elif case.exchange.agent.peer_chain:
-        yield Said(f"the master refuses the CRL with {case.status}: the agent stops")
+        yield Statement(f"the master refuses the CRL with {case.status}: the agent stops")
     else:
-        yield Said(f"the master refuses the CRL with {case.status} to an agent that has no certificate yet: it stops")
+        yield Statement(
+            f"the master refuses the CRL with {case.status} to an agent that has no certificate yet: it stops"
+        )

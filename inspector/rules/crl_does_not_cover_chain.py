@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -21,7 +21,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     bad=lambda: [talk(ca(), crl(complete=False))],
     also=("B01",),
 )
-def crl_does_not_cover_chain(case: Case) -> Iterator[Said]:
+def crl_does_not_cover_chain(case: RunCase) -> Iterator[Statement]:
     """By default agents check the whole chain: for each CA in the bundle they need a CRL issued by that CA. If one is
     missing they refuse the master and send the alert unknown_ca, which looks like a wrong CA. An agent that continues
     anyway checks only the leaf certificate (certificate_revocation=leaf)."""
@@ -36,7 +36,7 @@ def crl_does_not_cover_chain(case: Case) -> Iterator[Said]:
     for subject in missing:
         message = f"the CRL issued by '{subject}' is missing from the bundle"
         if went_on:
-            yield Said(f"{message}, the agent went on: it does not check the whole chain",
-                       (bundle.seq, lists.seq), Severity.NOTICE)  # fmt: skip
+            yield Statement(f"{message}, the agent went on: it does not check the whole chain",
+                       (bundle.seq, lists.seq), severity=Severity.NOTICE)  # fmt: skip
         else:
-            yield Said(message, (bundle.seq, lists.seq))
+            yield Statement(message, (bundle.seq, lists.seq))

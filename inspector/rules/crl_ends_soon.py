@@ -6,7 +6,7 @@ from inspector.clocks import DAY
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
@@ -31,7 +31,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     bad=lambda: [talk(ca(), crl(starts=-1000 * 86400, ends=29 * 86400))],
     also=("B01",),
 )
-def crl_ends_soon(case: Case, *, days: float = 30) -> Iterator[str]:
+def crl_ends_soon(case: ExchangeCase, *, days: float = 30) -> Iterator[Statement]:
     """The CRL's nextUpdate is near. Once it has passed, agents that have this CRL refuse every certificate of that CA,
     first of all the master's. A CRL with a short lifetime is meant to be renewed often: it is reported when a tenth of
     its lifetime is left."""
@@ -43,4 +43,4 @@ def crl_ends_soon(case: Case, *, days: float = 30) -> Iterator[str]:
         if each.next_update is None or each.next_update < now:
             continue
         if each.next_update - now < min(days * DAY, (each.next_update - each.last_update) / 10):
-            yield f"the CRL issued by '{brief(each.issuer)}' ends on {utc(each.next_update)}"
+            yield Statement(f"the CRL issued by '{brief(each.issuer)}' ends on {utc(each.next_update)}")

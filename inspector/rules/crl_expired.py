@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -25,7 +25,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     bad=lambda: [talk(ca(), crl(expired=True))],
     also=("B01",),
 )
-def crl_expired(case: Case) -> Iterator[str]:
+def crl_expired(case: ExchangeCase) -> Iterator[Statement]:
     """The CRL's nextUpdate has passed. An agent that has this CRL refuses every certificate of that CA, first of all
     the master's, and sends the alert certificate_expired, which looks like a different fault."""
     if case.kind is not Kind.CRL or not isinstance(case.step.response, d.RevocationLists):
@@ -33,4 +33,4 @@ def crl_expired(case: Case) -> Iterator[str]:
     for each in case.step.response.crls:
         if each.next_update is not None and each.next_update < case.exchange.ended:
             when = datetime.datetime.fromtimestamp(each.next_update, datetime.UTC)
-            yield f"the CRL issued by '{each.issuer}' expired on {when:%Y-%m-%d %H:%M} UTC"
+            yield Statement(f"the CRL issued by '{each.issuer}' expired on {when:%Y-%m-%d %H:%M} UTC")

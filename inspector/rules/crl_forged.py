@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.trust import bundle_of, forged, made_by
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, report, talk
@@ -26,7 +26,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, r
     bad=lambda: [talk(ca(), crl(body=forged_crl()))],
     also=("B01",),
 )
-def crl_forged(case: Case) -> Iterator[Said]:
+def crl_forged(case: ExchangeCase) -> Iterator[Statement]:
     """The CRL names a CA of the bundle as its issuer, but was not signed by that CA's key: it is left over from a CA of
     the same name that was recreated, or was changed in transit. Agents that have it trust no master."""
     lists = case.step.response
@@ -37,4 +37,6 @@ def crl_forged(case: Case) -> Iterator[Said]:
     for each in lists.crls:
         if forged(each, authorities):
             key = made_by(each, authorities)[0].key
-            yield Said(brief(f"the CRL issued by '{each.issuer}' is not signed by that CA's key (SHA-256 {key[:16]}…)"))
+            yield Statement(
+                brief(f"the CRL issued by '{each.issuer}' is not signed by that CA's key (SHA-256 {key[:16]}…)")
+            )

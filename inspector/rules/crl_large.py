@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow, talk
 
 
@@ -22,13 +22,13 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow,
     bad=lambda: [talk(ca(), slow(crl(), 30))],
     also=("B01",),
 )
-def crl_large(case: Case, *, megabytes: float = 5, seconds: float = 10) -> Iterator[str]:
+def crl_large(case: ExchangeCase, *, megabytes: float = 5, seconds: float = 10) -> Iterator[Statement]:
     """Agents download every CRL completely, and load it for each connection. A large one slows down the bootstrap of
     each node and the handshakes of all nodes."""
     exchange, response = case.exchange, case.exchange.response
     if response is None or response.status != 200:
         return
     if len(response.body) > megabytes * 1e6:
-        yield f"the CRL has more than {megabytes:g} MB on the wire"
+        yield Statement(f"the CRL has more than {megabytes:g} MB on the wire")
     if exchange.ended - (exchange.request.started or exchange.ended) > seconds:
-        yield f"the download of the CRL took more than {seconds:g} s"
+        yield Statement(f"the download of the CRL took more than {seconds:g} s")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_6, Case, On, rule
+from inspector.rules import SINCE_6, ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, report, talk
 
 
@@ -27,8 +27,10 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, repo
     bad=lambda: [talk(ca(), crl(status=403))],
     also=("B01", "B09"),
 )
-def crl_needs_certificate(case: Case) -> Iterator[str]:
+def crl_needs_certificate(case: ExchangeCase) -> Iterator[Statement]:
     """Agents of version 6.0 and later download the CRL before they request a certificate. A CA that runs on a Ruby
     master, or with auth.conf rules of that time, refuses the download, and no new agent can be enrolled."""
     if case.status in (401, 403) and not case.exchange.agent.peer_chain:
-        yield f"the CRL was refused with {case.status} to an agent without a certificate: it can't be enrolled"
+        yield Statement(
+            f"the CRL was refused with {case.status} to an agent without a certificate: it can't be enrolled"
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -22,7 +22,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     bad=lambda: [talk(ca(), csr(), issued(), catalog(), report())],
     also=("B01", "B45"),
 )
-def crl_never_fetched(case: Case) -> Iterator[Said]:
+def crl_never_fetched(case: RunCase) -> Iterator[Statement]:
     """An agent of 6.4 or later downloads the CRLs directly after the CA. This one got its CA and its certificate and
     started its run without them, so it runs with certificate_revocation=false: it would trust a master whose
     certificate was revoked."""
@@ -31,7 +31,7 @@ def crl_never_fetched(case: Case) -> Iterator[Said]:
         return
     first = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
     if first and run.csrs and run.certificate:
-        yield Said(
+        yield Statement(
             "the agent bootstrapped and ran without ever asking for the CRL",
             (first.seq, run.authenticated),
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -26,12 +26,12 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     bad=lambda: [talk(ca(), crl(status=404)), talk(ca(), crl(status=404), csr(), version="5.5.22")],
     also=("B01", "B03"),
 )
-def crl_not_found(case: Case) -> Iterator[Said]:
+def crl_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The master answered 404 for the CRL. A new agent cannot complete its bootstrap; an older agent runs, but would
     accept revoked certificates."""
     if case.status == 404:
         if case.run.old_engine:
-            yield Said("the master has no CRL: the agent goes on without checking revocation",
+            yield Statement("the master has no CRL: the agent goes on without checking revocation",
                        severity=Severity.WARNING)  # fmt: skip
         else:
-            yield Said("the master has no CRL: the agent stops with 'CRL is missing from the server'")
+            yield Statement("the master has no CRL: the agent stops with 'CRL is missing from the server'")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
@@ -27,7 +27,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     bad=lambda: [talk(ca(), crl(starts=3600))],
     also=("B01", "T10"),
 )
-def crl_not_yet_valid(case: Case, *, skew_s: float = 300) -> Iterator[str]:
+def crl_not_yet_valid(case: ExchangeCase, *, skew_s: float = 300) -> Iterator[Statement]:
     """The CRL's lastUpdate is in the future, by more than agents tolerate: the clock of the CA that issued it was
     ahead, or this proxy's clock is behind. Until that time agents refuse every certificate of that CA."""
     lists = case.step.response
@@ -35,5 +35,5 @@ def crl_not_yet_valid(case: Case, *, skew_s: float = 300) -> Iterator[str]:
         return
     for each in lists.crls:
         if each.last_update > case.exchange.ended + skew_s:
-            yield (f"the CRL issued by '{brief(each.issuer)}' begins on {utc(each.last_update)}, "
-                   f"it was downloaded on {utc(case.exchange.ended)}")  # fmt: skip
+            yield (Statement(f"the CRL issued by '{brief(each.issuer)}' begins on {utc(each.last_update)}, "
+                   f"it was downloaded on {utc(case.exchange.ended)}"))  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, together
@@ -33,7 +33,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     ],
     also=("B01",),
 )  # fmt: skip
-def crl_older(case: Case) -> Iterator[Said]:
+def crl_older(case: ExchangeCase) -> Iterator[Statement]:
     """The master serves an older CRL of a CA than before: it was restored from a backup, one of several masters has an
     old copy, or an attacker replays an old one so that a revoked certificate is accepted again."""
     lists = case.step.response
@@ -49,10 +49,12 @@ def crl_older(case: Case) -> Iterator[Said]:
         proof, what = (before.seq, case.exchange.seq), f"the CRL issued by '{brief(each.issuer)}'"
         numbers = each.number is not None and before.number is not None
         if numbers and (each.number or 0) < (before.number or 0):
-            yield Said(f"{what} has the number {each.number}, it had {before.number} on {utc(before.time)}", proof)
+            yield Statement(f"{what} has the number {each.number}, it had {before.number} on {utc(before.time)}", proof)
         elif each.last_update < before.last_update:
-            yield Said(
+            yield Statement(
                 f"{what} is of {utc(each.last_update)}, that of {utc(before.last_update)} was seen before", proof
             )
         elif gone := len(before.revoked.difference(each.revoked)):
-            yield Said(f"{what} has {gone} serial numbers fewer than on {utc(before.time)}", proof, Severity.NOTICE)
+            yield Statement(
+                f"{what} has {gone} serial numbers fewer than on {utc(before.time)}", proof, severity=Severity.NOTICE
+            )

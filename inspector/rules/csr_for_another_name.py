@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
@@ -26,11 +26,11 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
     ],
     also=("B01",),
 )  # fmt: skip
-def csr_for_another_name(case: Case) -> Iterator[str]:
+def csr_for_another_name(case: ExchangeCase) -> Iterator[Statement]:
     """The URL names one certname, the subject of the request another. The agent takes both from its setting certname,
     so that setting was changed between creating the request and sending it, or something between agent and master
     rewrites URLs."""
     asked = case.step.request
     if isinstance(asked, d.CertificateRequest) and asked.common_name != case.name:
         subject = asked.common_name or "without a common name"
-        yield f"the request is sent for {case.name}, but its subject is {subject}"
+        yield Statement(f"the request is sent for {case.name}, but its subject is {subject}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
@@ -28,9 +28,11 @@ REVOKED = "already has a revoked certificate"
     bad=lambda: [talk(ca(), crl(), csr(status=400, text=REVOKED), not_issued())],
     also=("B01",),
 )
-def csr_for_revoked_name(case: Case) -> Iterator[str]:
+def csr_for_revoked_name(case: ExchangeCase) -> Iterator[Statement]:
     """The node's certificate was revoked and is still stored on the CA: until it is cleaned, the CA accepts no new
     request for this name. Revoking alone is not enough, the certificate must be cleaned. If the node is not meant to
     come back, the revocation works as intended."""
     if REVOKED in case.answer:
-        yield f"the certificate of {case.name} was revoked and the CA still holds it: it refuses a new request"
+        yield Statement(
+            f"the certificate of {case.name} was revoked and the CA still holds it: it refuses a new request"
+        )

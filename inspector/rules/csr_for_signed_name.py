@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 SIGNED = "already has a signed certificate"
@@ -25,7 +25,7 @@ SIGNED = "already has a signed certificate"
     bad=lambda: [talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="other"))],
     also=("B01", "B23"),
 )
-def csr_for_signed_name(case: Case) -> Iterator[Said]:
+def csr_for_signed_name(case: RunCase) -> Iterator[Statement]:
     """The CA already has a certificate for this name and refuses the request. If it was signed a moment ago for this
     same key, the download that follows succeeds and nothing is wrong. Otherwise the node's key differs from the key in
     the certificate: the node lost its key, or two hosts use the name."""
@@ -38,6 +38,6 @@ def csr_for_signed_name(case: Case) -> Iterator[Said]:
             continue
         proof = (each.seq, *(answer.seq for answer in answers[:1]))
         if answers:
-            yield Said("the CA has a certificate for this name, made for another key than the agent's", proof)
+            yield Statement("the CA has a certificate for this name, made for another key than the agent's", proof)
         else:
-            yield Said("the CA has a certificate for this name and refuses the agent's request", proof)
+            yield Statement("the CA has a certificate for this name and refuses the agent's request", proof)

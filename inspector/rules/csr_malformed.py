@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import altered, ca, crl, csr, not_issued, talk
 
 _BROKEN = {"body": b"-----BEGIN CERTIFICATE REQUEST-----\nMIIC"}
@@ -28,7 +28,7 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
     bad=lambda: [talk(ca(), crl(), altered(csr(status=500, body=_ANSWER), request=_BROKEN))],
     also=("B01",),
 )
-def csr_malformed(case: Case) -> Iterator[str]:
+def csr_malformed(case: ExchangeCase) -> Iterator[Statement]:
     """The agent's signing request is not a valid request, and the CA failed to process it. Agents send requests that
     they created themselves, so it was cut off or changed in transit, or its file on the node is damaged."""
     asked, body = case.step.request, len(case.exchange.request.body)
@@ -36,4 +36,4 @@ def csr_malformed(case: Case) -> Iterator[str]:
         return
     told = case.exchange.request.header("content-length") or ""
     short = f" of {told[:12]} announced" if told.isdecimal() and int(told[:12]) != body else ""
-    yield f"the body ({body} bytes{short}) is no signing request: {asked.reason[:100]}"
+    yield Statement(f"the body ({body} bytes{short}) is no signing request: {asked.reason[:100]}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.csr_repeated import WAITS, refused
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
@@ -47,7 +47,7 @@ docs/protocol.md#checks-of-a-signing-request
     ],
     also=("B01",),
 )  # fmt: skip
-def csr_rejected(case: Case) -> Iterator[str]:
+def csr_rejected(case: ExchangeCase) -> Iterator[Statement]:
     """The CA did not accept the agent's signing request, for a reason other than a request or certificate that it
     already has for that name. Without a request there is no certificate: the agent stops, or tries again every
     waitforcert seconds."""
@@ -56,4 +56,4 @@ def csr_rejected(case: Case) -> Iterator[str]:
     if isinstance(case.step.request, d.Undecodable) and case.status not in (401, 403, 404):
         return  # no parsable request in the body: B44
     said = " ".join(case.answer.split())
-    yield f"the request for {case.name} was answered {case.status}{': ' + said[:120] if said else ''}"
+    yield Statement(f"the request for {case.name} was answered {case.status}{': ' + said[:120] if said else ''}")

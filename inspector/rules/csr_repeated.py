@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 WAITS = "already has a requested certificate"
 
 
-def refused(case: Case) -> bool:
+def refused(case: ExchangeCase) -> bool:
     """Whether the CA refused a signing request because it already has a request or certificate for that name.
 
     docs/protocol.md#checks-of-a-signing-request
@@ -35,7 +35,7 @@ def refused(case: Case) -> bool:
     bad=lambda: [talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=WAITS), not_issued())],
     also=("B01",),
 )
-def csr_repeated(case: Case) -> Iterator[Said]:
+def csr_repeated(case: ExchangeCase) -> Iterator[Statement]:
     """The node's signing request is waiting to be signed, and the node sends it again. From 6.4 on every poll does
     that, and it is normal; up to 6.3 an agent checks for a certificate first and does not repeat the request, so its
     local copy was lost."""
@@ -51,7 +51,7 @@ def csr_repeated(case: Case) -> Iterator[Said]:
     ):  # another key's request waits: B20
         return
     if case.run.old_engine:
-        yield Said("the agent submitted its request again though it waits already: its own copy was lost",
+        yield Statement("the agent submitted its request again though it waits already: its own copy was lost",
                    severity=Severity.WARNING)  # fmt: skip
     else:
-        yield Said("the request waits to be signed; the agent submits it again with each poll")
+        yield Statement("the request waits to be signed; the agent submits it again with each poll")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.csr_repeated import refused
 from inspector.rules.told import some
 from inspector.runs.examples import NAME, ca, crl, csr, not_issued, talk
@@ -34,7 +34,7 @@ _REFUSAL = (
     ],
     also=("B01",),
 )
-def csr_with_alt_names(case: Case) -> Iterator[Said]:
+def csr_with_alt_names(case: ExchangeCase) -> Iterator[Statement]:
     """The request contains more names than the certname. With them a node could impersonate the master, so no CA signs
     such a request automatically, and manually only if that is allowed. A CA that refuses it stores it anyway: it must
     be cleaned before the node can send a new request."""
@@ -45,8 +45,12 @@ def csr_with_alt_names(case: Case) -> Iterator[Said]:
     if not (extra := [name for name in asked.alt_names if name.lower() != own]):
         return
     if "alternative names" in case.answer:
-        yield Said(f"the CA refuses the request for {case.name} because of its alternative names: {some(extra)}",
-                   severity=Severity.ERROR)  # fmt: skip
+        yield Statement(
+            f"the CA refuses the request for {case.name} because of its alternative names: {some(extra)}",
+            severity=Severity.ERROR,
+        )
     elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
-        yield Said(f"the request for {case.name} asks for alternative names ({some(extra)}): the CA does not sign it "
-                   "unless it is told to")  # fmt: skip
+        yield Statement(
+            f"the request for {case.name} asks for alternative names ({some(extra)}): the CA does not sign it "
+            "unless it is told to"
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.csr_repeated import WAITS, refused
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
@@ -38,7 +38,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     ],
     also=("B01", "B17"),
 )
-def csr_with_another_key(case: Case) -> Iterator[Said]:
+def csr_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
     """Two requests for one certname contain different public keys. The node lost its key while its first request was
     waiting, two hosts use one name, or someone is trying to get a certificate in another host's name."""
     asked, match = case.step.request, case.step.match
@@ -50,7 +50,9 @@ def csr_with_another_key(case: Case) -> Iterator[Said]:
         return
     proof = (others[-1].last_seq, case.exchange.seq)
     if refused(case):
-        yield Said(f"two keys ask for {match.certname}", proof)
+        yield Statement(f"two keys ask for {match.certname}", proof)
     elif case.status is not None and case.status < 400:
         # The first request was cleaned from the CA, or the CA allows duplicates.
-        yield Said(f"{match.certname} asks with another key than before, and the CA takes it", proof, Severity.NOTICE)
+        yield Statement(
+            f"{match.certname} asks with another key than before, and the CA takes it", proof, severity=Severity.NOTICE
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.csr_repeated import refused
 from inspector.rules.told import some
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
@@ -43,7 +43,7 @@ _REFUSAL = (
     ],
     also=("B01",),
 )  # fmt: skip
-def csr_with_authorization(case: Case) -> Iterator[Said]:
+def csr_with_authorization(case: ExchangeCase) -> Iterator[Statement]:
     """The request asks for an extension that grants rights: pp_cli_auth lets its owner sign and revoke certificates;
     the meaning of others depends on the site's own rules. CAs refuse them unless they are configured to allow them, and
     store the refused request, so it must be cleaned. (The auto-renewal mark of 8.2 and later is an attribute, not such
@@ -53,7 +53,7 @@ def csr_with_authorization(case: Case) -> Iterator[Said]:
         return
     what = f"authorization extensions: {some(wanted)}"
     if "authorization extension" in case.answer:
-        yield Said(f"the CA refuses the request for {case.name} because it asks for {what}")
+        yield Statement(f"the CA refuses the request for {case.name} because it asks for {what}")
     elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
         allowed = "pp_cli_auth" not in wanted and case.status is not None and case.status < 400
-        yield Said(f"the request for {case.name} asks for {what}", severity=Severity.WARNING if allowed else None)
+        yield Statement(f"the request for {case.name} asks for {what}", severity=Severity.WARNING if allowed else None)

@@ -8,7 +8,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.protocol.oids import AUTHORIZATION, oid_name
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.csr_repeated import refused
 from inspector.rules.told import some
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
@@ -42,7 +42,7 @@ OTHER = "1.3.6.1.4.1.99999.1"
     ],
     also=("B01",),
 )  # fmt: skip
-def csr_with_forbidden_extension(case: Case) -> Iterator[Said]:
+def csr_with_forbidden_extension(case: ExchangeCase) -> Iterator[Statement]:
     """Apart from alternative names, a CA signs only extensions below Puppet's own OID arcs. It may accept this request
     and then fail when someone signs it; a request that it refused stays stored on the CA, so it must be cleaned."""
     asked = case.step.request
@@ -52,7 +52,7 @@ def csr_with_forbidden_extension(case: Case) -> Iterator[Said]:
     if not (strange := [oid_name(oid) for oid in oids if oid != ALT_NAMES and not oid.startswith(ALLOWED)]):
         return
     if "not permitted" in case.answer:
-        yield Said(f"the CA refuses the request for {case.name} because of its extensions: {some(strange)}",
+        yield Statement(f"the CA refuses the request for {case.name} because of its extensions: {some(strange)}",
                    severity=Severity.ERROR)  # fmt: skip
     elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
-        yield Said(f"the request for {case.name} asks for extensions that the CA will not sign: {some(strange)}")
+        yield Statement(f"the request for {case.name} asks for extensions that the CA will not sign: {some(strange)}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
 
 PASSWORD = "1.2.840.113549.1.9.7"  # noqa: S105 - an OID
@@ -34,7 +34,7 @@ PRESHARED = "1.3.6.1.4.1.34380.1.1.4"
     ],
     also=("B01", "B03"),
 )
-def csr_with_secret(case: Case) -> Iterator[Said]:
+def csr_with_secret(case: ExchangeCase) -> Iterator[Statement]:
     """The request contains a password or a preshared key, by which the CA decides whether to sign. Agents up to 6.3 do
     not verify the server they send it to: an attacker in between can read it and enrol in the node's name. A preshared
     key also stays readable in the certificate permanently."""
@@ -47,6 +47,6 @@ def csr_with_secret(case: Case) -> Iterator[Said]:
             continue
         public = ", and the certificate will show it to anybody" if name in asked.extensions else ""
         if case.run.old_engine:
-            yield Said(f"the request carries a {name}{public}; the agent does not verify whom it sends it to")
+            yield Statement(f"the request carries a {name}{public}; the agent does not verify whom it sends it to")
         else:
-            yield Said(f"the request carries a {name}{public}", severity=Severity.NOTICE)
+            yield Statement(f"the request carries a {name}{public}", severity=Severity.NOTICE)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 
@@ -27,13 +27,13 @@ from inspector.runs.examples import asked, catalog, plugins, report, talk
         talk(plugins(), catalog(), asked("/production/certificate_statuses/any", []), report()),
     ],
 )
-def deprecated_endpoint(case: Case) -> Iterator[str]:
+def deprecated_endpoint(case: ExchangeCase) -> Iterator[Statement]:
     """A monitoring system, an orchestration tool or an old script requests something that newer masters have removed.
     It may still work now; after the master's next upgrade it will not."""
     match = case.step.match
     if match is None:
         return
     if match.endpoint.removed:
-        yield f"{case.endpoint} was asked for, which masters since {match.endpoint.removed} do not have"
+        yield Statement(f"{case.endpoint} was asked for, which masters since {match.endpoint.removed} do not have")
     elif match.dialect == "legacy":
-        yield f"{case.endpoint} was asked for by its URL of 2.7 and 3, which masters since 4 do not have"
+        yield Statement(f"{case.endpoint} was asked for by its URL of 2.7 and 3, which masters since 4 do not have")

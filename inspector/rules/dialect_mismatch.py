@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
@@ -45,7 +45,7 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
     ],
     also=("R01", "R09", "R20", "P01", "P03"),
 )
-def dialect_mismatch(case: Case) -> Iterator[str]:
+def dialect_mismatch(case: ExchangeCase) -> Iterator[Statement]:
     """Agent and master use different generations of the protocol: up to version 3 URLs begin with the environment, from
     version 4 on with /puppet/v3 and /puppet-ca/v1. A master of the other generation answers 404 or 400 to every
     request."""
@@ -57,6 +57,6 @@ def dialect_mismatch(case: Case) -> Iterator[str]:
     unknown = answer.issue_kind == "HANDLER_NOT_FOUND" or "No route for" in answer.message
     older = any(text in answer.message for text in OLD_MASTER) and match.environment not in ("puppet", "puppet-ca")
     if unknown:
-        yield f"the master has no {case.endpoint}: {brief(answer.message)}"
+        yield Statement(f"the master has no {case.endpoint}: {brief(answer.message)}")
     elif older:
-        yield f"the master takes the agent's URLs for those of agents up to 3: {brief(answer.message)}"
+        yield Statement(f"the master takes the agent's URLs for those of agents up to 3: {brief(answer.message)}")

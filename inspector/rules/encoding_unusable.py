@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -29,7 +29,7 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
     ],
     also=("P01", "R20"),
 )
-def encoding_unusable(case: Case) -> Iterator[str]:
+def encoding_unusable(case: ExchangeCase) -> Iterator[Statement]:
     """The Content-Encoding header names a compression that the agent does not support, or the body is not compressed as
     the header says. The agent cannot read the answer, so the request has failed."""
     response = case.exchange.response
@@ -39,6 +39,6 @@ def encoding_unusable(case: Case) -> Iterator[str]:
     unknown = [each for item in told.lower().split(",") if (each := item.strip()) not in KNOWN]
     answer = case.step.response
     if unknown:
-        yield f"{case.endpoint} came with Content-Encoding {brief(told)}; agents know gzip and deflate"
+        yield Statement(f"{case.endpoint} came with Content-Encoding {brief(told)}; agents know gzip and deflate")
     elif isinstance(answer, d.Undecodable) and answer.reason.startswith("the body says it is"):
-        yield f"{case.endpoint}: {brief(answer.reason)}"
+        yield Statement(f"{case.endpoint}: {brief(answer.reason)}")

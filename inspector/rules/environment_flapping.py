@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules import SINCE_4, On, RunCase, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -39,7 +39,7 @@ POSTS = 5
     ],
     also=("R08",),
 )  # fmt: skip
-def environment_flapping(case: Case) -> Iterator[Said]:
+def environment_flapping(case: RunCase) -> Iterator[Statement]:
     """The agent requested one environment, was given another, switched, and was given yet another. Each switch costs
     pluginsync and a compilation; at the fifth catalog the agent gives up and the run fails. The classifier's answer
     depends on something that changes with the environment, or two classifiers disagree."""
@@ -50,7 +50,7 @@ def environment_flapping(case: Case) -> Iterator[Said]:
     way = ", ".join(f"{cut(each.asked or '?', 40)} -> {cut(each.environment, 40)}" for each in switched[:POSTS])
     proof = tuple(each.seq for each in switched)
     if len(switched) >= POSTS:
-        yield Said(f"the environment never settled, the agent gives up (asked for -> given: {way})", proof)
+        yield Statement(f"the environment never settled, the agent gives up (asked for -> given: {way})", proof)
     else:
-        yield Said(f"the environment changed {len(switched)} times in one run (asked for -> given: {way})", proof,
-                   Severity.WARNING)  # fmt: skip
+        yield Statement(f"the environment changed {len(switched)} times in one run (asked for -> given: {way})", proof,
+                   severity=Severity.WARNING)  # fmt: skip

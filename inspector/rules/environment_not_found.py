@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import RUN, Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
 
@@ -37,7 +37,7 @@ AT = tuple(each for each in RUN if each is not Kind.BACKUP)
     ],
     also=("R20",),
 )  # fmt: skip
-def environment_not_found(case: Case) -> Iterator[Said]:
+def environment_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The agent requests an environment that does not exist on the master: it was never deployed, its branch was
     deleted, or its name is misspelled. Without it there are no plugins and no catalog. If only the first request fails
     and the classifier then chooses another environment, the run continues without the plugins of that first step."""
@@ -51,10 +51,10 @@ def environment_not_found(case: Case) -> Iterator[Said]:
         return
     name = cut(match.environment or "it asked for", 60)
     if check:
-        yield Said(f"the environment {name} does not exist on the master: the agent skips its plugins",
+        yield Statement(f"the environment {name} does not exist on the master: the agent skips its plugins",
                    severity=Severity.WARNING)  # fmt: skip
     else:
-        yield Said(f"the environment {name} does not exist on the master")
+        yield Statement(f"the environment {name} does not exist on the master")
 
 
 def _check() -> Part:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, Case, On, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, node, plugins, report, talk
 
@@ -29,7 +29,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
         ),
     ],
 )  # fmt: skip
-def environment_overridden(case: Case) -> Iterator[str]:
+def environment_overridden(case: ExchangeCase) -> Iterator[Statement]:
     """The agent requested one environment, and the master assigned another: the classifier decides. The agent follows,
     so the environment in puppet.conf on the node has no effect."""
     answer, match = case.step.response, case.step.match
@@ -39,4 +39,4 @@ def environment_overridden(case: Case) -> Iterator[str]:
     if isinstance(case.step.request, d.CatalogRequest):
         asked = case.step.request.environment or asked
     if asked and answer.environment != asked:
-        yield f"the agent asked for {cut(asked, 60)}, the master puts it into {cut(answer.environment, 60)}"
+        yield Statement(f"the agent asked for {cut(asked, 60)}, the master puts it into {cut(answer.environment, 60)}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules import SINCE_4, On, RunCase, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, metadata, plugins, report, talk
 
@@ -35,7 +35,7 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk
     ],
     also=("R08",),
 )  # fmt: skip
-def environment_switch_ignored(case: Case) -> Iterator[Said]:
+def environment_switch_ignored(case: RunCase) -> Iterator[Statement]:
     """The master sent a catalog for a different environment than the agent had requested, and the agent did not switch
     to it. With strict_environment_mode the agent refuses such a catalog and the run fails. An agent that applies the
     catalog with files of the old environment mixes two versions of the code."""
@@ -47,6 +47,6 @@ def environment_switch_ignored(case: Case) -> Iterator[Said]:
     here = run.file_environments.get(last.asked)
     report = run.reports[-1] if run.reports else None
     if here is not None and last.environment not in run.file_environments:
-        yield Said(f"the catalog is for {given}, the agent asks for its files in {asked}", (last.seq, here))
+        yield Statement(f"the catalog is for {given}, the agent asks for its files in {asked}", (last.seq, here))
     elif not run.file_environments and report and report.report and report.report.environment == last.asked:
-        yield Said(f"the agent asked for {asked} and did not take the catalog for {given}", (last.seq, report.seq))
+        yield Statement(f"the agent asked for {asked} and did not take the catalog for {given}", (last.seq, report.seq))

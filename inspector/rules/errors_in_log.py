@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut, errors, line
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -28,7 +28,7 @@ _LOG = {"level": "err", "source": "Facter", "message": "Permission denied @ rb_s
     ],
     bad=lambda: [talk(plugins(), catalog(), report(logs=[_LOG, _LOG]))],
 )
-def errors_in_log(case: Case) -> Iterator[str]:
+def errors_in_log(case: ExchangeCase) -> Iterator[Statement]:
     """The run counts as successful, but the agent logged an error: a fact could not be read, a plugin could not be
     loaded, a file could not be backed up. Whatever depends on it may be missing, and the report's status does not show
     it."""
@@ -39,4 +39,4 @@ def errors_in_log(case: Case) -> Iterator[str]:
     if lines:
         source = f"{cut(lines[0].source, 80)}: " if lines[0].source else ""
         more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-        yield f"error in the log: {source}{line(lines[0].message)}{more}"
+        yield Statement(f"error in the log: {source}{line(lines[0].message)}{more}")

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import Part, altered, catalog, plugins, report, talk
 
 FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
@@ -28,7 +28,7 @@ FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
     ],
     bad=lambda: [talk(plugins(), _yaml(), report(), version="5.5.22", master_version="5.5.22")],
 )
-def facts_as_yaml(case: Case) -> Iterator[Said]:
+def facts_as_yaml(case: ExchangeCase) -> Iterator[Statement]:
     """The facts were sent as YAML, which is dangerous for a master to parse: YAML can name Ruby classes, and masters
     have been compromised that way. Agents of 2.7 and early 3.x support nothing else; a later agent that sends YAML is
     configured to."""
@@ -36,9 +36,9 @@ def facts_as_yaml(case: Case) -> Iterator[Said]:
     if not isinstance(asked, d.CatalogRequest) or asked.facts_format not in FORMATS:
         return
     if (0, 0) < case.run.major < (4, 0):
-        yield Said(f"the facts came as {asked.facts_format}, as old agents send them", severity=Severity.NOTICE)
+        yield Statement(f"the facts came as {asked.facts_format}, as old agents send them", severity=Severity.NOTICE)
     else:
-        yield Said(f"the facts came as {asked.facts_format}")
+        yield Statement(f"the facts came as {asked.facts_format}")
 
 
 def _yaml() -> Part:

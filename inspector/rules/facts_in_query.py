@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 
@@ -31,9 +31,9 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
         ),
     ],
 )  # fmt: skip
-def facts_in_query(case: Case) -> Iterator[str]:
+def facts_in_query(case: ExchangeCase) -> Iterator[Statement]:
     """A client requests a catalog with GET and puts the facts into the URL. Masters still accept that, but proxies and
     access logs store URLs, so the facts can be read there, and a long URL is cut off or refused."""
     match = case.step.match
     if match and case.exchange.request.method == "GET" and any(name == "facts" for name, _ in match.parameters):
-        yield "the facts are part of the URL"
+        yield Statement("the facts are part of the URL")

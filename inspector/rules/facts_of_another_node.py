@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -31,7 +31,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     ],
     also=("R20", "S01"),
 )  # fmt: skip
-def facts_of_another_node(case: Case) -> Iterator[str]:
+def facts_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog is requested for one name, but the facts in the request are of another node. The master refuses to
     compile. certname and node_name_value (or node_name_fact) disagree, or a tool mixes up two nodes."""
     asked, match = case.step.request, case.step.match
@@ -39,4 +39,4 @@ def facts_of_another_node(case: Case) -> Iterator[str]:
         return
     if match.certname and asked.facts.name != match.certname:
         facts = cut(asked.facts.name or "nobody", 100)
-        yield f"the catalog is asked for by {cut(match.certname, 100)}, the facts are of {facts}"
+        yield Statement(f"the catalog is asked for by {cut(match.certname, 100)}, the facts are of {facts}")

@@ -9,7 +9,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.facts import FactLimits
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -27,14 +27,14 @@ from inspector.runs.examples import catalog, plugins, report, talk
     bad=lambda: [talk(plugins(), catalog(facts={"packages": "x" * 5000}), report())],
 )
 def facts_too_large(
-    case: Case,
+    case: ExchangeCase,
     *,
     values: float = 10240,
     top_level: float = 512,
     name_bytes: float = 2560,
     value_bytes: float = 4096,
     payload_bytes: float = 16 * 2**20,
-) -> Iterator[str]:
+) -> Iterator[Statement]:
     """The agent sends more facts, or longer ones, than the limits of 8.x agents allow: such agents log a warning.
     Compilation becomes slow, and PuppetDB refuses values that are too large for its index. Usually one custom fact
     lists packages, mounts or network interfaces of containers."""
@@ -48,7 +48,7 @@ def facts_too_large(
     except (TypeError, ValueError):  # YAML allows keys that JSON does not
         return
     for each in exceeded:
-        yield f"facts: {each}"
+        yield Statement(f"facts: {each}")
 
 
 def _may_exceed(values: dict[str, Any], limits: FactLimits) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, plugins, report, talk, unanswered
 
@@ -30,7 +30,7 @@ PROBE = "/status/v1/simple/server"
         talk(unanswered(asked(PROBE, b"")), plugins(), catalog(), report()),
     ],
 )
-def failover(case: Case) -> Iterator[str]:
+def failover(case: ExchangeCase) -> Iterator[Statement]:
     """Before its run the agent asks the servers in its server_list whether they are up. This one answered that it is
     not, or did not answer, so the agent tries the next; if no server is up there is no run."""
     exchange, status = case.exchange, case.status
@@ -39,4 +39,6 @@ def failover(case: Case) -> Iterator[str]:
     gone = status is None and "disconnected" not in (exchange.error or "")
     if gone or (status is not None and status >= 500):
         server = exchange.request.header("host") or exchange.agent.sni or "the master"
-        yield f"{brief(server)} {'gave no answer' if gone else f'answered {status}'} when asked whether it is up"
+        yield Statement(
+            f"{brief(server)} {'gave no answer' if gone else f'answered {status}'} when asked whether it is up"
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Record, Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import in_a_row, some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk, together
 
@@ -30,7 +30,7 @@ def _run(number: int, *, fetches: bool = True) -> list[Record]:
     good=lambda: [together(_run(1), _run(2, fetches=False), _run(3))],
     bad=lambda: [together(_run(1), _run(2), _run(3)), together(*map(_run, range(1, 6)))],
 )
-def file_fetched_each_run(case: Case, *, runs: float = 3, warning_runs: float = 5) -> Iterator[Said]:
+def file_fetched_each_run(case: RunCase, *, runs: float = 3, warning_runs: float = 5) -> Iterator[Statement]:
     """A file that is in its desired state is not fetched again. This one was fetched in several runs in a row:
     something changes it back, the configured checksum never matches, or it was deployed again before each run."""
     run = case.run
@@ -44,4 +44,4 @@ def file_fetched_each_run(case: Case, *, runs: float = 3, warning_runs: float = 
         seen = sorted(run.files.fetched[name].last for name in always[:20])
         proof = (*(each.seqs[0] for each in past[1 - most :]), *seen)
         severity = Severity.WARNING if most >= warning_runs else Severity.NOTICE
-        yield Said(f"fetched in {most} runs in a row: {some(always)}", proof, severity)
+        yield Statement(f"fetched in {most} runs in a row: {some(always)}", proof, severity=severity)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
@@ -27,7 +27,7 @@ PLUGINS = ("plugins", "pluginfacts", "locales", "facts")
     ],
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE), content(FILE), content(FILE), report())],
 )  # fmt: skip
-def file_fetched_twice(case: Case) -> Iterator[Said]:
+def file_fetched_twice(case: RunCase) -> Iterator[Statement]:
     """The agent fetched the same content more than once in one run: several resources have the same source, or the
     agent displays differences (`-t`, show_diff), for which it fetches a changed file a second time."""
     twice = {
@@ -37,4 +37,4 @@ def file_fetched_twice(case: Case) -> Iterator[Said]:
     }
     if twice:
         proof = [seq for seen in list(twice.values())[:20] for seq in (seen.first, seen.last)]
-        yield Said(f"fetched more than once: {some(list(twice))}", tuple(sorted(proof)))
+        yield Statement(f"fetched more than once: {some(list(twice))}", tuple(sorted(proof)))

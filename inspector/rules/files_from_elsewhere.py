@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -25,7 +25,7 @@ def _file(source: str) -> dict[str, object]:
     good=lambda: [talk(plugins(), catalog(resources=[_file("puppet:///modules/demo/tool.tgz")]), report())],
     bad=lambda: [talk(plugins(), catalog(resources=[_file("https://files.example/tool.tgz")]), report())],
 )
-def files_from_elsewhere(case: Case) -> Iterator[Said]:
+def files_from_elsewhere(case: ExchangeCase) -> Iterator[Statement]:
     """File resources name a web server as their source. The agent downloads them directly, not through the master and
     this proxy: neither Puppet's CA nor the master guarantees the content, unless the catalog pins its digest."""
     files = case.run.files
@@ -34,4 +34,4 @@ def files_from_elsewhere(case: Case) -> Iterator[Said]:
     for server, seen in files.elsewhere.items():
         unpinned = f", {seen.unpinned} of them without checksum_value" if seen.unpinned else ""
         resources = "1 file comes" if seen.resources == 1 else f"{seen.resources} files come"
-        yield Said(f"{resources} from {brief(server)}{unpinned}")
+        yield Statement(f"{resources} from {brief(server)}{unpinned}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -27,7 +27,7 @@ _SENT = {415: "Content-Type", 406: "Accept", 400: "Accept"}
     bad=lambda: [talk(plugins(), catalog(), report(status=415))],
     also=("P03",),
 )
-def format_refused(case: Case) -> Iterator[str]:
+def format_refused(case: ExchangeCase) -> Iterator[Statement]:
     """The agent sent a body in a format that the master does not read (415), or requested a format that it does not
     write (406). Something in between changed the headers, or the agent is configured for msgpack or YAML. A refused
     report is lost, and the agent's exit code does not show it."""
@@ -37,4 +37,6 @@ def format_refused(case: Case) -> Iterator[str]:
         return
     name = _SENT[status]
     sent = case.exchange.request.header(name)
-    yield f"{case.endpoint} was refused with {status}: the agent sent {name}: {brief(sent) if sent else '(none)'}"
+    yield Statement(
+        f"{case.endpoint} was refused with {status}: the agent sent {name}: {brief(sent) if sent else '(none)'}"
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Handshake, Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import HandshakeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import carried, catalog, made, refused, report, talk, wait
 from inspector.runs.history import agent_of
@@ -54,22 +54,22 @@ _OTHERS = {
                for _ in range(3))),
     ],
 )  # fmt: skip
-def handshakes_keep_failing(case: Case, *, times: float = 3) -> Iterator[Said]:
+def handshakes_keep_failing(case: HandshakeCase, *, times: float = 3) -> Iterator[Statement]:
     """One agent's handshakes fail one after another, in one run or in several, and none succeeds in between: this is
     not a random network error. Failures without an alert are often a load balancer's health check or a port scanner,
     which only test whether the port is open."""
-    handshake = case.step.record
+    handshake = case.handshake
     if not isinstance(handshake, Handshake):
         return
-    agent = agent_of(handshake, case.step.certname)
+    agent = agent_of(handshake, case.certname)
     series = case.ledger.refused(agent, handshake)
     if series.times < times:
         return
     who, by = brief(agent) or "an agent", handshake.alert_by or handshake.leg.side
     if handshake.alert is None:
-        yield Said(f"handshakes with {who} end again and again without an alert", series.seqs,
-                   Severity.ERROR if handshake.leg.side == "master" else Severity.NOTICE)  # fmt: skip
+        yield Statement(f"handshakes with {who} end again and again without an alert", series.seqs,
+                   severity=Severity.ERROR if handshake.leg.side == "master" else Severity.NOTICE)  # fmt: skip
         return
     why = (_AGENT if by == "agent" else _OTHERS).get(handshake.alert)
-    yield Said(f"the {by} ends one handshake after the other{f' with {who}' if by != 'agent' else f' ({who})'}: "
+    yield Statement(f"the {by} ends one handshake after the other{f' with {who}' if by != 'agent' else f' ({who})'}: "
                f"{handshake.alert}{f', {why}' if why else ''}", series.seqs)  # fmt: skip

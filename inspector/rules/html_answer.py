@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief, media_type
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
@@ -35,7 +35,7 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
     ],
     also=("R20", "P01"),
 )
-def html_answer(case: Case) -> Iterator[str]:
+def html_answer(case: ExchangeCase) -> Iterator[Statement]:
     """The answer is an HTML page, so it was not written by a master but by something in between: a load balancer
     without a healthy master, a web proxy, or the bare web server for an unknown path."""
     match, answer = case.step.match, case.step.response
@@ -45,4 +45,4 @@ def html_answer(case: Case) -> Iterator[str]:
     if match is None or (match.dialect == "legacy" and case.status == 404):  # S18
         return
     title = page.removeprefix(d.HTML).removeprefix(": ") if page else ""
-    yield f"{case.endpoint} was answered {case.status} with a web page{f': {brief(title)}' if title else ''}"
+    yield Statement(f"{case.endpoint} was answered {case.status} with a web page{f': {brief(title)}' if title else ''}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import some
 from inspector.runs.examples import altered, catalog, report, talk
 
@@ -22,9 +22,9 @@ from inspector.runs.examples import altered, catalog, report, talk
     good=lambda: [talk(catalog(), report())],
     bad=lambda: [talk(altered(catalog(), stripped=("X-Client-Verify", "X-Client-DN")), report())],
 )
-def identity_claimed(case: Case) -> Iterator[str]:
+def identity_claimed(case: ExchangeCase) -> Iterator[Statement]:
     """The request contains headers with which a TLS terminator reports the client's identity to the master. Agents
     never send them: a client is trying to impersonate another node, or there is a TLS terminator in front of this
     proxy. The proxy did not pass the headers on."""
     if case.exchange.stripped:
-        yield f"the client sent {some(list(case.exchange.stripped))}; the proxy took it away"
+        yield Statement(f"the client sent {some(list(case.exchange.stripped))}; the proxy took it away")

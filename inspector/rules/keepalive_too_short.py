@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, metadata, plugins, report, talk, unanswered, wait
 
 _CLOSED = ("server closed", "master closed", "server disconnected", "end of file", "connection reset")
@@ -24,7 +24,7 @@ _CLOSED = ("server closed", "master closed", "server disconnected", "end of file
     bad=lambda: [talk(plugins(), catalog(), wait(3), unanswered(metadata("modules/demo/a")), report())],
     also=("S23",),
 )
-def keepalive_too_short(case: Case, *, keepalive_s: float = 4, at_once_s: float = 1) -> Iterator[str]:
+def keepalive_too_short(case: ExchangeCase, *, keepalive_s: float = 4, at_once_s: float = 1) -> Iterator[Statement]:
     """A request on a connection that had been idle for a moment was never answered: the connection was closed at that
     same time. The master's side closes idle connections earlier than the agent stops using them. A single occurrence
     may be coincidence."""
@@ -36,4 +36,4 @@ def keepalive_too_short(case: Case, *, keepalive_s: float = 4, at_once_s: float 
         return
     asked = exchange.request.ended or exchange.time
     if (exchange.failed or asked) - asked <= at_once_s:
-        yield "a connection that was silent for less than 4 s was closed when the agent used it again"
+        yield Statement("a connection that was silent for less than 4 s was closed when the agent used it again")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
 
 
@@ -33,7 +33,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
     ],
     also=("B01",),
 )
-def key_under_two_names(case: Case) -> Iterator[Said]:
+def key_under_two_names(case: ExchangeCase) -> Iterator[Statement]:
     """Requests for two certnames contain the same public key: the hosts were cloned from an image that contains a
     private key. Any of these hosts can impersonate the others. A host that was given a new certname manually but kept
     its old key looks the same."""
@@ -42,5 +42,5 @@ def key_under_two_names(case: Case) -> Iterator[Said]:
         return
     first, seq = case.ledger.keys.get(asked.key, (case.name, 0))
     if first.lower() != case.name.lower():
-        yield Said(f"{case.name} asks with the public key that {first} has (SHA-256 {asked.key[:16]}...)",
+        yield Statement(f"{case.name} asks with the public key that {first} has (SHA-256 {asked.key[:16]}...)",
                    (seq, case.exchange.seq))  # fmt: skip

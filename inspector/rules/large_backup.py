@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
@@ -23,10 +23,10 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), bucket(b"x" * 1000), report())],
     bad=lambda: [talk(plugins(), catalog(), bucket(bytes(10_000_001)), report())],
 )
-def large_backup(case: Case, *, megabytes: float = 10) -> Iterator[str]:
+def large_backup(case: ExchangeCase, *, megabytes: float = 10) -> Iterator[Statement]:
     """Before replacing the file, the agent sent the old content to the master, which stores it permanently. Large
     files, or files that change in every run, fill the master's disk."""
     body, asked = case.exchange.request.body, case.step.request
     if len(body) > megabytes * 1e6:
         path = asked.path if isinstance(asked, d.BucketFile) else None
-        yield f"{brief(path or 'a file')} went into the master's filebucket, {len(body) / 1e6:.0f} MB"
+        yield Statement(f"{brief(path or 'a file')} went into the master's filebucket, {len(body) / 1e6:.0f} MB")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this version."
@@ -32,7 +32,7 @@ TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this versi
     ],
     also=("B06",),
 )  # fmt: skip
-def legacy_agent_not_served(case: Case) -> Iterator[str]:
+def legacy_agent_not_served(case: ExchangeCase) -> Iterator[Statement]:
     """The URL begins with an environment, as in agents up to version 3, and the master does not have such URLs: it says
     so, or its web server answers 404 with an empty body or a web page. None of this agent's requests will succeed."""
     if case.status != 404:
@@ -44,4 +44,4 @@ def legacy_agent_not_served(case: Case) -> Iterator[str]:
         return
     told = isinstance(answer, d.ErrorDocument) and (answer.html or "aren't compatible" in answer.message)
     if told or isinstance(answer, d.Nothing):
-        yield "the master does not know the URLs of agents up to 3"
+        yield Statement("the master does not know the URLs of agents up to 3")

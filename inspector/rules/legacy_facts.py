@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_8, Case, On, rule
+from inspector.rules import SINCE_8, ExchangeCase, On, Statement, rule
 from inspector.rules.told import some
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -32,7 +32,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
         ),
     ],
 )  # fmt: skip
-def legacy_facts(case: Case, *, least: float = 3) -> Iterator[str]:
+def legacy_facts(case: ExchangeCase, *, least: float = 3) -> Iterator[Statement]:
     """This agent is configured to send the old flat facts (osfamily, ipaddress_eth0) in addition to the structured
     ones. They make requests and PuppetDB larger; manifests that use them keep working, which may be why it is
     configured."""
@@ -41,4 +41,4 @@ def legacy_facts(case: Case, *, least: float = 3) -> Iterator[str]:
         return
     legacy = asked.facts.legacy
     if len(legacy) >= least:
-        yield f"{len(legacy)} legacy facts, among them {some(sorted(legacy))}"
+        yield Statement(f"{len(legacy)} legacy facts, among them {some(sorted(legacy))}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, listing, plugins, report, talk
 
@@ -27,13 +27,13 @@ def _many(count: int) -> dict[str, bytes]:
     good=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(900)), report())],
     bad=lambda: [talk(plugins(), catalog(), listing("modules/demo/tree", _many(1001)), report())],
 )
-def listing_too_large(case: Case, *, files: float = 1000, megabytes: float = 1) -> Iterator[str]:
+def listing_too_large(case: ExchangeCase, *, files: float = 1000, megabytes: float = 1) -> Iterator[Statement]:
     """The agent creates a resource for each file in the directory and stores the state of each in every run: that takes
     time and memory on both sides, and makes reports large."""
     answer, match, response = case.step.response, case.step.match, case.exchange.response
     if not isinstance(answer, d.FileMetadatas) or match is None or response is None:
         return
     if len(answer.files) > files:
-        yield f"{brief(match.key or '')} has {len(answer.files)} files and directories"
+        yield Statement(f"{brief(match.key or '')} has {len(answer.files)} files and directories")
     elif len(response.body) > megabytes * 1e6:
-        yield f"the listing of {brief(match.key or '')} has {len(response.body) / 1e6:.1f} MB"
+        yield Statement(f"the listing of {brief(match.key or '')} has {len(response.body) / 1e6:.1f} MB")

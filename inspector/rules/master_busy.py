@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.words import retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
@@ -25,7 +25,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
         talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "60"}), wait(61), catalog(), report())
     ],
 )
-def master_busy(case: Case) -> Iterator[Said]:
+def master_busy(case: RunCase) -> Iterator[Statement]:
     """The master's queue is full: it answers 503 with the number of seconds to wait. Agents of 5.3 and later wait, but
     no longer than their runinterval, and repeat the request on a new connection; older ones give up."""
     late = [
@@ -37,7 +37,7 @@ def master_busy(case: Case) -> Iterator[Said]:
         return
     last, seconds = late[-1]
     times = "once" if len(late) == 1 else f"{len(late)} times"
-    yield Said(
+    yield Statement(
         f"the agent was put off {times} with 503, last at {utc(last.time)}: {last.endpoint.name} is to be asked for "
         f"again after {seconds:.0f} s, at {utc(last.time + seconds)}",
         tuple(each.seq for each, _ in late),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Record, Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.connection_not_reused import RUN as PHASES
 from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk
 
@@ -33,7 +33,7 @@ def _closing(count: int) -> list[Record]:
     bad=lambda: [_closing(4)],
     also=("T11",),
 )
-def master_closes_connections(case: Case, *, times: float = 3) -> Iterator[str]:
+def master_closes_connections(case: ExchangeCase, *, times: float = 3) -> Iterator[Statement]:
     """The master, or a device in front of it, closes the connection after each answer, although the agent did not
     request that: every request of the run costs a TLS handshake. Closing after a 503 is normal."""
     exchange, response, run = case.exchange, case.exchange.response, case.run
@@ -47,4 +47,4 @@ def master_closes_connections(case: Case, *, times: float = 3) -> Iterator[str]:
         return  # requested by the agent: T13
     single = sum(1 for use in run.legs.values() if use.used == 1 and use.phase in PHASES)
     if single >= times:
-        yield "the master closes the connection after its first answer, again and again"
+        yield Statement("the master closes the connection after its first answer, again and again")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.words import brief, major
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -22,12 +22,12 @@ from inspector.runs.examples import catalog, plugins, report, talk
     ],
     bad=lambda: [talk(plugins(), catalog(), report(), version="8.10.0", master_version="7.23.0")],
 )
-def master_older_than_agent(case: Case) -> Iterator[Said]:
+def master_older_than_agent(case: RunCase) -> Iterator[Statement]:
     """Puppet supports agents that are older than their master, not newer ones. It usually works, but a newer agent may
     request what the master does not support: renewal of certificates, other digests, other formats."""
     run = case.run
     agent, version = major(run.agent_version), run.master_version
     if version is None or not 0 < major(version) < agent:
         return
-    yield Said(f"the agent is {brief(run.agent_version or '')}, the master {brief(version)}",
+    yield Statement(f"the agent is {brief(run.agent_version or '')}, the master {brief(version)}",
                (run.master_versions[version],))  # fmt: skip

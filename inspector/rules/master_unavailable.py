@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief, retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -27,7 +27,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     ],
     also=("R20", "P01"),
 )
-def master_unavailable(case: Case) -> Iterator[str]:
+def master_unavailable(case: ExchangeCase) -> Iterator[Statement]:
     """The master cannot serve the request now and does not say when it can, so the agent does not wait: the request has
     failed, and for a catalog the run. This is the answer of a master that is starting, of a full queue with
     max-retry-delay 0, or of a load balancer without a healthy master behind it."""
@@ -37,4 +37,4 @@ def master_unavailable(case: Case) -> Iterator[str]:
     told = response.header("retry-after")
     if retry_after(told, case.exchange.time) is None:
         why = "without Retry-After" if told is None else f"with an unreadable Retry-After ({brief(told)})"
-        yield f"{case.endpoint} was answered 503 {why}: the agent does not try again"
+        yield Statement(f"{case.endpoint} was answered 503 {why}: the agent does not try again")

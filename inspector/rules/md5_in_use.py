@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import PARSED, Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import asked, bucket, catalog, plugins, report, talk
 
 ASKED = tuple(each for each in PARSED if each not in (Kind.NODE, Kind.CATALOG))
@@ -36,7 +36,7 @@ BY_RESOURCE = (Kind.FILE_METADATA, Kind.FILE_LISTING)
         talk(asked("file_metadatas/plugins", [], query="&recurse=true&checksum_type=md5"), catalog(), report()),
     ],
 )
-def md5_in_use(case: Case) -> Iterator[Said]:
+def md5_in_use(case: ExchangeCase) -> Iterator[Statement]:
     """The agent compares or backs up files by their MD5 digest, the default of agents up to version 6. That is enough
     to detect changes, but not safe against forged files; hosts in FIPS mode, and filebuckets of newer masters, refuse
     it."""
@@ -47,8 +47,8 @@ def md5_in_use(case: Case) -> Iterator[Said]:
     if not (match.key or "").startswith("md5/") if backup else ("checksum_type", "md5") not in match.parameters:
         return
     if case.run.major < (7, 0):
-        yield Said("files are compared by MD5, as agents up to 6 do by default", severity=Severity.NOTICE)
+        yield Statement("files are compared by MD5, as agents up to 6 do by default", severity=Severity.NOTICE)
     elif case.kind in BY_RESOURCE:
-        yield Said("a file resource asks for MD5 (checksum => md5)", severity=Severity.NOTICE)
+        yield Statement("a file resource asks for MD5 (checksum => md5)", severity=Severity.NOTICE)
     else:
-        yield Said("the agent is set to MD5 (digest_algorithm), since 7 the default is SHA-256")
+        yield Statement("the agent is set to MD5 (digest_algorithm), since 7 the default is SHA-256")

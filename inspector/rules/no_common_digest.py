@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
@@ -33,13 +33,15 @@ NONE = "Server Error: Unable to find a common checksum type between agent 'sha51
     ],
     also=("S01", "R20", "P01", "F06"),
 )
-def no_common_digest(case: Case) -> Iterator[str]:
+def no_common_digest(case: ExchangeCase) -> Iterator[Statement]:
     """The master compiles a static catalog with a digest that the agent supports, and accepts backups by digests that
     it supports itself. Here there is no such digest: the catalog fails, or files cannot be backed up and stay as they
     are."""
     answer, match = case.step.response, case.step.match
     if isinstance(answer, d.ErrorDocument) and "common checksum type" in answer.message:
         sent = case.step.request.checksum_type if isinstance(case.step.request, d.CatalogRequest) else None
-        yield f"{brief(answer.message)} (the agent sent checksum_type={brief(sent or '')})"
+        yield Statement(f"{brief(answer.message)} (the agent sent checksum_type={brief(sent or '')})")
     elif case.status == 500 and match and (match.key or "").startswith("md5/"):
-        yield "the master's filebucket answers 500 to MD5: files can't be backed up, so they stay as they are"
+        yield Statement(
+            "the master's filebucket answers 500 to MD5: files can't be backed up, so they stay as they are"
+        )

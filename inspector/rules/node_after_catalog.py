@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
-from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules import SINCE_4, On, RunCase, Statement, rule
 from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
 
 
@@ -24,7 +24,7 @@ from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
     bad=lambda: [talk(plugins(), catalog(), _node("a-1"), report())],
     also=("R04",),
 )
-def node_after_catalog(case: Case) -> Iterator[Said]:
+def node_after_catalog(case: RunCase) -> Iterator[Statement]:
     """The transaction_uuid shows that one run requested its catalog first and sent its node request afterwards. An
     agent sends the node request to learn its environment, which is fixed by then. Another client imitates the agent, or
     something in between repeated a request."""
@@ -38,7 +38,7 @@ def node_after_catalog(case: Case) -> Iterator[Said]:
             continue
         (first, earlier), (second, later) = sorted([here, (past.seqs, past.phases)], key=lambda each: each[0])
         if Phase.CATALOG in earlier and Phase.NODE in later:
-            yield Said(f"transaction {run.transaction_uuid[:40]} asked for its node after its catalog",
+            yield Statement(f"transaction {run.transaction_uuid[:40]} asked for its node after its catalog",
                        (first[1], second[0]))  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_6_4, Case, On, Said, rule
+from inspector.rules import SINCE_6_4, ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, node, plugins, report, talk, wait
 
 
@@ -29,7 +29,7 @@ from inspector.runs.examples import catalog, node, plugins, report, talk, wait
         ),
     ],
 )  # fmt: skip
-def node_request_unexpected(case: Case) -> Iterator[Said]:
+def node_request_unexpected(case: ExchangeCase) -> Iterator[Statement]:
     """After a run the agent stores its environment in last_run_summary.yaml and no longer sends a node request. This
     one sends it in each run: the file is lost between runs (a container, a read-only disk, another user), or
     use_last_environment is false."""
@@ -39,5 +39,5 @@ def node_request_unexpected(case: Case) -> Iterator[Said]:
         return
     last = past[-1]
     if last.key == run.key and {Phase.NODE, Phase.CATALOG, Phase.REPORT} <= last.phases:
-        yield Said("the agent asks for its node in each run: it remembers none of its runs",
+        yield Statement("the agent asks for its node in each run: it remembers none of its runs",
                    (last.seqs[0], case.exchange.seq))  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -23,11 +23,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), report(noop=False))],
     bad=lambda: [talk(plugins(), catalog(), report(noop=True))],
 )
-def noop_agent(case: Case) -> Iterator[str]:
+def noop_agent(case: ExchangeCase) -> Iterator[Statement]:
     """The agent ran in noop mode: it compared and reported, but changed nothing. The run is successful, and the node
     stays as it is."""
     told = case.step.request
     if isinstance(told, d.Report) and told.noop:
         pending = whole(told.counts.get("out_of_sync"))
         rest = f", {pending} resources are out of sync" if pending else ""
-        yield f"the agent runs with noop: nothing is changed{rest}"
+        yield Statement(f"the agent runs with noop: nothing is changed{rest}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import METADATA
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import asked, catalog, metadata, plugins, report, talk
 
 USE = ("source_permissions", "use")
@@ -42,10 +42,12 @@ USE = ("source_permissions", "use")
         ),
     ],
 )
-def permissions_from_source(case: Case) -> Iterator[str]:
+def permissions_from_source(case: ExchangeCase) -> Iterator[Statement]:
     """Files get the owner, group and mode that they have on the master, whose users may not even exist on the node.
     Agents up to version 3 do so by default, later ones when a resource sets source_permissions."""
     match = case.step.match
     if match and USE in match.parameters and (match.key or "").partition("/")[0] != "pluginfacts":
         old = match.dialect == "legacy"
-        yield f"permissions come from the master's files{', as agents up to 3 have it by default' if old else ''}"
+        yield Statement(
+            f"permissions come from the master's files{', as agents up to 3 have it by default' if old else ''}"
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import altered, catalog, report, talk, unanswered
 
 _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "peer_chain": (), "own_chain": ()}
@@ -25,7 +25,7 @@ _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "pe
     ],
     also=("S23", "R22"),
 )
-def plain_http(case: Case) -> Iterator[Said]:
+def plain_http(case: ExchangeCase) -> Iterator[Statement]:
     """A request came without TLS. A master does not answer it, and its contents (facts, catalogs, reports) could be
     read by everyone on the network path. Agents never send it; a device in between does, or a health check that was
     configured for http."""
@@ -33,6 +33,6 @@ def plain_http(case: Case) -> Iterator[Said]:
     if leg.secured is not None or leg.tls_version is not None or leg.connected is None or leg.peer_chain:
         return
     if case.endpoint:
-        yield Said(f"{case.endpoint} was asked for in clear, without TLS")
+        yield Statement(f"{case.endpoint} was asked for in clear, without TLS")
     else:
-        yield Said("a request came in clear, without TLS; it is none of Puppet's", severity=Severity.NOTICE)
+        yield Statement("a request came in clear, without TLS; it is none of Puppet's", severity=Severity.NOTICE)

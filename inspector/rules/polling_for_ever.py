@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.clocks import HOUR
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import utc
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
@@ -31,7 +31,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     ],
     also=("B01", "B17", "B39", "B41"),
 )
-def polling_for_ever(case: Case, *, hours: float = 24) -> Iterator[Said]:
+def polling_for_ever(case: ExchangeCase, *, hours: float = 24) -> Iterator[Statement]:
     """The agent has been requesting its certificate for a day, and will continue: its signing request was forgotten, or
     the node is not meant to be managed."""
     run = case.run
@@ -39,5 +39,7 @@ def polling_for_ever(case: Case, *, hours: float = 24) -> Iterator[Said]:
         return
     first = min((each[0] for each in (run.csrs, run.certificates) if each), key=lambda each: each.time)
     if case.exchange.time - first.time > hours * HOUR:
-        yield Said(f"{case.name} has waited for its certificate since {utc(first.time)}, more than {hours:g} hours",
-                   (first.seq, case.exchange.seq))  # fmt: skip
+        yield Statement(
+            f"{case.name} has waited for its certificate since {utc(first.time)}, more than {hours:g} hours",
+            (first.seq, case.exchange.seq),
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import lasting
 from inspector.rules.waiting_for_certificate import polling
@@ -27,11 +27,11 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
     ],
     also=("B01", "B03", "B17", "B39"),
 )
-def polling_interval(case: Case, *, expected_s: float = 120, tolerance: float = 0.1) -> Iterator[Said]:
+def polling_interval(case: RunCase, *, expected_s: float = 120, tolerance: float = 0.1) -> Iterator[Statement]:
     """An agent that is waiting for its certificate requests it again after waitforcert. A much shorter interval keeps
     the CA busy; a much longer one leaves a signed node idle. If the site chose another interval on purpose, set the
     rule's threshold to it."""
     waits = polling(case.run)
     if waits and abs(waits.interval - expected_s) > tolerance * expected_s:
-        yield Said(f"the agent asks for its certificate every {lasting(waits.interval)}, not every "
+        yield Statement(f"the agent asks for its certificate every {lasting(waits.interval)}, not every "
                    f"{lasting(expected_s)}", waits.seqs)  # fmt: skip

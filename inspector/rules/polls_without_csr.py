@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import OLD, Case, On, Said, rule
+from inspector.rules import OLD, On, RunCase, Statement, rule
 from inspector.rules.waiting_for_certificate import BURST
 from inspector.runs.examples import asked, ca, csr, not_issued, talk, wait
 
@@ -34,7 +34,7 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
     ],
     also=("B01", "B03", "B39"),
 )  # fmt: skip
-def polls_without_csr(case: Case) -> Iterator[Said]:
+def polls_without_csr(case: RunCase) -> Iterator[Statement]:
     """The agent requests its certificate, gets 404, and never sends a signing request: it still has one that it sent
     earlier. If the CA still has that request, it only has to be signed. If the request was cleaned there, agent and CA
     wait for each other forever."""
@@ -47,9 +47,9 @@ def polls_without_csr(case: Case) -> Iterator[Said]:
     if any(each.endpoint.kind is Kind.CSR_LOOKUP and each.status == 200 for each in run.anonymous):
         return  # the CA has the request
     began = run.cas or missed[1].time - missed[0].time <= 2 * BURST
-    yield Said(
+    yield Statement(
         f"asked for its certificate {run.certificates.total} times without ever sending a signing request",
         (missed[0].seq, missed[-1].seq),
         # An agent that was already waiting when the capture began may have sent its request before.
-        None if began else Severity.NOTICE,
+        severity=None if began else Severity.NOTICE,
     )

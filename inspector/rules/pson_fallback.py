@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import PARSED
-from inspector.rules import SINCE_4, Case, On, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
 from inspector.rules.content_type_unexpected import accepted
 from inspector.rules.words import brief, major, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk
@@ -38,7 +38,7 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
     ],
     also=("S16",),
 )  # fmt: skip
-def pson_fallback(case: Case) -> Iterator[str]:
+def pson_fallback(case: ExchangeCase) -> Iterator[Statement]:
     """Agents of version 5 and later prefer JSON. If the answer is PSON anyway, something in it cannot be written as
     JSON, usually binary content in a string, or the master is older than version 5. Agents of version 8 and later
     cannot read PSON, so their run fails."""
@@ -46,8 +46,8 @@ def pson_fallback(case: Case) -> Iterator[str]:
     if case.status == 200 and media_type(case) == "text/pson" and not (0, 0) < run.major < (5, 0):
         wanted = accepted(case.exchange.request.header("accept") or "")
         if wanted and "json" in wanted[0]:
-            yield f"{case.endpoint} was answered in PSON though the agent prefers JSON"
+            yield Statement(f"{case.endpoint} was answered in PSON though the agent prefers JSON")
     asked = case.step.request
     pson = isinstance(asked, d.CatalogRequest) and asked.facts_format in ("pson", "text/pson")
     if pson and run.major >= (5, 0) and 0 < major(run.master_version) < 5:
-        yield f"the agent went back to PSON: the master's version is {brief(run.master_version or '')}"
+        yield Statement(f"the agent went back to PSON: the master's version is {brief(run.master_version or '')}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import altered, catalog, crl, plugins, report, talk
 
 FOLLOWED = (301, 302, 307)
@@ -38,7 +38,7 @@ _TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE
     ],
     also=("R20", "P01"),
 )
-def redirected(case: Case) -> Iterator[Said]:
+def redirected(case: ExchangeCase) -> Iterator[Statement]:
     """Masters do not redirect agents; a load balancer or web server in front of the master does. Agents follow 301, 302
     and 307 to an absolute address only, and agents up to version 3 lose the query when they follow."""
     response = case.exchange.response
@@ -46,10 +46,10 @@ def redirected(case: Case) -> Iterator[Said]:
         return
     found = _TARGET.match(response.header("location") or "")
     if found is None:
-        yield Said(f"{case.endpoint} was redirected with {response.status}, but not to an absolute address",
+        yield Statement(f"{case.endpoint} was redirected with {response.status}, but not to an absolute address",
                    severity=Severity.ERROR)  # fmt: skip
     elif response.status not in FOLLOWED:
-        yield Said(f"{case.endpoint} was redirected with {response.status}, which agents don't follow",
+        yield Statement(f"{case.endpoint} was redirected with {response.status}, which agents don't follow",
                    severity=Severity.ERROR)  # fmt: skip
     else:
-        yield Said(f"{case.endpoint} was redirected with {response.status} to {found[1].lower()}://{found[2]}")
+        yield Statement(f"{case.endpoint} was redirected with {response.status} to {found[1].lower()}://{found[2]}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief, major
 from inspector.runs.examples import catalog, renewal, report, talk
 
@@ -32,17 +32,17 @@ from inspector.runs.examples import catalog, renewal, report, talk
     ],
     also=("S16",),
 )
-def renewal_refused(case: Case) -> Iterator[Said]:
+def renewal_refused(case: ExchangeCase) -> Iterator[Statement]:
     """The agent requested a new certificate before its own expires, and did not get one. It continues with the old one
     until that expires. A CA older than version 8 cannot renew, and a CA where renewal is disabled answers 404: both are
     the site's choice."""
     status = case.status
     told = case.exchange.response.header("x-puppet-version") if case.exchange.response else None
     if status == 404:
-        yield Said("the CA does not renew certificates (404): auto-renewal is off", severity=Severity.NOTICE)
+        yield Statement("the CA does not renew certificates (404): auto-renewal is off", severity=Severity.NOTICE)
     elif status == 403 and 0 < major(told or case.run.master_version) < 8:
-        yield Said("the CA does not renew certificates (403): it is older than 8", severity=Severity.NOTICE)
+        yield Statement("the CA does not renew certificates (403): it is older than 8", severity=Severity.NOTICE)
     elif status == 400:
-        yield Said("the CA refuses to renew (400): it did not see the agent's certificate")
+        yield Statement("the CA refuses to renew (400): it did not see the agent's certificate")
     else:
-        yield Said(brief(f"the CA refuses to renew ({status}): {case.answer or 'it gives no reason'}"))
+        yield Statement(brief(f"the CA refuses to renew ({status}): {case.answer or 'it gives no reason'}"))

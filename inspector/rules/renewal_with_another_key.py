@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, renewal, report, talk
 
@@ -23,13 +23,15 @@ from inspector.runs.examples import catalog, renewal, report, talk
     good=lambda: [talk(renewal(), catalog(), report(), version="8.10.0", master_version="8.10.0")],
     bad=lambda: [talk(renewal(key="other"), catalog(), report(), version="8.10.0", master_version="8.10.0")],
 )
-def renewal_with_another_key(case: Case) -> Iterator[str]:
+def renewal_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
     """The certificate returned by the renewal belongs to a different key than the agent's. A CA signs the key that the
     client presents; the agent cannot use this certificate. A device in between answered, or presents a different client
     to the CA."""
     given, client = case.step.response, case.step.client
     if isinstance(given, d.Certificates) and client and given.certificates[0].key != client.key:
         got = given.certificates[0]
-        yield brief(
-            f"the renewed certificate is for the key {got.key[:16]}…, {client.common_name} has {client.key[:16]}…"
+        yield Statement(
+            brief(
+                f"the renewed certificate is for the key {got.key[:16]}…, {client.common_name} has {client.key[:16]}…"
+            )
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import bodies
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 _YAML = b"""--- !ruby/object:Puppet::Transaction::Report
@@ -38,13 +38,13 @@ puppet_version: 5.5.22
         ),
     ],
 )  # fmt: skip
-def report_as_yaml(case: Case) -> Iterator[Said]:
+def report_as_yaml(case: ExchangeCase) -> Iterator[Statement]:
     """The report was sent as YAML, which is dangerous for a master to parse: YAML can name Ruby classes. Agents of 2.7
     and early 3.x support nothing else; a later 3.x agent sends YAML when the master's answers have no X-Puppet-Version.
     No newer agent does so."""
     if bodies.content_type(case.exchange.request) not in bodies.YAML or case.run.tool:
         return
     if (0, 0) < case.run.major < (4, 0):
-        yield Said("the report came as YAML, as old agents send it", severity=Severity.NOTICE)
+        yield Statement("the report came as YAML, as old agents send it", severity=Severity.NOTICE)
     else:
-        yield Said("the report came as YAML")
+        yield Statement("the report came as YAML")

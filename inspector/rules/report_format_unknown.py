@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -21,9 +21,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), report(report_format=2))],
     bad=lambda: [talk(plugins(), catalog(), report(report_format=13))],
 )
-def report_format_unknown(case: Case) -> Iterator[str]:
+def report_format_unknown(case: ExchangeCase) -> Iterator[Statement]:
     """The report declares a format version that no known agent writes. It may be displayed incompletely. The agent is
     newer than this tool, or the client is not an agent."""
     told = case.step.request
     if isinstance(told, d.Report) and not told.known_format:
-        yield f"the report has format {told.report_format}"
+        yield Statement(f"the report has format {told.report_format}")

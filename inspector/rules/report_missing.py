@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import lasting, utc
 from inspector.runs.examples import ca, catalog, plugins, report, talk, together, wait
 
@@ -31,7 +31,7 @@ from inspector.runs.examples import ca, catalog, plugins, report, talk, together
         ),
     ],
 )
-def report_missing(case: Case, *, silence_s: float = 3600) -> Iterator[Said]:
+def report_missing(case: RunCase, *, silence_s: float = 3600) -> Iterator[Statement]:
     """The agent received its catalog, and no report followed, so it is unknown whether the catalog was applied. The
     agent was killed, the host went down during the run, the report went to another server (report_server), or the agent
     does not send reports (report=false). While the run may still be in progress, this is only a notice."""
@@ -49,9 +49,11 @@ def report_missing(case: Case, *, silence_s: float = 3600) -> Iterator[Said]:
     later = next((each for each in past if each.asked is not None and each.started > run.ended), None)
     silent = case.ledger.now - run.ended
     if later:
-        yield Said(f"no report followed: the agent's next run began on {utc(later.started)}", (*proof, later.seqs[0]))
+        yield Statement(
+            f"no report followed: the agent's next run began on {utc(later.started)}", (*proof, later.seqs[0])
+        )
     elif silent >= silence_s:
-        yield Said(f"no report followed within {lasting(silence_s)} after the last request of the run", proof)
+        yield Statement(f"no report followed within {lasting(silence_s)} after the last request of the run", proof)
     else:
-        yield Said(f"no report followed until the capture ends, {lasting(max(0.0, silent))} later", proof,
-                   Severity.NOTICE)  # fmt: skip
+        yield Statement(f"no report followed until the capture ends, {lasting(max(0.0, silent))} later", proof,
+                   severity=Severity.NOTICE)  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -23,7 +23,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(host="other.example"))],
 )
-def report_of_another_host(case: Case) -> Iterator[str]:
+def report_of_another_host(case: ExchangeCase) -> Iterator[Statement]:
     """The report was sent under one name, but its body names another host. The master checks only the name in the URL,
     so report processors store it as the other host's report. The node's names are misconfigured, or someone forges
     reports."""
@@ -31,4 +31,4 @@ def report_of_another_host(case: Case) -> Iterator[str]:
     if not isinstance(told, d.Report) or not told.host or match is None or not match.certname:
         return
     if told.host.lower() != match.certname.lower():
-        yield f"sent as {cut(match.certname, 100)}, but the report is of {cut(told.host, 100)}"
+        yield Statement(f"sent as {cut(match.certname, 100)}, but the report is of {cut(told.host, 100)}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -22,7 +22,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), report(status=204))],
     bad=lambda: [talk(plugins(), catalog(), report(status=500))],
 )
-def report_rejected(case: Case) -> Iterator[str]:
+def report_rejected(case: ExchangeCase) -> Iterator[Statement]:
     """The master did not accept the report. The node has applied its catalog, but dashboards and PuppetDB do not show
     the run, and the agent's exit code does not show the failure."""
     status, run = case.status, case.run
@@ -32,4 +32,4 @@ def report_rejected(case: Case) -> Iterator[str]:
     again = "location" if status in (301, 302, 307) else "retry-after" if status in (429, 503) else ""
     if again and response and response.header(again):
         return  # sent again, later or to another master
-    yield f"the master answered the report with {status}" + (f": {cut(case.answer)}" if case.answer else "")
+    yield Statement(f"the master answered the report with {status}" + (f": {cut(case.answer)}" if case.answer else ""))

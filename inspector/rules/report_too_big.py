@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import bodies
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -24,7 +24,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), report(logs=[_line(900_000)]))],
     bad=lambda: [talk(plugins(), catalog(), report(logs=[_line(1_100_000)]))],
 )
-def report_too_big(case: Case, *, warning_bytes: float = 1_000_000, error_bytes: float = 5_000_000) -> Iterator[Said]:
+def report_too_big(
+    case: ExchangeCase, *, warning_bytes: float = 1_000_000, error_bytes: float = 5_000_000
+) -> Iterator[Statement]:
     """Report processors and PuppetDB need a long time for a report of this size, and a size limit on the way may drop
     it. Usually it contains thousands of unchanged resources, or the output of a command."""
     request = case.exchange.request
@@ -36,7 +38,7 @@ def report_too_big(case: Case, *, warning_bytes: float = 1_000_000, error_bytes:
         return
     if size >= warning_bytes:
         severity = Severity.ERROR if size >= error_bytes else Severity.WARNING
-        yield Said(f"the report has {size / 1_000_000:.1f} MB", severity=severity)
+        yield Statement(f"the report has {size / 1_000_000:.1f} MB", severity=severity)
 
 
 def _line(size: int) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -23,9 +23,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(), catalog(), report(puppet_version="6.29.0"))],
 )
-def report_version_differs(case: Case) -> Iterator[str]:
+def report_version_differs(case: ExchangeCase) -> Iterator[Statement]:
     """The request comes from one version of Puppet, but the report in it was written by another. Two installations are
     mixed (package and gem), or the agent was upgraded while it ran."""
     told, version = case.step.request, case.exchange.request.header("x-puppet-version")
     if isinstance(told, d.Report) and version and told.puppet_version and told.puppet_version != version:
-        yield f"the request is by {cut(version, 40)}, the report by {cut(told.puppet_version, 40)}"
+        yield Statement(f"the request is by {cut(version, 40)}, the report by {cut(told.puppet_version, 40)}")

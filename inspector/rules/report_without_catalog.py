@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.cached_catalog import CACHED
 from inspector.rules.told import reason
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -24,7 +24,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [talk(plugins(status=500), report(told="failed"))],
 )
-def report_without_catalog(case: Case) -> Iterator[Said]:
+def report_without_catalog(case: ExchangeCase) -> Iterator[Statement]:
     """A report arrived, but its run did not request a catalog. The run failed earlier (no server of server_list
     answered, plugins could not be downloaded, the connection broke), or the agent applied a catalog from its cache (up
     to 4.3 the report does not say so)."""
@@ -39,4 +39,4 @@ def report_without_catalog(case: Case) -> Iterator[Said]:
     why = reason(told)
     if began or (told.status == "failed" and why):
         words = "a report came without a catalog request"
-        yield Said(f"{words}; the agent says: {why}" if why else words, (run.seqs[0], case.exchange.seq))
+        yield Statement(f"{words}; the agent says: {why}" if why else words, (run.seqs[0], case.exchange.seq))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN, Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, content, metadata, node, plugins, report, talk
 
 AT = tuple(each for each in RUN if each is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
@@ -34,7 +34,7 @@ AT = tuple(each for each in RUN if each is not Kind.STATIC_CONTENT)  # that one 
     ],
     also=("R20", "P01", "P03"),
 )
-def request_forbidden(case: Case) -> Iterator[Said]:
+def request_forbidden(case: ExchangeCase) -> Iterator[Statement]:
     """The master knows which node sends the request and does not allow it: auth.conf has a stricter rule, or the name
     in the request differs from the one in the certificate. Without catalog or plugins the run ends; if only the node
     request is refused, the run continues in the configured environment."""
@@ -42,5 +42,5 @@ def request_forbidden(case: Case) -> Iterator[Said]:
         return
     who = case.step.certname or "an unreadable certificate"
     severity = Severity.WARNING if case.kind is Kind.NODE else None
-    yield Said(f"{case.endpoint} was refused with {case.status}, asked with the certificate of {who}",
+    yield Statement(f"{case.endpoint} was refused with {case.status}, asked with the certificate of {who}",
                severity=severity)  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import FIRST, cut, errors, failure, line, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -41,7 +41,7 @@ _LOG = {
         })),
     ],
 )  # fmt: skip
-def resources_failed(case: Case) -> Iterator[str]:
+def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog was applied, but some of its resources could not be brought into their desired state. Resources that
     depend on them were skipped."""
     told = case.step.request
@@ -59,4 +59,4 @@ def resources_failed(case: Case) -> Iterator[str]:
     if named and rest > 0:
         named.append(f"and {rest} more")
     head = "1 resource failed" if count == 1 else f"{count} resources failed"
-    yield f"{head}: {'; '.join(named)}" if named else head
+    yield Statement(f"{head}: {'; '.join(named)}" if named else head)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import some, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -31,7 +31,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
         })),
     ],
 )  # fmt: skip
-def restart_failed(case: Case) -> Iterator[str]:
+def restart_failed(case: ExchangeCase) -> Iterator[Statement]:
     """A resource that a service (or an exec) subscribes to was changed, and the restart failed. The new configuration
     is on the node, but the service may still run with the old one, or not at all."""
     told = case.step.request
@@ -41,4 +41,4 @@ def restart_failed(case: Case) -> Iterator[str]:
     count = len(named) or whole(told.metric("resources", "failed_to_restart"))
     if count > 0:
         head = "1 resource did not restart" if count == 1 else f"{count} resources did not restart"
-        yield f"{head}: {some(named)}" if named else head
+        yield Statement(f"{head}: {some(named)}" if named else head)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
 
@@ -27,7 +27,7 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
     ],
     also=("S05",),
 )
-def retried_too_early(case: Case, *, longest_s: float = 300, retries: float = 100) -> Iterator[Said]:
+def retried_too_early(case: ExchangeCase, *, longest_s: float = 300, retries: float = 100) -> Iterator[Statement]:
     """A busy master told the agent how long to wait, and the agent sent its request again earlier, or far more often
     than agents do: that keeps the master busy. Agents wait no longer than their runinterval, so only delays up to five
     minutes are checked."""
@@ -41,7 +41,7 @@ def retried_too_early(case: Case, *, longest_s: float = 300, retries: float = 10
     told = retry_after(last.retry_after, last.time) if (last.retry_after or "").strip().isdigit() else None
     waited = exchange.time - last.time
     if told is not None and waited < min(told, longest_s) - 1:
-        yield Said(f"the agent asked for the catalog again after {waited:.0f} s, told to wait {told:.0f} s",
+        yield Statement(f"the agent asked for the catalog again after {waited:.0f} s, told to wait {told:.0f} s",
                    (last.seq, exchange.seq))  # fmt: skip
     if len(tries) > retries:
-        yield Said(f"the agent asked for the catalog again more than {retries:.0f} times")
+        yield Statement(f"the agent asked for the catalog again more than {retries:.0f} times")

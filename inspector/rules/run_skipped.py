@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut, reason
 from inspector.runs.examples import catalog, plugins, report, talk, unanswered
 
@@ -30,7 +30,7 @@ from inspector.runs.examples import catalog, plugins, report, talk, unanswered
     ],
     also=("S01", "T14"),
 )
-def run_skipped(case: Case) -> Iterator[Said]:
+def run_skipped(case: ExchangeCase) -> Iterator[Statement]:
     """The agent got no catalog and had no cached one to fall back on: nothing was applied on the node. Its report shows
     a failed run without resources."""
     told, run = case.step.request, case.run
@@ -45,4 +45,4 @@ def run_skipped(case: Case) -> Iterator[Said]:
         why = f"{last.status} {cut(last.text)}".rstrip()
     else:
         why = reason(told) or cut(last.text)
-    yield Said(f"nothing was applied, for there was no catalog: {why}", (last.seq, case.exchange.seq))
+    yield Statement(f"nothing was applied, for there was no catalog: {why}", (last.seq, case.exchange.seq))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules import SINCE_4, On, RunCase, Statement, rule
 from inspector.runs.examples import catalog, metadata, plugins, report, talk, together, wait
 
 
@@ -33,7 +33,7 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
         ),
     ],
 )  # fmt: skip
-def runs_overlap(case: Case) -> Iterator[Said]:
+def runs_overlap(case: RunCase) -> Iterator[Statement]:
     """Requests of two runs with the same certificate are interleaved. Two hosts use the same key (a cloned machine), or
     two agents run on one host because their lock files are in different places. They revert and repeat each other's
     changes, and reports and PuppetDB alternate between the two."""
@@ -53,5 +53,5 @@ def runs_overlap(case: Case) -> Iterator[Said]:
                 f"both from {run.address}" if past.address == run.address
                 else f"one from {past.address}, one from {run.address}"
             )  # fmt: skip
-            yield Said(f"two runs with one certificate go on at the same time, {where}",
+            yield Statement(f"two runs with one certificate go on at the same time, {where}",
                        tuple(sorted({*past.seqs, run.seqs[0], run.seqs[-1]})))  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from inspector.model import Record, Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import lasting, utc
 from inspector.runs.examples import Part, catalog, plugins, report, talk, together, wait
 
@@ -26,8 +26,8 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, togeth
     bad=lambda: [talk(*_runs(4, 120)), together(*(_other(number, 0.1 * number) for number in range(1, 25)))],
 )
 def runs_too_close(
-    case: Case, *, interval_s: float = 600, runs: float = 4, agents: float = 20, within_s: float = 10
-) -> Iterator[Said]:
+    case: RunCase, *, interval_s: float = 600, runs: float = 4, agents: float = 20, within_s: float = 10
+) -> Iterator[Statement]:
     """Each run costs a compilation. An agent that runs much more often than every 30 minutes, or many agents that start
     within seconds of each other (cron at the same minute, no splay, an orchestration job), load the masters more than
     necessary. It may also have been a manual test."""
@@ -38,10 +38,12 @@ def runs_too_close(
     starts = [*(each.started for each in past), run.started]
     if len(starts) >= runs and all(0 < later - earlier < interval_s for earlier, later in pairwise(starts)):
         took = lasting(starts[-1] - starts[0])
-        yield Said(f"{len(starts)} runs of one agent began within {took}", (*(p.seqs[0] for p in past), run.seqs[0]))
+        yield Statement(
+            f"{len(starts)} runs of one agent began within {took}", (*(p.seqs[0] for p in past), run.seqs[0])
+        )
     herd = case.ledger.fleet.herd(run, int(agents), within_s) if run.authenticated else []
     if herd:
-        yield Said(f"{len(herd)} agents began their runs within {lasting(within_s)} on {utc(herd[0].time)}",
+        yield Statement(f"{len(herd)} agents began their runs within {lasting(within_s)} on {utc(herd[0].time)}",
                    tuple(sorted(each.seq for each in herd)))  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import in_a_row, some
 from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
 
@@ -25,7 +25,7 @@ from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
     ],
     bad=lambda: [talk(*_runs("File[/etc/a]") * 3), talk(*_runs("File[/etc/a]") * 5)],
 )
-def same_resources_change(case: Case, *, runs: float = 3, warning_runs: float = 5) -> Iterator[Said]:
+def same_resources_change(case: ExchangeCase, *, runs: float = 3, warning_runs: float = 5) -> Iterator[Statement]:
     """A resource that Puppet has set needs no change in the next run. These changed each time: something reverts them,
     two resources set the same thing to different values, or the value is never read back as it was written. Execs
     without a condition run each time by design: a notice."""
@@ -40,7 +40,7 @@ def same_resources_change(case: Case, *, runs: float = 3, warning_runs: float = 
             most = max(rows[ref] for ref in named)
             proof = (*(each.seqs[1] for each in past[1 - most :]), case.exchange.seq)
             severity = Severity.NOTICE if execs or most < warning_runs else Severity.WARNING
-            yield Said(f"changed in each of the last {most} runs: {some(named)}", proof, severity)
+            yield Statement(f"changed in each of the last {most} runs: {some(named)}", proof, severity=severity)
 
 
 def _runs(*refs: str) -> list[Part]:

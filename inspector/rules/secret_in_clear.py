@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -44,35 +44,64 @@ _QUIET = frozenset({"debug", "info"})
     good=lambda: [
         talk(
             plugins(),
-            catalog(resources=[{
-                "type": "File", "title": "/etc/app.key", "sensitive_parameters": ["content"],
-                "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
-            }]),
-            report(told="changed", logs=[
-                _line("--- a\n+++ b\n-password = $OLD\n+password = [redacted]\n+password_file=/etc/x"),
-                _line("changed password"), _line("password: authentication failed"),
-                _line("-----BEGIN PUBLIC KEY-----\nMIIEvQMIIEvQMIIEvQ"),
-            ]),
+            catalog(
+                resources=[
+                    {
+                        "type": "File",
+                        "title": "/etc/app.key",
+                        "sensitive_parameters": ["content"],
+                        "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
+                    }
+                ]
+            ),
+            report(
+                told="changed",
+                logs=[
+                    _line("--- a\n+++ b\n-password = $OLD\n+password = [redacted]\n+password_file=/etc/x"),
+                    _line("changed password"),
+                    _line("password: authentication failed"),
+                    _line("-----BEGIN PUBLIC KEY-----\nMIIEvQMIIEvQMIIEvQ"),
+                ],
+            ),
         ),
     ],
     bad=lambda: [
-        talk(plugins(), catalog(), report(told="changed", logs=[
-            _line(f"content changed\n+-----BEGIN RSA PRIVATE KEY-----\n{'MIIEvQ' * 20}"),
-        ])),
-        talk(plugins(), catalog(), report(told="changed", logs=[
-            _line("--- a\n+++ b\n-db_password = horse-battery\n+db_password = correct-staple"),
-        ])),
         talk(
             plugins(),
-            catalog(resources=[{
-                "type": "File", "title": "/etc/app.key",
-                "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
-            }]),
+            catalog(),
+            report(
+                told="changed",
+                logs=[
+                    _line(f"content changed\n+-----BEGIN RSA PRIVATE KEY-----\n{'MIIEvQ' * 20}"),
+                ],
+            ),
+        ),
+        talk(
+            plugins(),
+            catalog(),
+            report(
+                told="changed",
+                logs=[
+                    _line("--- a\n+++ b\n-db_password = horse-battery\n+db_password = correct-staple"),
+                ],
+            ),
+        ),
+        talk(
+            plugins(),
+            catalog(
+                resources=[
+                    {
+                        "type": "File",
+                        "title": "/etc/app.key",
+                        "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
+                    }
+                ]
+            ),
             report(),
         ),
     ],
-)  # fmt: skip
-def secret_in_clear(case: Case) -> Iterator[Said]:
+)
+def secret_in_clear(case: ExchangeCase) -> Iterator[Statement]:
     """A secret is readable in a place where it is stored: in the log of a report (a diff, the output of a command), or
     in a catalog in a parameter that is not marked as sensitive, so that its changes appear in reports. A value marked
     as sensitive is also sent unmasked, but only from master to agent; this rule does not report it. A value that only
@@ -84,35 +113,47 @@ def secret_in_clear(case: Case) -> Iterator[Said]:
         yield from _of_catalog(got)
 
 
-def _of_report(told: d.Report) -> Iterator[Said]:
+def _of_report(told: d.Report) -> Iterator[Statement]:
     for line in told.logs:
         for what in _keys(line.message):
-            yield Said(f"{what} stands in the report, in the log of {_masked(line.source)}")
+            yield Statement(f"{what} stands in the report, in the log of {_masked(line.source)}")
         if line.level.lstrip(":") not in _QUIET and _password(line.message):
-            yield Said(f"what looks like a password stands in the report, in the log of {_masked(line.source)}",
-                       severity=Severity.WARNING)  # fmt: skip
+            yield Statement(
+                f"what looks like a password stands in the report, in the log of {_masked(line.source)}",
+                severity=Severity.WARNING,
+            )
     for ref, status in told.resource_statuses.items():
         for event in status.events or []:
             for value in (event.previous_value, event.desired_value):
                 for what in _keys(value) if isinstance(value, str) else ():
-                    yield Said(f"{what} stands in the report, in an event of {_masked(ref)}")
+                    yield Statement(f"{what} stands in the report, in an event of {_masked(ref)}")
 
 
-def _of_catalog(got: d.Catalog) -> Iterator[Said]:
+def _of_catalog(got: d.Catalog) -> Iterator[Statement]:
     for each in got.resources:
         for name, value in each.parameters.items():
             if isinstance(value, str) and name not in each.sensitive_parameters:
                 for what in _keys(value):
-                    yield Said(f"{what} stands in the catalog and is not marked as sensitive: {_masked(each.ref)}, "
-                               f"parameter {cut(name, 40)}", severity=Severity.WARNING)  # fmt: skip
+                    yield Statement(
+                        f"{what} stands in the catalog and is not marked as sensitive: {_masked(each.ref)}, "
+                        f"parameter {cut(name, 40)}",
+                        severity=Severity.WARNING,
+                    )
 
 
 def _keys(text: str) -> list[str]:
     # Thousands of lines and parameters pass here: a cheap test first, regular expressions for few of them.
     if len(text) < _SHORTEST or not (
-        "PRIVATE KEY-----" in text or "AKIA" in text or "ASIA" in text or "glpat-" in text or "ghp_" in text
-        or "gho_" in text or "ghu_" in text or "ghs_" in text or "ghr_" in text
-    ):  # fmt: skip
+        "PRIVATE KEY-----" in text
+        or "AKIA" in text
+        or "ASIA" in text
+        or "glpat-" in text
+        or "ghp_" in text
+        or "gho_" in text
+        or "ghu_" in text
+        or "ghs_" in text
+        or "ghr_" in text
+    ):
         return []
     return [what for what, pattern in _KEYS.items() if pattern.search(text)]
 

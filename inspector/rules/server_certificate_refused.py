@@ -6,7 +6,7 @@ from functools import lru_cache
 from inspector.model import Handshake, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol import x509
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import HandshakeCase, On, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
 from inspector.rules.words import brief
@@ -44,37 +44,37 @@ _ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_
     ],
     also=("B01",),
 )  # fmt: skip
-def server_certificate_refused(case: Case) -> Iterator[Said]:
+def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
     """The agent ended the handshake because it does not trust the certificate presented as the master's: its chain ends
     at a CA that the agent does not have, or it has expired. With an expired or missing CRL the agent sends the same
     alerts. Agents up to version 5 keep only the first certificate of a CA bundle. Through this proxy, the agent sees
     the proxy's certificate."""
-    handshake = case.step.record
+    handshake = case.handshake
     if not isinstance(handshake, Handshake):
         return
     if handshake.leg.side == "master":
         culprit = next((each for each in handshake.culprits if "is revoked" not in each), None)
         if culprit and handshake.alert_by != "master":
-            yield Said(brief(f"the proxy refuses the master: {culprit}"))
+            yield Statement(brief(f"the proxy refuses the master: {culprit}"))
         return
     if handshake.alert_by != "agent" or handshake.alert not in _ALERTS:
         return
     shown, sni = leaf(handshake.leg.own_chain), handshake.leg.sni
     if shown is None:
-        yield Said(f"the agent refuses the certificate it was shown ({handshake.alert})")
+        yield Statement(f"the agent refuses the certificate it was shown ({handshake.alert})")
         return
     certificate = f"the certificate it was shown, {shown.subject},"
     if shown.not_after < handshake.time:
-        yield Said(brief(f"{certificate} expired on {utc(shown.not_after)}"))
+        yield Statement(brief(f"{certificate} expired on {utc(shown.not_after)}"))
         return
     if shown.not_before > handshake.time:
-        yield Said(brief(f"{certificate} begins on {utc(shown.not_before)}"))
+        yield Statement(brief(f"{certificate} begins on {utc(shown.not_before)}"))
         return
     held = bundle_of(case.run)
     problem = _problem(handshake.leg.own_chain, tuple(each.der for each in held), handshake.time) if held else None
     if problem:
         bundle = max(each.seq for each in case.run.cas if each.items)
-        yield Said(brief(f"{certificate} does not fit the CA it downloaded: {problem}"), (bundle, handshake.seq))
+        yield Statement(brief(f"{certificate} does not fit the CA it downloaded: {problem}"), (bundle, handshake.seq))
         return
     if crl_trouble(case.run, handshake.time) or (
         sni and handshake.alert in ("bad_certificate", "certificate_unknown") and not x509.names_match(shown, sni)
@@ -83,11 +83,11 @@ def server_certificate_refused(case: Case) -> Iterator[Said]:
     yield _by_alert(case, handshake, shown, certificate)
 
 
-def _by_alert(case: Case, handshake: Handshake, shown: d.Certificate, certificate: str) -> Said:
+def _by_alert(case: HandshakeCase, handshake: Handshake, shown: d.Certificate, certificate: str) -> Statement:
     old = _expired_list(case, shown.issuer, handshake.time)
     if old and handshake.alert == "certificate_expired":
         words = f"the last CRL issued by '{old.issuer}' expired on {utc(old.next_update or 0)}"
-        return Said(brief(f"the agent refuses everybody: {words}"), (old.seq, handshake.seq))
+        return Statement(brief(f"the agent refuses everybody: {words}"), (old.seq, handshake.seq))
     match handshake.alert:
         case "unknown_ca":
             why = f"the agent does not know the CA '{shown.issuer}' of {certificate} or holds no CRL of it"
@@ -99,10 +99,10 @@ def _by_alert(case: Case, handshake: Handshake, shown: d.Certificate, certificat
                    "that is not yet valid")  # fmt: skip
         case _:
             why = f"the agent refuses {certificate} ({handshake.alert})"
-    return Said(brief(why))
+    return Statement(brief(why))
 
 
-def _expired_list(case: Case, issuer: str, at: float) -> CrlSeen | None:
+def _expired_list(case: HandshakeCase, issuer: str, at: float) -> CrlSeen | None:
     """The expired CRL of a CA, or of another CA in the same bundle: the agent has no newer one."""
     bundles = [{each.subject for each in seen.certificates} for seen in case.ledger.bundles.values()]
     names = {issuer}.union(*(names for names in bundles if issuer in names))

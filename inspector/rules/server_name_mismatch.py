@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Handshake, Severity, Visible
 from inspector.protocol import x509
-from inspector.rules import Case, On, rule
+from inspector.rules import HandshakeCase, On, Statement, rule
 from inspector.rules.told import some
 from inspector.rules.trust import leaf
 from inspector.rules.words import brief
@@ -32,21 +32,21 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
                      leg={"side": "master", "peer_chain": carried(made("other.example")), "own_chain": ()})),
     ],
 )  # fmt: skip
-def server_name_mismatch(case: Case) -> Iterator[str]:
+def server_name_mismatch(case: HandshakeCase) -> Iterator[Statement]:
     """The agent used a name for the master that is not among the names in the presented certificate, and closed the
     connection: it cannot verify which server it reached. Its `server` setting is wrong or too short, or the certificate
     lacks a name. The same applies to the name that this proxy uses for the master."""
-    handshake = case.step.record
+    handshake = case.handshake
     if not isinstance(handshake, Handshake):
         return
     leg = handshake.leg
     if leg.side == "master":
         if "did not match server certificate" in handshake.reason and handshake.alert_by != "master":
-            yield brief(f"the proxy refuses the master: {handshake.reason}")
+            yield Statement(brief(f"the proxy refuses the master: {handshake.reason}"))
         return
     shown = leaf(leg.own_chain)
     if shown is None or not leg.sni or handshake.alert_by not in ("agent", None) or handshake.alert not in _SAYS_SO:
         return
     if not x509.names_match(shown, leg.sni):
         names = some([each.partition(":")[2] for each in shown.alt_names] or [shown.subject])
-        yield brief(f"the agent asked for '{leg.sni}'; the certificate it was shown is for {names}")
+        yield Statement(brief(f"the agent asked for '{leg.sni}'; the certificate it was shown is for {names}"))

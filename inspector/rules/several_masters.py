@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import some
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -22,10 +22,10 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     ],
     bad=lambda: [talk(altered(plugins(), answers={"X-Puppet-Version": "7.9.0"}), catalog(), report())],
 )
-def several_masters(case: Case) -> Iterator[Said]:
+def several_masters(case: RunCase) -> Iterator[Statement]:
     """A load balancer distributed the requests of one run over several masters. That works as long as all have the same
     code: if not, the catalog names files that have another version on another compiler, or do not exist there."""
     run = case.run
     for what, seen in (("compilers", run.compilers), ("versions of the master", run.master_versions)):
         if len(seen) > 1:
-            yield Said(f"{len(seen)} {what} answered in one run: {some(list(seen))}", tuple(seen.values())[:20])
+            yield Statement(f"{len(seen)} {what} answered in one run: {some(list(seen))}", tuple(seen.values())[:20])

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import waited
 from inspector.runs.examples import catalog, plugins, report, slow, talk
 
@@ -26,7 +26,7 @@ from inspector.runs.examples import catalog, plugins, report, slow, talk
         talk(plugins(), slow(catalog(), 75), report()),
     ],
 )
-def slow_compile(case: Case, *, warning_s: float = 10, error_s: float = 60) -> Iterator[Said]:
+def slow_compile(case: ExchangeCase, *, warning_s: float = 10, error_s: float = 60) -> Iterator[Statement]:
     """The master needed a long time from the complete catalog request to the first byte of its answer. Compilation is
     slow, or the request waited for a free JRuby. Agents up to version 3 give up after two minutes, from version 6 on
     after ten."""
@@ -36,6 +36,6 @@ def slow_compile(case: Case, *, warning_s: float = 10, error_s: float = 60) -> I
         return
     severity = Severity.ERROR if seconds >= error_s else Severity.WARNING
     if exchange.response is None:
-        yield Said(f"no catalog after {seconds:.0f} s, and then nobody waited any more", severity=severity)
+        yield Statement(f"no catalog after {seconds:.0f} s, and then nobody waited any more", severity=severity)
     else:
-        yield Said(f"the master took {seconds:.0f} s to compile the catalog", severity=severity)
+        yield Statement(f"the master took {seconds:.0f} s to compile the catalog", severity=severity)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import CONTENT
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import waited
 from inspector.runs.examples import catalog, content, metadata, plugins, report, slow, talk
 
@@ -24,7 +24,7 @@ FILE = "modules/demo/app.conf"
     good=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 1), report())],
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE), slow(content(FILE), 4), report())],
 )
-def slow_file(case: Case, *, slow_s: float = 2) -> Iterator[str]:
+def slow_file(case: ExchangeCase, *, slow_s: float = 2) -> Iterator[Statement]:
     """The master took seconds to start sending a file's content. It had no free JRuby, or its disk is slow."""
     if case.status == 200 and waited(case.exchange) > slow_s:
-        yield f"content began more than {slow_s:g} s after it was asked for"
+        yield Statement(f"content began more than {slow_s:g} s after it was asked for")

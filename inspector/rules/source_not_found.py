@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
@@ -48,7 +48,7 @@ def _file(*names: str) -> dict[str, object]:
     ],
     also=("P01",),
 )
-def source_not_found(case: Case) -> Iterator[Said]:
+def source_not_found(case: RunCase) -> Iterator[Statement]:
     """None of the files that a file resource may be copied from exists on the master, so the resource fails and
     resources that depend on it are skipped. A list of sources is tried in order: a missing source is not an error if a
     later one exists."""
@@ -60,4 +60,4 @@ def source_not_found(case: Case) -> Iterator[Said]:
         if missing.issuperset(names):
             what = "none of its sources exists" if len(names) > 1 else "its source does not exist"
             proof = (files.catalog, *(files.asked[name].seq for name in names[:20]))
-            yield Said(f"{brief(ref)}: {what} on the master ({some(list(names))})", proof)
+            yield Statement(f"{brief(ref)}: {what} on the master ({some(list(names))})", proof)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, Case, On, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "puppet:///modules/demo/app.conf"}}
@@ -30,7 +30,7 @@ _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "p
     ],
     bad=lambda: [talk(plugins(), catalog(form={"static_catalog": "true"}, resources=[_SOURCE]), report())],
 )  # fmt: skip
-def static_catalog_not_given(case: Case) -> Iterator[str]:
+def static_catalog_not_given(case: ExchangeCase) -> Iterator[Statement]:
     """The agent could check files using only the catalog, but the master has no versioned code configured. So the agent
     requests the metadata of each file, and a deployment during a run can give it files of newer code. Most masters are
     configured this way; it is reported for an agent's first run only."""
@@ -40,4 +40,4 @@ def static_catalog_not_given(case: Case) -> Iterator[str]:
     if got.code_id or case.run.tool or case.ledger.fleet.before(case.run):
         return
     if any(source.startswith("puppet:") for each in got.files for source in each.sources):
-        yield "the agent asked for a static catalog and got one without code_id"
+        yield Statement("the agent asked for a static catalog and got one without code_id")

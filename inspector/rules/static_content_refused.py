@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.static_file_by_other_path import static_catalog
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, content, plugins, report, talk
@@ -44,7 +44,7 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
     ],
     also=("P01",),
 )
-def static_content_refused(case: Case) -> Iterator[str]:
+def static_content_refused(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog tells the agent to fetch a file in the version for which the catalog was compiled, and the master
     cannot serve it: the commands of the versioned code service are not set, or one fails. The resource fails."""
     status = case.status
@@ -52,4 +52,4 @@ def static_content_refused(case: Case) -> Iterator[str]:
         return
     if status in (401, 403) and not case.exchange.agent.peer_chain:  # T03
         return
-    yield f"static_file_content was answered {status}: {brief(case.answer) or 'no reason'}"
+    yield Statement(f"static_file_content was answered {status}: {brief(case.answer) or 'no reason'}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, Case, On, Said, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import Part, catalog, content, plugins, report, talk
 
@@ -46,11 +46,11 @@ def static_catalog(*, uri: bool = True) -> Part:
     ],
     bad=lambda: [talk(plugins(), static_catalog(), content(FILE), report())],
 )
-def static_file_by_other_path(case: Case) -> Iterator[Said]:
+def static_file_by_other_path(case: ExchangeCase) -> Iterator[Statement]:
     """The static catalog names the path of this exact version of the file, but the file was fetched from the path that
     serves the currently deployed version. The node may get content that differs from what was compiled."""
     match, files = case.step.match, case.run.files
     if match is None or case.status != 200 or files.catalog is None or not files.inlined.get(match.key or ""):
         return
-    yield Said(f"{brief(match.key or '')} was fetched through file_content though the catalog names a version",
+    yield Statement(f"{brief(match.key or '')} was fetched through file_content though the catalog names a version",
                (files.catalog, case.exchange.seq))  # fmt: skip

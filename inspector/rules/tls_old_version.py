@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import altered, catalog, report, talk
 
 OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1.0", "TLSv1.1": "TLS 1.1"}
@@ -26,7 +26,7 @@ OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1
         talk(*(altered(each, leg={"tls_version": "TLSv1.1"}) for each in (catalog(), report())), version="3.8.7"),
     ],
 )
-def tls_old_version(case: Case) -> Iterator[Said]:
+def tls_old_version(case: ExchangeCase) -> Iterator[Statement]:
     """Two ends could agree on nothing better than a TLS version that has been forbidden since 2021 and that current
     OpenSSL and Java refuse. The proxy itself offers all versions up to 1.3, so the limit is the other end's. Agents of
     2.7 and 3.x on old systems support nothing newer."""
@@ -34,6 +34,6 @@ def tls_old_version(case: Case) -> Iterator[Said]:
     master = exchange.master.tls_version if exchange.master else None
     if exchange.agent.tls_version in OLD:
         severity = Severity.WARNING if case.run.dialect == "legacy" else Severity.ERROR
-        yield Said(f"the agent speaks {OLD[exchange.agent.tls_version]}", severity=severity)
+        yield Statement(f"the agent speaks {OLD[exchange.agent.tls_version]}", severity=severity)
     if master in OLD:
-        yield Said(f"the master speaks {OLD[master]}")
+        yield Statement(f"the master speaks {OLD[master]}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.tls_old_version import OLD
 from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, report, talk
@@ -37,7 +37,7 @@ _SHA1 = re.compile(r"[-_]SHA$")
         talk(*(altered(each, leg={"cipher": "ECDHE-RSA-AES256-SHA"}) for each in (catalog(), report()))),
     ],
 )
-def tls_weak_cipher(case: Case) -> Iterator[Said]:
+def tls_weak_cipher(case: ExchangeCase) -> Iterator[Statement]:
     """The connection uses encryption that can be broken (RC4, triple DES), no encryption (NULL), or an unauthenticated
     peer (anonymous). Suites with CBC and SHA-1 are only outdated. With a TLS version before 1.2 there is no better
     choice."""
@@ -49,7 +49,7 @@ def tls_weak_cipher(case: Case) -> Iterator[Said]:
         severity = weak
         if case.run.dialect == "legacy" and who == "the agent":
             severity = Severity.WARNING if weak is Severity.ERROR else Severity.NOTICE
-        yield Said(brief(f"{who} and the proxy agreed on the cipher {leg.cipher}"), severity=severity)
+        yield Statement(brief(f"{who} and the proxy agreed on the cipher {leg.cipher}"), severity=severity)
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import reason
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -33,7 +33,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
         ),
     ],
 )  # fmt: skip
-def transaction_incomplete(case: Case) -> Iterator[Said]:
+def transaction_incomplete(case: ExchangeCase) -> Iterator[Statement]:
     """The agent received a catalog and started to apply it, but did not finish: some resources were not evaluated. The
     agent was stopped, exceeded runtimeout (an hour by default), or could not start because it cannot process the
     catalog."""
@@ -45,5 +45,5 @@ def transaction_incomplete(case: Case) -> Iterator[Said]:
     # Without a catalog there is no transaction to complete.
     if told.resource_statuses or (last is not None and last.usable and not refused):
         why = reason(told)
-        yield Said("the agent did not apply its catalog to the end" + (f": {why}" if why else ""),
+        yield Statement("the agent did not apply its catalog to the end" + (f": {why}" if why else ""),
                    (last.seq, case.exchange.seq) if last else ())  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -22,10 +22,10 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
         talk(altered(catalog(), headers={"X-Puppet-Version": None, "User-Agent": "curl/7.88.1"})),
     ],
 )
-def unknown_client(case: Case) -> Iterator[Said]:
+def unknown_client(case: RunCase) -> Iterator[Statement]:
     """A client that is not a Puppet agent sent requests that agents send: curl, a monitoring check, a script with an
     agent's certificate. Its requests are not judged as an agent's run."""
     run = case.run
     if run.tool:
         proof = tuple(dict.fromkeys((run.seqs[0], run.seqs[-1])))
-        yield Said(f"{cut(run.tool, 80)} asks what agents ask", proof)
+        yield Statement(f"{cut(run.tool, 80)} asks what agents ask", proof)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import x509
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
@@ -32,7 +32,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     ],
     also=("B01", "B45"),
 )
-def unverified_request(case: Case) -> Iterator[Said]:
+def unverified_request(case: ExchangeCase) -> Iterator[Statement]:
     """The agent sent a request without verifying the server. Agents up to 6.3 do so during their whole bootstrap. Later
     agents verify every request after the CA download. One that continues although the presented certificate does not
     match its CA bundle, or the name it connected to, does not verify."""
@@ -43,13 +43,13 @@ def unverified_request(case: Case) -> Iterator[Said]:
     probed = exchange.agent.probed
     if run.old_engine and not (probed and exchange.agent.peer_chain):
         if phase is Phase.CERTIFICATES and not exchange.agent.peer_chain:
-            yield Said(
+            yield Statement(
                 "the agent bootstraps without verifying whom it talks to, as agents up to 6.3 do",
                 severity=Severity.WARNING,
             )
         return
     if probed:
-        yield Said("the agent went on over the certificate of the verification probe, which it must not trust")
+        yield Statement("the agent went on over the certificate of the verification probe, which it must not trust")
         return
     shown, sni = exchange.agent.own_chain, exchange.agent.sni
     if not run.cas or not shown:
@@ -61,7 +61,7 @@ def unverified_request(case: Case) -> Iterator[Said]:
     seen = exchange.agent.secured or exchange.time
     problem = _problem(shown, tuple(cert.der for cert in held), seen, sni)
     if problem:
-        yield Said(problem)
+        yield Statement(problem)
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import Case, On, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 ABSENT = {"X-Puppet-Version": None}
@@ -31,7 +31,7 @@ ABSENT = {"X-Puppet-Version": None}
     ],
     bad=lambda: [talk(altered(plugins(), answers=ABSENT), catalog(), report())],
 )
-def version_header_missing(case: Case) -> Iterator[str]:
+def version_header_missing(case: ExchangeCase) -> Iterator[Statement]:
     """Every master from 3.3.1 on sends its version with each answer. If it is missing, something in between removed it.
     Agents of 3.3 to 3.8 assume that such a master is old and send YAML; later ones skip translations."""
     response = case.exchange.response
@@ -39,4 +39,4 @@ def version_header_missing(case: Case) -> Iterator[str]:
         return
     if (0, 0) < case.run.major < (3, 3):  # their masters may be that old
         return
-    yield "answers of the master come without X-Puppet-Version"
+    yield Statement("answers of the master come without X-Puppet-Version")

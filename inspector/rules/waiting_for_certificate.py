@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 
 from inspector.model import Severity, Visible
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import lasting, utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
@@ -64,7 +64,7 @@ def polling(run: Run) -> Polling | None:
     ],
     also=("B01", "B03", "B17"),
 )
-def waiting_for_certificate(case: Case) -> Iterator[Said]:
+def waiting_for_certificate(case: RunCase) -> Iterator[Statement]:
     """The CA has the node's request and it is not signed yet, so the agent requests its certificate again and again.
     The agent behaves correctly; the request has to be signed, unless there is a reason not to."""
     run, waits = case.run, polling(case.run)
@@ -75,4 +75,4 @@ def waiting_for_certificate(case: Case) -> Iterator[Said]:
     if run.csrs:
         text += f"; its request was first sent on {utc(run.csrs[0].time)}"
     text += ", then it was signed" if run.certificate else " and is not signed yet" if run.csrs else ""
-    yield Said(text, waits.seqs)
+    yield Statement(text, waits.seqs)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.weak_key import keys_in
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, weakly_signed
@@ -29,7 +29,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
     ],
     also=("B01", "B03"),
 )
-def weak_digest(case: Case) -> Iterator[Said]:
+def weak_digest(case: ExchangeCase) -> Iterator[Statement]:
     """A certificate or a signing request is signed with a digest that can be forged. Current OpenSSL refuses such a
     certificate. Agents of 2.7 sign their requests with MD5, and CAs of 2.7 their certificates with SHA-1: there this is
     normal. A root certificate's own signature is not relevant and not checked."""
@@ -41,4 +41,4 @@ def weak_digest(case: Case) -> Iterator[Said]:
         if legacy and (each.signature == "sha1" or isinstance(each, d.CertificateRequest)):
             severity = Severity.NOTICE
         name = "MD5" if each.signature == "md5" else "SHA-1"
-        yield Said(brief(f"{what} '{each.subject}' is signed over {name}"), severity=severity)
+        yield Statement(brief(f"{what} '{each.subject}' is signed over {name}"), severity=severity)

@@ -6,7 +6,7 @@ from inspector.host import pki
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, On, Said, rule
+from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_issued, report, talk
 
@@ -29,16 +29,16 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_iss
     bad=lambda: [talk(ca(), crl(), csr(made=pki.make_csr(NAME, pki.new_key(1024))), not_issued())],
     also=("B01",),
 )
-def weak_key(case: Case, *, rsa_bits: float = 2048) -> Iterator[Said]:
+def weak_key(case: ExchangeCase, *, rsa_bits: float = 2048) -> Iterator[Statement]:
     """A key is so short that it can be broken. Current OpenSSL refuses it, so connections fail at the latest when one
     of the two hosts is upgraded. With 2.7 and 3.x on both sides nothing refuses it yet."""
     severity = Severity.WARNING if case.run.dialect == "legacy" else Severity.ERROR
     for what, each in keys_in(case):
         if each.key_type == "rsa" and each.key_size is not None and each.key_size < rsa_bits:
-            yield Said(brief(f"{what} '{each.subject}' has an RSA key of {each.key_size} bits"), severity=severity)
+            yield Statement(brief(f"{what} '{each.subject}' has an RSA key of {each.key_size} bits"), severity=severity)
 
 
-def keys_in(case: Case) -> Iterator[tuple[str, d.Certificate | d.CertificateRequest]]:
+def keys_in(case: ExchangeCase) -> Iterator[tuple[str, d.Certificate | d.CertificateRequest]]:
     """The certificates and signing requests in an exchange, each with a word for the message."""
     asked, given, client = case.step.request, case.step.response, case.step.client
     if isinstance(asked, d.CertificateRequest):

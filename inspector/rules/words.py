@@ -9,7 +9,7 @@ from inspector import clocks
 
 if TYPE_CHECKING:
     from inspector.model import Exchange
-    from inspector.rules import Case
+    from inspector.rules import ExchangeCase
 
 MOST = 200
 """Most characters of captured text that a message quotes."""
@@ -29,7 +29,7 @@ def major(version: str | None) -> int:
     return int(head) if head.isascii() and head.isdigit() and len(head) < 4 else 0
 
 
-def media_type(case: Case) -> str | None:
+def media_type(case: ExchangeCase) -> str | None:
     """Return the answer's media type without parameters, in lower case; None without the header."""
     response = case.exchange.response
     header = response.header("content-type") if response else None

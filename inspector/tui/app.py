@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
     from textual.screen import Screen
 
-    from inspector.model import Finding
-    from inspector.proof import Place
+    from inspector.model import Finding, Place
     from inspector.summaries.filtering import Filtering
     from inspector.summaries.marks import Marks
     from inspector.tui.view import Application

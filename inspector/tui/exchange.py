@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.model import Finding
-    from inspector.proof import Place
+    from inspector.model import Finding, Place
 
 
 class ExchangeView(OnRecord):

@@ -20,9 +20,8 @@ from inspector.tui.doc_pane import DocPane
 from inspector.tui.view import later
 
 if TYPE_CHECKING:
-    from inspector.model import Finding
+    from inspector.model import Finding, Place
     from inspector.pages.tabs import Tab
-    from inspector.proof import Place
 
 
 class ExchangePane(DocPane):
@@ -92,7 +91,7 @@ class ExchangePane(DocPane):
             self._part[name] = titles.index(place.part) if place.part in titles else 0
             if place.needle:
                 # What stands in one line of the wire stands in two cells of a table.
-                needles = (place.needle, place.needle.partition(" ")[2], place.less)
+                needles = (place.needle, place.needle.partition(" ")[2], place.fallback)
                 self._wanted = (name, self._part[name]), needles
         self._open(name)
         if self.seq is not None:

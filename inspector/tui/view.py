@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
     from textual.worker import Worker
 
-    from inspector.model import Finding
-    from inspector.proof import Place
+    from inspector.model import Finding, Place
     from inspector.summaries.filtering import Filtering, Progress
     from inspector.summaries.marks import Marks
     from inspector.summaries.source import Source

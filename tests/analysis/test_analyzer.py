@@ -10,7 +10,7 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request
 from inspector.protocol import documents as d
-from inspector.rules import Case, On, all_rules, rule_of
+from inspector.rules import Case, On, Statement, all_rules, rule_of
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 from tests.support.broken_rules import costs_only_itself
 from tests.support.conversations import START, Agent, steps, together
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from inspector.model import Message, Record
-    from inspector.rules import Rule, Said
+    from inspector.rules import Rule
 
 HEALTHY = talk(ca(), crl(), csr(), issued(), catalog(), report())
 
@@ -28,8 +28,8 @@ HEALTHY = talk(ca(), crl(), csr(), issued(), catalog(), report())
 def broken(on: On) -> Analyzer:
     """All rules and one that raises after it said something."""
 
-    def look(case: Case) -> Iterator[str | Said]:
-        yield "said before"
+    def look(case: Case) -> Iterator[Statement]:
+        yield Statement("said before")
         raise ZeroDivisionError("ours")
 
     bad = dataclasses.replace(rule_of("B01"), id="X00", on=on, look=look, at=())

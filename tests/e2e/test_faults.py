@@ -18,7 +18,7 @@ from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Gap, Leg
 from inspector.proxy import analysis_worker, recorder
 from inspector.proxy.recorder import Recorder
-from inspector.rules import all_rules
+from inspector.rules import Statement, all_rules
 from inspector.runs.examples import catalog, content, report, talk
 from inspector.summaries import filters
 from inspector.summaries.follow import Follower
@@ -129,9 +129,9 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
 ) -> None:
     """Over its own examples: each record is told, with all else that is found in it."""
 
-    def broken(*_: object, **__: object) -> Iterator[str]:
+    def broken(*_: object, **__: object) -> Iterator[Statement]:
         raise RuntimeError("oh")
-        yield ""
+        yield Statement("")
 
     without = [each for each in all_rules() if each is not rule]
     for number, records in enumerate((*rule.bad(), *rule.good())):

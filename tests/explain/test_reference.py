@@ -87,10 +87,10 @@ def test_a_request_is_explained_by_its_method() -> None:
 
 
 def said(rule: Rule) -> list[ast.Call]:
-    """The calls of ``Said`` in a rule's module that name a severity."""
+    """The calls of ``Statement`` in a rule's module that name a severity."""
     tree = ast.parse(inspect.getsource(sys.modules[rule.look.__module__]))
-    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "Said"]
-    return [each for each in calls if len(each.args) > 2 or any(key.arg == "severity" for key in each.keywords)]
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "Statement"]
+    return [each for each in calls if any(key.arg == "severity" for key in each.keywords)]
 
 
 def severities(rule: Rule) -> set[str]:

@@ -8,10 +8,10 @@ import pytest
 
 from inspector import proof
 from inspector.analysis.analyzer import Analyzer
-from inspector.model import Exchange, Finding, Severity, Visible
+from inspector.model import Exchange, Finding, Place, Severity, Visible
 from inspector.pages import tabs
 from inspector.pages.proved import pages
-from inspector.proof import Page, Place
+from inspector.proof import Page
 from inspector.rules import all_rules, rule_of
 from tests.support.conversations import Agent, steps, together
 from tests.support.recorded import SAMPLES, records_of

@@ -17,7 +17,7 @@ from inspector.proxy import analysis_worker, recorder
 from inspector.proxy.analysis_client import AnalysisClient, AnalysisResult
 from inspector.proxy.fast.workers import Workers
 from inspector.proxy.recorder import Recorder
-from inspector.rules import On, all_rules
+from inspector.rules import On, Statement, all_rules
 from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import filters
 from inspector.summaries.follow import Follower
@@ -36,9 +36,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_mistake_of_ours_comes_with_its_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_case: Case) -> Iterator[str]:
+    def broken(_case: Case) -> Iterator[Statement]:
         raise RuntimeError("oh")
-        yield ""
+        yield Statement("")
 
     rules = [dataclasses.replace(rule, look=broken, at=()) if rule.id == "B01" else rule for rule in all_rules()]
     monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda: rules)
@@ -51,9 +51,9 @@ def test_a_mistake_of_ours_comes_with_its_record(path: Path, monkeypatch: pytest
 def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_case: Case) -> Iterator[str]:
+    def broken(_case: Case) -> Iterator[Statement]:
         raise RuntimeError("oh")
-        yield ""
+        yield Statement("")
 
     rules = [dataclasses.replace(rule, look=broken) if rule.on is On.RUN_END else rule for rule in all_rules()]
     monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda: rules)

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from inspector.model import Record
-    from inspector.rules import Case, Rule, Said
+    from inspector.rules import Case, Rule, Statement
 
 
 def costs_only_itself(rule: Rule, records: Iterable[Record]) -> bool:
     """Whether all runs are told, with all findings of the other rules, when one raises whenever it is asked."""
 
-    def look(case: Case) -> Iterator[str | Said]:
+    def look(case: Case) -> Iterator[Statement]:
         raise ZeroDivisionError(f"{rule.id} of {case}")
         yield
 

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
-    from inspector.model import Record
+    from inspector.model import Place, Record
     from inspector.pages.body_search import Hit
-    from inspector.proof import Place
     from inspector.tui.app import Inspector
 
 HOSTILE = "[bold]x[/] \x1b[2J \u202e"

@@ -1,0 +1,72 @@
+"""Places in a record that show a deviation, for ``Statement(at=...)``: which tab, which part, what to look for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from inspector.model import Place
+
+if TYPE_CHECKING:
+    from inspector.model import Message
+    from inspector.rules import ExchangeCase
+
+REQUEST_LINE = Place("request", "headers", "HTTP/")
+"""Method and URL of a request."""
+STATUS = Place("response", "headers", "HTTP/")
+"""The status line of an answer."""
+NO_ANSWER = Place("meaning", "no answer", "No answer")
+"""Why there is no answer."""
+REFUSAL = Place("tls", "tls", "failed: ")
+"""Why a handshake failed."""
+NEEDLE = 120
+"""Characters of a text that is looked for."""
+
+
+def request_header(case: ExchangeCase, name: str) -> Place:
+    """Return the place of a header of the request; without it, of the request line."""
+    return _header(case.exchange.request, name, "request") or REQUEST_LINE
+
+
+def response_header(case: ExchangeCase, name: str) -> tuple[Place, ...]:
+    """Return the place of a header of the answer; without it, of the status line."""
+    found = _header(case.exchange.response, name, "response") if case.exchange.response else None
+    return (found,) if found else (STATUS, NO_ANSWER)
+
+
+def _header(message: Message, name: str, side: Literal["request", "response"]) -> Place | None:
+    for header, value in message.headers:
+        if header.lower() == name:
+            # Name and value are two cells of a row; a secret value is not shown.
+            return Place(side, "headers", f"{header}  {value[:NEEDLE]}", f"{header}  ")
+    return None
+
+
+def answer(case: ExchangeCase) -> tuple[Place, ...]:
+    """Return the place of the master's reason for refusing; without one, of the status line."""
+    reason = case.answer.strip()[:NEEDLE].partition("\n")[0]
+    return (Place("meaning", "error", reason), STATUS, NO_ANSWER) if reason else (STATUS, NO_ANSWER)
+
+
+def meaning(needle: str, part: str = "", fallback: str = "") -> Place:
+    """Return a place in what the request or the answer means."""
+    return Place("meaning", part, needle[:NEEDLE], fallback)
+
+
+def error(needle: str) -> Place:
+    """Return a place in the text of an error that the master answered with."""
+    return Place("meaning", "error", needle[:NEEDLE])
+
+
+def tls(needle: str, fallback: str = "") -> Place:
+    """Return a place in what is known of the TLS connections."""
+    return Place("tls", "tls", needle[:NEEDLE], fallback)
+
+
+def timing(row: str) -> Place:
+    """Return a row of the times of a record."""
+    return Place("timing", "timing", row)
+
+
+def body(side: Literal["request", "response"], needle: str) -> Place:
+    """Return a place in a body."""
+    return Place(side, "body", needle[:NEEDLE])
