@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from inspector.model import Severity, Visible
@@ -112,8 +113,6 @@ FOLLOWS: tuple[tuple[str, tuple[str, ...]], ...] = (
 BY_NATURE = frozenset({"B01", "B03"})
 """Warnings that a site cannot avoid with its agents: never the verdict of a successful run."""
 
-_EFFECTS: dict[str, frozenset[str]] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -130,13 +129,12 @@ class Verdict:
 
 def effects(ident: str) -> frozenset[str]:
     """The ids of all rules that follow from a rule, directly or through others."""
-    if not _EFFECTS:
-        _EFFECTS.update(_closed(dict(FOLLOWS)))
-    return _EFFECTS.get(ident, frozenset())
+    return _effects().get(ident, frozenset())
 
 
-def _closed(table: dict[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
-    closed = {}
+@cache
+def _effects() -> dict[str, frozenset[str]]:
+    table, closed = dict(FOLLOWS), {}
     for cause in table:
         found: set[str] = set()
         ahead = list(table[cause])

@@ -12,7 +12,6 @@ import sqlite3
 import threading
 import time
 from collections import Counter, OrderedDict, deque
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -99,6 +98,8 @@ class Recorder(threading.Thread):
         self._previous_last: int | None = None
         """The last record of the previous capture: once a later one was analyzed, old captures may be deleted."""
         self._queue: deque[tuple[Record | Connection, Callback | None, Mapping[str, Spool]] | None] = deque()
+        """None is the end."""
+        self._finishing = False
         self._wake = threading.Event()
         self._queued_bytes = self._processed_bytes = 0
         self._dropped: Counter[str] = Counter()
@@ -158,21 +159,23 @@ class Recorder(threading.Thread):
 
     def run(self) -> None:
         self._guard(self._begin)
-        ended = False
-        while not ended:
+        while not self._finishing:
             # At intervals, not for each record: every switch of the interpreter's lock costs more than a record.
             self._wake.wait(FLUSH)
-            while self._queue and not ended:
-                for _ in range(min(BATCH, len(self._queue))):
-                    item = self._queue.popleft()
-                    if item is None:
-                        ended = True
-                        break
-                    self._processed_bytes += _weight(item[0])
-                    self._guard(self._process, *item)
-                self._guard(partial(self._flush, ended=ended))
-            self._guard(partial(self._flush, ended=ended))
+            while self._queue and not self._finishing:
+                self._process_batch()
+                self._guard(self._flush)
+            self._guard(self._flush)
         self._guard(self._end)
+
+    def _process_batch(self) -> None:
+        for _ in range(min(BATCH, len(self._queue))):
+            item = self._queue.popleft()
+            if item is None:
+                self._finishing = True
+                return
+            self._processed_bytes += _weight(item[0])
+            self._guard(self._process, *item)
 
     def _begin(self) -> None:
         if self.analyzes:
@@ -213,57 +216,83 @@ class Recorder(threading.Thread):
         self._capture.append(record, spools)
         self._callbacks.append(callback)
 
-    def _flush(self, *, ended: bool) -> None:
+    def _flush(self) -> None:
+        """Write the pending records, and start another capture if this one has reached its limits."""
         now = time.monotonic()
+        self._record_drops()
+        if self._failure and now - self._last_attempt < RETRY and not self._finishing:
+            return
+        self._last_attempt = now
+        try:
+            written = self._attempt()
+        except Exception as error:  # noqa: BLE001 - whatever failed, do not retry it five times a second
+            self._report_failure(str(error).rstrip("."))
+            return
+        self._expect_results(written)
+        if written:
+            self._busy, self._has_records = now, True
+        self._report_recovery()
+        self._rotate(now)
+        self._retire()
+
+    def _record_drops(self) -> None:
+        """Record what ``put`` dropped since the last time."""
         for kind in list(self._dropped):
             number = self._dropped.pop(kind)
             text = DROPS[kind].format(number)
             self._append(Gap(time.time(), text, 0 if kind == "body" else number))
             self._write_line(f"-- {text}")
-        if self._failure and now - self._last_attempt < RETRY and not ended:
-            return
-        self._last_attempt = now
-        try:
-            if self._capture.lost():
-                self._recreate()
-            if reason := self._rotation.room(self._capture.path):
-                raise OSError(reason)
-            written = self._write_pending()
-        except Exception as error:  # noqa: BLE001 - whatever failed, do not retry it five times a second
-            reason = str(error).rstrip(".")
-            if self._failure is None:
-                self._write_line(f"-- cannot write the capture ({reason}): keeping records in memory, retrying")
-            self._failure = f"the capture could not be written ({reason})"
-            return
+
+    def _attempt(self) -> list[Record]:
+        """Write the pending records and return them. Raises OSError, sqlite3.Error or CaptureError."""
+        if self._capture.lost():
+            self._recreate()
+        if reason := self._rotation.room(self._capture.path):
+            raise OSError(reason)
+        return self._write_pending()
+
+    def _report_failure(self, reason: str) -> None:
+        if self._failure is None:
+            self._write_line(f"-- cannot write the capture ({reason}): keeping records in memory, retrying")
+        self._failure = f"the capture could not be written ({reason})"
+
+    def _report_recovery(self) -> None:
+        """Record which records were lost while the capture could not be written, if it could not."""
+        if self._failure:
+            self._append(Gap(time.time(), self._failure, self._lost))
+            self._write_line(f"-- the capture is being written again; {self._lost} records were lost")
+        self._failure, self._lost, self._buffered_bytes = None, 0, 0
+
+    def _expect_results(self, written: list[Record]) -> None:
+        """Keep the callbacks of written records until the analysis has read these."""
         for record, callback in zip(written, self._callbacks, strict=True):
             if callback:
                 self._awaiting_result[record.seq] = callback
         while len(self._awaiting_result) > MAX_CALLBACKS:
             self._awaiting_result.popitem(last=False)
         self._callbacks.clear()
-        if written:
-            self._busy = now
-            if self._analysis:
-                self._analysis.wake()
-        if self._failure:
-            self._append(Gap(time.time(), self._failure, self._lost))
-            self._write_line(f"-- the capture is being written again; {self._lost} records were lost")
-        self._failure, self._lost, self._buffered_bytes = None, 0, 0
-        self._has_records |= bool(written)
+        if written and self._analysis:
+            self._analysis.wake()
+
+    def _rotate(self, now: float) -> None:
+        """Start another capture if this one has reached its limits."""
         under_way = now - self._busy < QUIET
-        if self._has_records and self._rotation.due(self._capture.path, self._began, now, under_way=under_way):
-            try:
-                self._continue_in(self._capture.continue_in(self._rotation.next(self._capture.path)))
-            except (OSError, sqlite3.Error, CaptureError) as error:
-                self._has_records = False  # not again before more is written
-                self._write_line(f"-- cannot start another capture ({str(error).rstrip('.')})")
-        # The analysis finds the next capture in the previous one, so that one must stay until it was read.
-        if self._previous_last is not None and (
-            self._analysis is None or self._analysis.analyzed > self._previous_last
-        ):
-            self._previous_last = None
-            # A recorder without analysis does not know how far that is: the process that started it deletes.
-            for deleted in self._rotation.retire(self._capture.path) if self.analyzes else ():
+        if not self._has_records or not self._rotation.due(self._capture.path, self._began, now, under_way=under_way):
+            return
+        try:
+            self._continue_in(self._capture.continue_in(self._rotation.next(self._capture.path)))
+        except (OSError, sqlite3.Error, CaptureError) as error:
+            self._has_records = False  # not again before more is written
+            self._write_line(f"-- cannot start another capture ({str(error).rstrip('.')})")
+
+    def _retire(self) -> None:
+        """Delete old captures beyond the limits, once the analysis has found the capture that follows them."""
+        if self._previous_last is None or (self._analysis and self._analysis.analyzed <= self._previous_last):
+            return
+        self._previous_last = None
+        # A recorder without analysis does not know how far that is: the process that started it deletes.
+        if self.analyzes:
+            for deleted in self._rotation.retire(self._capture.path):
                 self._write_line(DELETED.format(deleted))
 
     def _write_pending(self) -> list[Record]:
