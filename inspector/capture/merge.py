@@ -1,7 +1,6 @@
-"""Captures at rest: several made into one (``merge``), and one made as small as it can be (``vacuum``).
+"""Captures at rest: several merged into one (``merge``), and one made as small as possible (``vacuum``).
 
-Both write a new file and put it in its place when it is whole. They read and write records as anybody does; how a
-capture stores them is the store's.
+Both write a new file and put it in place when it is complete. They read and write records through the store.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ if TYPE_CHECKING:
     from inspector.model import Record
 
 BATCH = 500
-"""Records or connections written at once."""
+"""Records or connections per write."""
 WEIGHT = 32 * 2**20
-"""Bytes of bodies written at once."""
+"""Bytes of bodies per write."""
 WINDOW = HOUR
-"""Seconds by which the order of two captures may differ for a record that both hold to be seen as one."""
+"""Seconds by which the order of two captures may differ for a record that is in both, to be recognized as one."""
 
 
 class Merged(NamedTuple):
-    """What a merge made."""
+    """The result of a merge."""
 
     records: int
     twice: int
-    """Records that more than one of the captures held: they are in it once."""
+    """Records that were in more than one of the captures: the new one has them once."""
     renamed: int
-    """Connections that were called like another one of another capture."""
+    """Connections that were renamed because another capture has one of the same name."""
 
 
 class Vacuumed(NamedTuple):
-    """What a vacuum saved."""
+    """The result of a vacuum."""
 
     before: int
     """Bytes."""
@@ -57,17 +56,17 @@ class Vacuumed(NamedTuple):
     """Bodies and certificates that no record and no connection referred to."""
 
 
-# -- several into one -------------------------------------------------------------------------------------
+# -- merge ------------------------------------------------------------------------------------------------
 
 
 def merge(sources: Sequence[Path], target: Path) -> Merged:
-    """Make a capture of several: their records in the order in which they ended, numbered anew.
+    """Merge captures into a new one: their records in the order in which they ended, with new numbers.
 
-    A connection that several captures show (it went on while the proxy began another capture) is one; two that are only
-    called alike stay two. Raises CaptureError, also where there is a file at ``target`` already.
+    A connection that is in several captures (it lasted while the proxy started another capture) becomes one; different
+    connections with the same name stay separate. Raises CaptureError, also if ``target`` exists.
     """
     if os.path.lexists(target):
-        raise CaptureError(f"There is a file at {target} already.", "Choose another name.")
+        raise CaptureError(f"{target} exists already.", "Choose another name.")
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(Capture.open(path)) for path in sources]
         with _instead(target) as path, Capture.create(path) as made:
@@ -78,7 +77,7 @@ def merge(sources: Sequence[Path], target: Path) -> Merged:
 
 
 def _connections(source: Capture, made: Capture) -> Mapping[str, str]:
-    """Take a capture's connections over; returns the new names of those that another capture's have the names of."""
+    """Copy a capture's connections; return the new names of those whose names another capture uses."""
     renamed: dict[str, str] = {}
     for some in itertools.batched(_idents(source.path), BATCH):
         for ident in some:
@@ -99,7 +98,7 @@ def _connections(source: Capture, made: Capture) -> Mapping[str, str]:
 
 
 def _idents(path: Path) -> Iterator[str]:
-    """The names of a capture's connections, in the order in which they were opened."""
+    """Return the names of a capture's connections, in the order in which they were opened."""
     live = "" if os.path.lexists(paths.beside(path.resolve(), "-wal")) else "&immutable=1"
     with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{live}", uri=True)) as db:
         for (ident,) in db.execute("SELECT id FROM connection ORDER BY opened, id").fetchall():
@@ -107,7 +106,7 @@ def _idents(path: Path) -> Iterator[str]:
 
 
 def _same(one: Leg, other: Leg) -> bool:
-    """Whether two legs of the same name are one connection, perhaps known at another moment of it."""
+    """Whether two legs of the same name are one connection, perhaps recorded at different moments."""
 
     def place(leg: Leg) -> tuple[object, ...]:
         return leg.side, leg.address, leg.port, leg.connected
@@ -116,7 +115,7 @@ def _same(one: Leg, other: Leg) -> bool:
 
 
 def _fuller(one: Connection, other: Connection) -> Connection:
-    """All that two captures know of a connection."""
+    """Return one leg with everything that two captures recorded about a connection."""
     leg = one.leg if other.leg.secured is None else other.leg
     return Connection(leg, other.closed or one.closed)
 
@@ -154,7 +153,7 @@ def _renamed(record: Record, names: Mapping[str, str]) -> Record:
 
 
 def _digest(record: Record) -> bytes:
-    """What tells a record from any other, whatever number it has. Its connections go by their names."""
+    """Return a digest of a record without its number. Its connections are identified by name."""
     if isinstance(record, Exchange):
         agent, master = Leg(record.agent.id, "agent"), Leg(record.master.id, "master") if record.master else None
         record = dataclasses.replace(record, agent=agent, master=master, seq=0)
@@ -172,7 +171,7 @@ def _weight(record: Record) -> int:
 
 
 def _meta(opened: Sequence[Capture], made: Capture) -> list[tuple[str, str]]:
-    """What the captures say about themselves, and which they were; not that one of them goes on in another."""
+    """Return the metadata of the captures, and their names; without the links to the next captures."""
     told: dict[str, dict[str, None]] = {}
     for capture in (*opened, made):
         for key, value in capture.meta().items():
@@ -182,14 +181,14 @@ def _meta(opened: Sequence[Capture], made: Capture) -> list[tuple[str, str]]:
     return [(key, ", ".join(values)) for key, values in told.items()]
 
 
-# -- one made small ---------------------------------------------------------------------------------------
+# -- vacuum -----------------------------------------------------------------------------------------------
 
 
 def vacuum(path: Path) -> Vacuumed:
-    """Write a capture anew without what takes room for nothing, also what a killed proxy left beside it.
+    """Rewrite a capture without unused space, and remove the files that a killed proxy left beside it.
 
-    Its records keep their numbers, so its index and its notes stay good. Raises CaptureError, also while somebody has
-    it open.
+    Its records keep their numbers, so its index and its notes stay valid. Raises CaptureError, also while another
+    process has it open.
     """
     with Capture.open(path) as capture:
         path = capture.path.resolve()
@@ -205,7 +204,7 @@ def vacuum(path: Path) -> Vacuumed:
 
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[sqlite3.Connection]:
-    """A capture that nobody else has open, nor will have; all that was written of it is in its one file now."""
+    """Open a capture exclusively; everything written to it is then in the one file."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=1)) as db:
         try:
             db.execute("PRAGMA journal_mode = DELETE")
@@ -214,13 +213,13 @@ def _alone(path: Path) -> Iterator[sqlite3.Connection]:
             db.execute("COMMIT")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-                raise CaptureError(f"{path} is being written.", "Stop the proxy that writes it first.") from error
-            raise CaptureError(f"{path} can't be changed: {error}.", "Check its permissions and its disk.") from error
+                raise CaptureError(f"{path} is being written.", "First stop the proxy that writes it.") from error
+            raise CaptureError(f"Cannot change {path}: {error}.", "Check its permissions and its disk.") from error
         yield db
 
 
 def _drop(path: Path) -> int:
-    """Take what nothing refers to out of a capture; returns how many bodies and certificates that were."""
+    """Delete the bodies and certificates that nothing refers to; return their number."""
     used: set[bytes] = set()
     with Capture.open(path) as capture:
         for record in capture.records():
@@ -245,7 +244,8 @@ def _drop(path: Path) -> int:
 
 @contextlib.contextmanager
 def _instead(target: Path) -> Iterator[Path]:
-    """A place beside a file to write a new one; it takes the file's place when it is whole. Raises CaptureError."""
+    """Provide a path beside a file to write a new one, which replaces the file when it is complete. Raises
+    CaptureError."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         yield temporary
@@ -253,7 +253,7 @@ def _instead(target: Path) -> Iterator[Path]:
     except (sqlite3.Error, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise CaptureError(
-            f"{target} can't be written: {reason}.", "Check what is read for damage, and the disk for room."
+            f"Cannot write {target}: {reason}.", "Check the input files for damage, and the disk for free space."
         ) from error
     finally:
         for ending in ("", "-wal", "-shm", "-journal"):

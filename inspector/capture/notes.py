@@ -1,8 +1,8 @@
-"""Marks and notes that somebody made about a capture's records and runs, in a file beside it: ``CAPTURE.notes.json``.
+"""Marks and notes of users about a capture's records and runs, in a file beside it: ``CAPTURE.notes.json``.
 
-The capture itself is never touched. A record goes by its number, a run by the number of its first record, and each
-note knows the digest of that record: when the capture was replaced by another one, its notes are stale, and are
-shown of no record of the new one.
+The capture itself is never changed. A record is identified by its number, a run by the number of its first record, and
+each note contains the digest of that record: if the capture is replaced by another one, its notes are stale, and are
+not shown for records of the new one.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 type Subject = Literal["record", "run"]
 
 VERSION = 1
-"""``version`` in the file; another one is not read and not written over."""
+"""``version`` in the file; a file of another version is neither read nor overwritten."""
 
 
 class _Entry(msgspec.Struct, omit_defaults=True):
-    """A note as the file has it."""
+    """A note as it is in the file."""
 
     kind: Subject
     seq: int
     digest: str | None
-    """Of the record with that number (``Capture.digest``)."""
+    """The digest of the record with that number (``Capture.digest``)."""
     marked: bool = False
     note: str = ""
 
@@ -52,21 +52,21 @@ class Note:
 
     kind: Subject
     seq: int
-    """The record's number; a run's first record's."""
+    """The record's number; of a run, the number of its first record."""
     marked: bool
     text: str
-    """As somebody wrote it: ``text.clean`` it before it is shown."""
+    """As the user wrote it: apply ``text.clean`` before it is shown."""
     stale: bool
-    """The record with that number is not the one that it was made about."""
+    """Whether the record with that number is not the one that the note was made about."""
 
 
 class Notes:
-    """The marks and notes of one capture. Several inspectors may change them at a time."""
+    """The marks and notes of one capture. Several inspectors may change them at the same time."""
 
     def __init__(self, capture: Path) -> None:
         self.path = capture.with_name(f"{capture.name}.notes.json")
         self.trouble: InspectorError | None = None
-        """Why the notes that there are can't be read; as long as it is so, changing one raises it."""
+        """Why the existing notes cannot be read; while that is so, changing one raises it."""
         self._capture = capture
         self._entries: list[_Entry] = []
         self._known: dict[tuple[Subject, int], _Entry] = {}
@@ -80,7 +80,7 @@ class Notes:
         return notes
 
     def refresh(self) -> bool:
-        """Read again what another inspector may have changed. True if anything is different."""
+        """Read again what another inspector may have changed; return whether anything changed."""
         seen = *_state(self.path), *_state(self._capture)[:2]
         if seen == self._seen:
             return False
@@ -93,7 +93,7 @@ class Notes:
             self.trouble = error
         return True
 
-    # -- what there is ----------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------
 
     def marked(self, kind: Subject, seq: int) -> bool:
         """Whether a record, or the run that begins with it, is marked."""
@@ -101,12 +101,12 @@ class Notes:
         return found is not None and found.marked
 
     def note(self, kind: Subject, seq: int) -> str:
-        """What was noted about it, as it was written; empty if nothing was."""
+        """Return the note about a record or run as it was written; empty without one."""
         found = self._known.get((kind, seq))
         return found.note if found else ""
 
     def all(self) -> list[Note]:
-        """Everything, by number; also what is stale."""
+        """Return all notes by number, stale ones too."""
         current = {id(each) for each in self._known.values()}
         told = [Note(each.kind, each.seq, each.marked, each.note, id(each) not in current) for each in self._entries]
         return sorted(told, key=lambda each: (each.seq, each.kind, each.stale))
@@ -114,7 +114,7 @@ class Notes:
     # -- changes ----------------------------------------------------------------------------------------
 
     def toggle(self, kind: Subject, seq: int) -> bool:
-        """Mark it, or take its mark away; returns whether it is marked now. Raises InspectorError."""
+        """Set or remove a mark; return whether it is set now. Raises InspectorError."""
         wanted = not self.marked(kind, seq)
 
         def mark(entry: _Entry) -> None:
@@ -124,7 +124,7 @@ class Notes:
         return wanted
 
     def set_note(self, kind: Subject, seq: int, text: str) -> None:
-        """Note something about it, instead of what was noted; empty: nothing. Raises InspectorError."""
+        """Replace the note about a record or run; an empty text removes it. Raises InspectorError."""
 
         def write(entry: _Entry) -> None:
             entry.note = text.strip()
@@ -134,7 +134,9 @@ class Notes:
     def _change(self, kind: Subject, seq: int, change: Callable[[_Entry], None]) -> None:
         digest = self._digests({seq}).get(seq)
         if digest is None:
-            raise InspectorError(f"{self._capture} has no record {seq}.", "Only what is in the capture can be marked.")
+            raise InspectorError(
+                f"{self._capture} has no record {seq}.", "Only records and runs of the capture can be marked."
+            )
         with self._alone():
             entries = self._read()
             found = next((each for each in entries if (each.kind, each.seq, each.digest) == (kind, seq, digest)), None)
@@ -162,7 +164,7 @@ class Notes:
 
     def _read(self) -> list[_Entry]:
         try:
-            # Not through a link: what it leads to is nobody's note.
+            # Not through a link: its target is not a file of notes.
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
         except FileNotFoundError:
             return []
@@ -176,16 +178,16 @@ class Notes:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _unreadable(self.path, str(error)) from error
         if found.version != VERSION:
-            raise _unreadable(self.path, f"it is of version {found.version}")
+            raise _unreadable(self.path, f"unknown version {found.version}")
         return found.notes
 
     def _write(self, entries: list[_Entry]) -> None:
-        """Put all of it in place at once: who reads meanwhile reads the old notes or the new ones."""
+        """Replace the file at once: a reader sees either the old notes or the new ones."""
         written = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         text = msgspec.json.format(msgspec.json.encode(_File(VERSION, entries)), indent=2) + b"\n"
         try:
             with contextlib.suppress(FileNotFoundError):
-                written.unlink()  # left by one who was killed
+                written.unlink()  # left by a process that was killed
             descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(text)
@@ -199,14 +201,14 @@ class Notes:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else changes notes in this directory until the end. The lock is the directory's own: the file is
-        replaced by every change."""
+        """Lock the notes of this directory against other writers. The directory is locked, as every change replaces the
+        file."""
         try:
             descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise _unwritable(self.path, error) from error
         try:
-            with contextlib.suppress(OSError):  # some network file systems lock no directories
+            with contextlib.suppress(OSError):  # some network file systems cannot lock directories
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
@@ -222,10 +224,10 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 
 def _unreadable(path: Path, why: str | None) -> InspectorError:
-    return InspectorError(f"The notes in {path} can't be read: {why}.", "Move the file away to begin anew.")
+    return InspectorError(f"Cannot read the notes in {path}: {why}.", "Move the file away to start without notes.")
 
 
 def _unwritable(path: Path, error: OSError) -> InspectorError:
     return InspectorError(
-        f"The notes can't be written to {path}: {error.strerror}.", "Copy the capture to a directory of your own."
+        f"Cannot write the notes to {path}: {error.strerror}.", "Copy the capture to a directory of your own."
     )

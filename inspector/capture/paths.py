@@ -1,4 +1,4 @@
-"""Where captures are when nobody names one, what a proxy calls those that it names itself, and what is beside them."""
+"""Paths of captures: the default ones, the names that a proxy gives them, and the files beside them."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from pathlib import Path
 from inspector.errors import InspectorError
 
 FOLDER = Path("captures")
-"""Where a proxy records unless it is told otherwise."""
+"""Where a proxy records by default."""
 
 DERIVED = ("-shm", ".index", ".index-journal", ".index.lock")
-"""How the names of files end that stand beside a capture and can be made anew from it. Notes can't."""
+"""Name endings of files beside a capture that can be rebuilt from it. Notes cannot."""
 
 _STAMP = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d{1,6}))?\.sqlite", re.ASCII)
 
 
 def newest() -> Path:
-    """The capture in ``FOLDER`` that was written last. Raises InspectorError."""
+    """Return the most recently written capture in ``FOLDER``. Raises InspectorError."""
     found = max(FOLDER.glob("*.sqlite"), key=written, default=None)
     if found is None:
         raise InspectorError(
-            f"There is no capture in {FOLDER}/.", "Start the proxy here or `puppet-inspector demo`, or name a capture."
+            f"There is no capture in {FOLDER}/.", "Name a capture, or start the proxy or `puppet-inspector demo` here."
         )
     return found
 
 
 def written(path: Path) -> float:
-    """When a capture was last written to, also by a proxy that still does."""
+    """Return when a capture was last written to, also if a proxy is writing it now."""
     times = []
     for each in (path, beside(path, "-wal")):
         try:
@@ -40,7 +40,7 @@ def written(path: Path) -> float:
 
 
 def size(path: Path) -> int:
-    """How many bytes a capture takes, with what is being written; 0 if it is gone."""
+    """Return the size of a capture in bytes, with data not yet merged into the file; 0 if it does not exist."""
     taken = 0
     for each in (path, beside(path, "-wal")):
         try:
@@ -51,18 +51,18 @@ def size(path: Path) -> int:
 
 
 def beside(path: Path, ending: str) -> Path:
-    """A file that belongs to a capture: its name with something after it."""
+    """Return a file that belongs to a capture: the capture's name with a suffix."""
     return path.with_name(path.name + ending)
 
 
 def fresh(folder: Path) -> Path:
-    """The name of a new capture: the moment in UTC, and a number where there is one of this second already."""
+    """Return a name for a new capture: the time in UTC, and a number if there is already one of this second."""
     stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     names = itertools.chain([f"{stamp}.sqlite"], (f"{stamp}-{number}.sqlite" for number in itertools.count(2)))
     return next(folder / name for name in names if not (folder / name).exists())
 
 
 def stamped(path: Path) -> tuple[str, int] | None:
-    """What sorts the captures that the proxy named itself by their age; None for any other name."""
+    """Return the sort key, by age, of a capture that a proxy named; None for any other name."""
     found = _STAMP.fullmatch(path.name)
     return (found[1], int(found[2] or 1)) if found else None

@@ -1,7 +1,8 @@
-"""When a proxy begins another capture, which old ones it deletes, and when it must stop for want of room.
+"""Rotation: when a proxy starts another capture, which old ones it deletes, and when it must stop for lack of disk
+space.
 
-Whoever records asks after each flush. What is deleted is only ever a closed capture with a name that the proxy gave
-it, in the very folder, which nobody noted anything about.
+The recorder asks after each flush. Only closed captures in the same folder are deleted, with a name given by the proxy
+and without notes.
 """
 
 from __future__ import annotations
@@ -28,30 +29,30 @@ if TYPE_CHECKING:
 OPTIONS: tuple[tuple[str, str], ...] = (
     (
         "puppet_rotate_size",
-        "Begin another capture when this one has so many bytes (500M). Default: one capture, however large.",
+        "Start another capture when this one reaches this size (500M). Default: one capture of any size.",
     ),
     (
         "puppet_rotate_age",
-        "Begin another capture when this one is so old (12h, 1d). Default: one capture as long as the proxy runs.",
+        "Start another capture when this one reaches this age (12h, 1d). Default: one capture while the proxy runs.",
     ),
     (
         "puppet_keep",
         (
-            "Delete the oldest captures beyond so many (30), so many bytes of them (20G) or such an age (14d); several "
-            "with commas (30,20G). Only closed ones that the proxy named itself, none with notes. Default: delete none."
+            "Old captures to keep: a number (30), a total size (20G) or an age (14d), several separated by commas "
+            "(30,20G). Only closed captures without notes, named by the proxy, are deleted. Default: keep all."
         ),
     ),
     (
         "puppet_keep_free",
-        "Stop recording, not the agents, while less than this is left on the disk (1G; 0: never). Default: 500M.",
+        "Stop recording while less than this is free on the disk (1G; 0: never); agents continue. Default: 500M.",
     ),
 )
 """Name and help of the proxy's options; empty means the default."""
 
 FREE = 500_000_000
-"""Bytes that are left on the disk unless it is said otherwise."""
+"""Default for the bytes that must stay free on the disk."""
 PATIENCE = 2
-"""How many times its limits a capture may reach before a run is cut in two."""
+"""How many times its limits a capture may reach before a run is split."""
 
 _AGES = clocks.UNITS
 _SIZES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -61,25 +62,25 @@ _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-zA-Z]?)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """The limits of captures and of their folder; None: there is none."""
+    """The limits of captures and of their folder; None: no limit."""
 
     size: int | None = None
-    """Bytes of a capture."""
+    """Size of a capture in bytes."""
     age: float | None = None
-    """Seconds that one capture is written."""
+    """Seconds for which one capture is written."""
     keep: int | None = None
-    """Captures in the folder, with the one that is being written."""
+    """Number of captures in the folder, including the current one."""
     keep_size: int | None = None
-    """Bytes of all of them, with the one that is being written."""
+    """Size of all captures in bytes, including the current one."""
     keep_age: float | None = None
-    """Seconds since an old one was written last."""
+    """Seconds since an old capture was last written."""
     free: int = FREE
-    """Bytes that are left on the disk."""
+    """Bytes that must stay free on the disk."""
 
     def due(self, path: Path, began: float, now: float, *, under_way: bool = False) -> bool:
-        """Whether to begin another capture: at a limit, or with a run under way at ``PATIENCE`` times the limit.
+        """Whether to start another capture: at a limit, or with a run in progress at ``PATIENCE`` times the limit.
 
-        ``began`` and ``now`` are seconds of one and the same clock.
+        ``began`` and ``now`` are seconds of the same clock.
         """
         factor = PATIENCE if under_way else 1
         return (self.size is not None and paths.size(path) >= self.size * factor) or (
@@ -87,11 +88,11 @@ class Rotation:
         )
 
     def next(self, path: Path) -> Path:
-        """What the capture after this one is called."""
+        """Return the path of the next capture."""
         return paths.fresh(path.parent)
 
     def retire(self, current: Path) -> list[Path]:
-        """Delete the oldest captures beside this one that are beyond the limits; returns which. Never raises."""
+        """Delete the oldest captures beside this one that exceed the limits; return them. Never raises."""
         taken, now = paths.size(current), time.time()
         old = [path for _, path in sorted(_closed(current), reverse=True)]
         kept = 0
@@ -107,20 +108,18 @@ class Rotation:
         return [path for path in reversed(old[kept:]) if _deleted(path)]
 
     def room(self, path: Path) -> str | None:
-        """Why recording must stop for now; None if there is room on the disk, or that can't be known."""
+        """Return why recording must stop for now; None if there is enough space on the disk, or that is not known."""
         try:
             left = shutil.disk_usage(path.parent).free
         except OSError:
             return None
         if left >= self.free:
             return None
-        return (
-            f"only {text.size(left)} are left on the disk of {path.parent} (puppet_keep_free is {text.size(self.free)})"
-        )
+        return f"only {text.size(left)} free on the disk of {path.parent} (puppet_keep_free is {text.size(self.free)})"
 
 
 def of(size: str, age: str, keep: str, free: str) -> Rotation:
-    """What the proxy's options come to; an empty one is its default. Raises InspectorError."""
+    """Return the rotation that the proxy's options describe; an empty one is its default. Raises InspectorError."""
     kept: dict[str, float] = {}
     for part in keep.split(",") if keep else ():
         unit = part.strip()[-1:]
@@ -139,7 +138,7 @@ def of(size: str, age: str, keep: str, free: str) -> Rotation:
 
 
 def bytes_of(option: str, given: str, default: int) -> int:
-    """What an option that is a size comes to. Raises InspectorError."""
+    """Parse an option that is a size. Raises InspectorError."""
     return int(_amount(option, given, _SIZES, "a size (500M)")) if given else default
 
 
@@ -152,11 +151,13 @@ def _amount(option: str, given: str, units: Mapping[str, float], wanted: str, le
 
 
 def _refused(option: str, given: str, wanted: str) -> InspectorError:
-    return InspectorError(f"{option} is {given!r}, which is not {wanted}.", f"{_UNITS} Leave it out for its default.")
+    return InspectorError(
+        f"{option} is {given!r}, which is not {wanted}.", f"{_UNITS} Omit the option for its default."
+    )
 
 
 def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
-    """What may be deleted beside a capture, each with what it is sorted by."""
+    """Return the captures in a folder that may be deleted, each with its sort key."""
     with contextlib.suppress(OSError):
         for path in current.parent.iterdir():
             stamp = paths.stamped(path)
@@ -171,18 +172,18 @@ def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
 
 
 def _left(path: Path) -> bool:
-    """Whether nobody has it open."""
+    """Whether no process has it open."""
     log = paths.beside(path, "-wal")
     if os.path.lexists(log):
-        # It may be left by a reader, who must not take it away, or by a proxy that was killed: who opens a capture to
-        # write and closes it last does that.
+        # The file may be left by a reader, who cannot remove it, or by a killed proxy: the last process that closes a
+        # capture after writing removes it.
         with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=0)) as db:
             db.execute("SELECT count(*) FROM meta").fetchone()
     return not os.path.lexists(log)
 
 
 def _is_capture(path: Path) -> bool:
-    """Whether it is a regular file, no link, that says in its head that it is a capture."""
+    """Whether it is a regular file, not a link, with the header of a capture."""
     try:
         return stat.S_ISREG(path.lstat().st_mode) and marked(path)
     except OSError:
@@ -190,7 +191,7 @@ def _is_capture(path: Path) -> bool:
 
 
 def _deleted(path: Path) -> bool:
-    """Delete a capture, and first what was derived from it."""
+    """Delete a capture; first the files derived from it."""
     try:
         for ending in paths.DERIVED:
             paths.beside(path, ending).unlink(missing_ok=True)

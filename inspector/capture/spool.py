@@ -1,7 +1,7 @@
-"""A body that is passed on while it comes, and kept on the way: in memory while it is small, then on the disk.
+"""The copy of a body that is streamed through the proxy: in memory while it is small, then on the disk.
 
-However large a file is that an agent fetches, the proxy grows by what is under way. Beyond a limit only the first bytes
-are kept, with the size and the digest of the whole.
+So the proxy's memory does not grow with the files that agents download. Above a limit only the first bytes are stored,
+with the size and the digest of the whole body.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 MEMORY = 2**20
 """Bytes of one body that are held in memory."""
 HEAD = 64 * 2**10
-"""Bytes that are kept of a body that is not kept whole."""
+"""Bytes that are stored of a body that is not stored whole."""
 KEEP = 64 * 2**20
-"""Bytes of a body that are kept, unless it is said otherwise."""
+"""Default for the largest body that is stored whole."""
 CHUNK = 2**20
 
 
@@ -28,20 +28,20 @@ class Spool:
     """The copy of one body. Not for more than one thread at a time."""
 
     def __init__(self, folder: Path, keep: int = KEEP) -> None:
-        """What does not fit into memory goes to a file without a name in this directory; ``keep``: bytes that are kept
-        at most."""
+        """Create an empty copy. Above the memory limit it uses an unnamed file in this directory; ``keep`` is the
+        largest body that is stored whole."""
         self._folder = folder
         self._keep = keep
         self._head = bytearray()
         self._file: IO[bytes] | None = None
         self._digest = hashlib.sha256()
         self.size = 0
-        """Bytes that came."""
+        """Size of the body so far."""
         self.cut = False
-        """Only the head is kept: the body is too large, or the disk has no room for it."""
+        """Only the head is stored: the body is too large, or the disk is full."""
 
     def add(self, data: bytes, *, wanted: bool = True) -> None:
-        """More of it; not ``wanted``: no more is to be kept. Never raises."""
+        """Add a piece of the body; if not ``wanted``, store no more of it. Never raises."""
         self.size += len(data)
         self._digest.update(data)
         if self.cut:
@@ -68,7 +68,7 @@ class Spool:
 
     @property
     def body(self) -> bytes | None:
-        """The whole, if it is in memory."""
+        """The whole body, if it is in memory."""
         return None if self.cut or self._file is not None else bytes(self._head)
 
     @property
@@ -82,7 +82,7 @@ class Spool:
         return self._digest.digest()
 
     def chunks(self) -> Iterator[bytes]:
-        """The whole, from the disk. Raises OSError."""
+        """Yield the whole body from the disk. Raises OSError."""
         assert self._file is not None  # noqa: S101 - asked for only then
         at = 0
         while data := os.pread(self._file.fileno(), CHUNK, at):
@@ -90,7 +90,7 @@ class Spool:
             yield data
 
     def close(self) -> None:
-        """Give the disk back what it took."""
+        """Release the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,8 +1,8 @@
-"""The capture: one SQLite file that holds what was seen, never what we think of it.
+"""The capture: one SQLite file that contains what was on the wire, without any conclusions.
 
-Appending is cheap (memory only); ``flush`` writes everything pending in one transaction, so a caller
-decides how often to pay for a commit. Readers may open the file while it is being written (WAL).
-Reading never repairs, writing never rewrites. What is not here: decoding, runs, findings.
+Appending is cheap (memory only); ``flush`` writes everything pending in one transaction, so a caller decides how often
+to pay for a commit. Readers may open the file while it is being written (WAL). Reading never repairs, writing never
+rewrites. Decoding, runs and findings are elsewhere.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ CREATE TABLE record (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time REAL NOT 
 """
 
 LEARNT = 32
-"""Records that the dictionary is made of."""
+"""Records that the dictionary is made from."""
 DICTIONARY = 2**16
-"""Its bytes, at most."""
+"""Maximum size of the dictionary in bytes."""
 MAX_TEXT = 2**26
-"""The largest JSON of a record that is believed when it is unpacked (bytes)."""
+"""The largest JSON of a record that is unpacked (bytes)."""
 MAX_BLOB = 2**31 - 1
-"""The largest body that is believed when it is unpacked (bytes)."""
+"""The largest body that is unpacked (bytes)."""
 
 BUSY = 1.0
-"""Seconds to wait for another one that writes the same capture."""
+"""Seconds to wait for another process that writes the same capture."""
 KNOWN = 20_000
 """Digests of written bodies that are remembered."""
 KEPT_LEGS = 1024
-"""Connections that a reader keeps; with each come its certificates."""
+"""Connections that a reader caches, with their certificates."""
 
 _NONE: Mapping[str, Spool] = MappingProxyType({})
 _NOBODY = Leg("", "agent")
@@ -79,15 +79,15 @@ _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {
 
 
 class Continued(CaptureError):
-    """Another capture goes on where this one ends."""
+    """This capture is closed; another one continues it."""
 
     def __init__(self, path: Path, following: Path) -> None:
-        super().__init__(f"{path} is closed: it goes on in {following}.", "Name that one.")
+        super().__init__(f"{path} is closed, and continued in {following}.", "Use that capture.")
         self.following = following
 
 
 class _Packed(msgspec.Struct):
-    """A record's JSON, with what is stored elsewhere replaced by references."""
+    """A record's JSON, with references to what is stored elsewhere."""
 
     record: dict[str, Any]
     agent: str | None = None
@@ -105,7 +105,7 @@ class _Texts:
         self._unpacker: zstandard.ZstdDecompressor | None = None
 
     def learn(self) -> None:
-        """Take the dictionary, or make it of what is there. Only within a transaction; forget it if that fails."""
+        """Load the dictionary, or make it from the records so far. Only within a transaction; discard it on failure."""
         if self._packer is None and (known := self._known() or self._made()):
             self._packer = zstandard.ZstdCompressor(level=3, dict_data=known, write_content_size=True)
 
@@ -113,7 +113,7 @@ class _Texts:
         return self._packer.compress(text.encode()) if self._packer else text
 
     def unpack(self, data: str | bytes) -> str | bytes:
-        """Raises ValueError for what is damaged."""
+        """Unpack JSON. Raises ValueError if it is damaged."""
         if isinstance(data, str):
             return data
         if self._unpacker is None:
@@ -123,7 +123,7 @@ class _Texts:
                 raise ValueError("it is too large")
             return self._unpacker.decompress(data)
         except zstandard.ZstdError as error:
-            raise ValueError(f"it can't be unpacked ({error})") from error
+            raise ValueError(f"cannot be unpacked ({error})") from error
 
     def _known(self) -> zstandard.ZstdCompressionDict | None:
         row = self._db.execute("SELECT data FROM dictionary").fetchone()
@@ -173,8 +173,8 @@ class Capture:
         if not path.is_file():
             raise CaptureError(f"There is no capture at {path}.", "Give the path of a file that a proxy wrote.")
         resolved = path.resolve().as_uri()
-        # Without a -wal file nobody is writing: the file is read as it is, and nothing is left beside it
-        # (nor need the directory be writable, as SQLite's -shm file would want).
+        # Without a -wal file no process is writing: the file is read as it is, and no file is left beside it
+        # (so the directory need not be writable, as it must be for SQLite's -shm file).
         options = ["mode=ro"]
         if not _written(path):
             options.insert(0, "mode=ro&immutable=1")
@@ -194,26 +194,26 @@ class Capture:
             except sqlite3.DatabaseError as error:
                 _close(db)
                 if marked(path):
-                    hint = "Copy it anew; `sqlite3 FILE .recover` gets out what there is."
+                    hint = "Copy it again; `sqlite3 FILE .recover` extracts what is readable."
                     raise CaptureError(f"{path} is damaged or cut off: {error}.", hint) from error
                 raise CaptureError(
                     f"{path} is not a capture: {error}.",
-                    "Flow files of mitmproxy become one with `puppet-inspector import`.",
+                    "Convert mitmproxy's flow files with `puppet-inspector import`.",
                 ) from error
-        raise CaptureError(f"{path} can't be read: {failure}.", "Check its permissions and its disk.")
+        raise CaptureError(f"Cannot read {path}: {failure}.", "Check its permissions and its disk.")
 
     @classmethod
     def create(cls, path: Path | str, *, after: int = 0) -> Self:
-        """Make a capture, or open an existing one to append to it. Raises CaptureError.
+        """Create a capture, or open an existing one to append to it. Raises CaptureError.
 
-        The file is mode 0600; a directory that has to be made for it is 0700. Records are numbered from ``after`` on
-        (of another capture, which this one continues), and always after those that are there.
+        The file has mode 0600; a directory that is created for it has 0700. Records are numbered after ``after`` (the
+        last record of the capture that this one continues), and always after the existing ones.
         """
         path = Path(path)
         try:
             for folder in reversed((path.parent, *path.parent.parents)):
-                folder.mkdir(mode=0o700, exist_ok=True)  # with ``parents`` only the last one would be closed
-            # Not through a link: in a directory of somebody else's it could lead anywhere.
+                folder.mkdir(mode=0o700, exist_ok=True)  # with ``parents`` only the last one would get this mode
+            # Not through a link: in a directory of another user it could lead anywhere.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
                 os.fchmod(descriptor, 0o600)
@@ -221,8 +221,8 @@ class Capture:
                 os.close(descriptor)
         except OSError as error:
             raise CaptureError(
-                f"The capture {path} can't be written: {error.strerror}.",
-                "Choose another place with `puppet_capture` (or -o).",
+                f"Cannot write the capture {path}: {error.strerror}.",
+                "Choose another path with `puppet_capture` (or -o).",
             ) from error
         db = None
         try:
@@ -247,8 +247,8 @@ class Capture:
         except sqlite3.DatabaseError as error:
             _close(db)
             raise CaptureError(
-                f"The capture {path} can't be written: {error}.",
-                "It is locked, no capture, or its disk is full; choose another with `puppet_capture` (or -o).",
+                f"Cannot write the capture {path}: {error}.",
+                "It is locked or no capture, or the disk is full. Choose another path with `puppet_capture` (or -o).",
             ) from error
 
     def close(self) -> None:
@@ -260,7 +260,7 @@ class Capture:
             self._db.close()
 
     def abandon(self) -> None:
-        """Close without writing what is pending (the file is gone or can't be written)."""
+        """Close without writing what is pending (the file was deleted or cannot be written)."""
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
 
@@ -273,9 +273,9 @@ class Capture:
     # -- writing ---------------------------------------------------------------------------------
 
     def append[R: Exchange | Handshake | Gap](self, record: R, spools: Mapping[str, Spool] = _NONE) -> R:
-        """Number a record and keep it for the next ``flush``; returns it with its ``seq``.
+        """Number a record and queue it for the next ``flush``; return it with its ``seq``.
 
-        ``spools`` hold bodies that are too large for the record, of its ``request`` or its ``response``.
+        ``spools`` contain bodies that are too large for the record, of its ``request`` or its ``response``.
         """
         self._last += 1
         numbered = dataclasses.replace(record, seq=self._last)
@@ -284,7 +284,7 @@ class Capture:
         return numbered
 
     def note(self, connection: Connection) -> None:
-        """Keep a connection as it is now for the next ``flush``; a later note of it replaces this one."""
+        """Queue the current state of a connection for the next ``flush``; a later state of it replaces this one."""
         self._connections[connection.leg.id] = connection
 
     @property
@@ -293,14 +293,14 @@ class Capture:
         return self._pending
 
     def adopt(self, other: Capture) -> None:
-        """Take over what another capture could not write (its file went away). Numbers stay."""
+        """Take over what another capture could not write (its file was deleted). Numbers stay."""
         self._pending = other._pending + self._pending
         self._spools = other._spools + self._spools
         self._connections = {**other._connections, **self._connections}
         self._last = max(self._last, other._last)
 
     def drop(self) -> int:
-        """Give up what is pending; returns how many records that are."""
+        """Drop what is pending; return the number of records."""
         dropped = len(self._pending)
         for spools in self._spools:
             for spool in spools.values():
@@ -310,7 +310,7 @@ class Capture:
         return dropped
 
     def lost(self) -> bool:
-        """True if the file at our path is no longer the one we write to (deleted or replaced)."""
+        """Whether the file at our path is no longer the one we write to (deleted or replaced)."""
         try:
             status = self.path.stat()
         except OSError:
@@ -318,9 +318,9 @@ class Capture:
         return (status.st_dev, status.st_ino) != self._inode
 
     def flush(self) -> list[Record]:
-        """Write everything pending in one transaction; returns the records as they are numbered for good.
+        """Write everything pending in one transaction; return the records with their final numbers.
 
-        On sqlite3.Error nothing is written, nothing lost; nor on Continued, which names the capture to write to.
+        On sqlite3.Error nothing is written and nothing lost. Continued names the capture to write to instead.
         """
         if not (self._pending or self._connections):
             return []
@@ -337,8 +337,10 @@ class Capture:
                 try:
                     self._write_record(record, spools, stored)
                 except (sqlite3.DataError, ValueError, TypeError, OverflowError) as error:
-                    # One that can never be written, too large for SQLite say, must not keep all others from it.
-                    self._write_record(Gap(record.time, f"a record can't be kept: {error}", 1, record.seq), {}, stored)
+                    # A record that can never be written, for example too large for SQLite, must not block all others.
+                    self._write_record(
+                        Gap(record.time, f"a record could not be stored: {error}", 1, record.seq), {}, stored
+                    )
             self._db.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
@@ -346,7 +348,7 @@ class Capture:
             self._texts = _Texts(self._db)
             raise
         if len(self._known) > KNOWN:
-            self._known.clear()  # only a saving: what is there already is not written again anyway
+            self._known.clear()  # an optimisation only: existing bodies are not written again anyway
         self._known |= stored
         for spools in self._spools:
             for spool in spools.values():
@@ -356,19 +358,18 @@ class Capture:
 
     @property
     def continued_in(self) -> Path | None:
-        """The capture beside this one that goes on where this one ends; None if there is none."""
+        """The capture that continues this one; None if there is none."""
         row = self._db.execute("SELECT value FROM meta WHERE key = 'continued_in'").fetchone()
         return self.path.with_name(Path(row[0]).name) if row else None
 
     def continue_in(self, path: Path) -> Path:
-        """End this capture, which has no more to write: another one beside it goes on. Of several proxies that write
-        it the first decides; returns the one that it is. Raises sqlite3.Error."""
+        """Close this capture, which must have nothing pending, and name the one beside it that continues it. If several
+        proxies write the same capture, the first one decides; return the path that was chosen. Raises sqlite3.Error."""
         self._db.execute("INSERT INTO meta VALUES ('continued_in', ?) ON CONFLICT DO NOTHING", (path.name,))
         return self.continued_in or path
 
     def _make_way(self) -> None:
-        """Another proxy may write to the same file: what is pending is numbered after what it wrote, here or in the
-        capture before."""
+        """Number what is pending after what another proxy has written to the same file, or to the previous capture."""
         highest = max(self.last, self._after)
         if self._pending and (shift := highest + 1 - self._pending[0].seq) > 0:
             self._pending = [dataclasses.replace(each, seq=each.seq + shift) for each in self._pending]
@@ -399,7 +400,7 @@ class Capture:
             case Exchange():
                 bare: Record = dataclasses.replace(
                     record,
-                    agent=_NOBODY,  # both legs have a place of their own
+                    agent=_NOBODY,  # both legs are stored separately
                     master=None,
                     request=dataclasses.replace(record.request, body=b""),
                     response=dataclasses.replace(record.response, body=b"") if record.response else None,
@@ -432,7 +433,7 @@ class Capture:
         return self._blob(message.body, stored) if message else None
 
     def _large_blob(self, spool: Spool, stored: set[bytes]) -> str:
-        """From the disk to the disk, a piece at a time."""
+        """Copy a large body from the disk into the capture, piece by piece."""
         digest = spool.sha256
         if digest not in self._known and digest not in stored:
             with tempfile.TemporaryFile(dir=self.path.parent) as packed:
@@ -470,7 +471,7 @@ class Capture:
     def records(self, after: int = 0) -> Iterator[Record]:
         """The records with ``seq > after``, in order. Bodies are unpacked one record at a time."""
         while True:
-            # Small pages: a reader must not hold a read transaction open while its caller thinks, or
+            # Small pages: a reader must not have a read transaction open while its caller works, or
             # the writer's WAL could never be checkpointed.
             rows = self._db.execute(
                 "SELECT seq, kind, data FROM record WHERE seq > ? ORDER BY seq LIMIT 64", (after,)
@@ -482,25 +483,25 @@ class Capture:
             after = rows[-1][0]
 
     def record(self, seq: int) -> Record | None:
-        """One record by its number; None if there is none."""
+        """Return a record by its number; None if there is none."""
         row = self._db.execute("SELECT seq, kind, data FROM record WHERE seq = ?", (seq,)).fetchone()
         return self._unpack(*row) if row else None
 
     def digest(self, seq: int) -> str | None:
-        """What tells a record from any other, without unpacking it (SHA-256); None if there is none."""
+        """Return what identifies a record, without unpacking it (SHA-256); None if there is none."""
         row = self._db.execute("SELECT data FROM record WHERE seq = ?", (seq,)).fetchone()
         if row is None:
             return None
         return hashlib.sha256(row[0].encode() if isinstance(row[0], str) else row[0]).hexdigest()
 
     def following(self, seq: int) -> int | None:
-        """The number of the next record after this one; None if there is none."""
+        """Return the number of the next record after this one; None if there is none."""
         found: int | None = self._db.execute("SELECT min(seq) FROM record WHERE seq > ?", (seq,)).fetchone()[0]
         return found
 
     @property
     def live(self) -> bool:
-        """Whether somebody writes it, or was killed while writing."""
+        """Whether a process is writing it, or was killed while writing."""
         return _written(self.path)
 
     @property
@@ -514,33 +515,33 @@ class Capture:
         return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM record").fetchone()[0])
 
     def connections(self) -> list[Connection]:
-        """Every connection in the order in which they were opened, also those without a request."""
+        """Yield every connection in the order in which they were opened, also those without a request."""
         rows = self._db.execute("SELECT closed, closed_by, leg FROM connection ORDER BY opened, id")
         with self._damaged("A connection"):
             return [_connection(self._leg_of(leg), closed, by) for closed, by, leg in rows.fetchall()]
 
     def connection(self, ident: str) -> Connection | None:
-        """One connection; None if there is none of this name."""
+        """Return a connection by name; None if there is none."""
         row = self._db.execute("SELECT closed, closed_by, leg FROM connection WHERE id = ?", (ident,)).fetchone()
         with self._damaged("A connection"):
             return _connection(self._leg_of(row[2]), row[0], row[1]) if row else None
 
     def meta(self) -> dict[str, str]:
-        """What the capture says about itself."""
+        """Return the metadata of the capture."""
         return dict(self._db.execute("SELECT key, value FROM meta").fetchall())
 
     def set_meta(self, values: Iterable[tuple[str, str]]) -> None:
-        """Say something about the capture as a whole (which proxy, which master)."""
+        """Set an item of metadata (which proxy, which master)."""
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
 
     @contextlib.contextmanager
     def _damaged(self, what: str) -> Iterator[None]:
-        """What is not as it was written is the file's fault."""
+        """Report data that is not as it was written as damage of the file."""
         try:
             yield
         except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
             raise CaptureError(
-                f"{what} of {self.path} can't be read: {error}.", "The file is damaged; copy it anew."
+                f"{what} of {self.path} cannot be read: {error}.", "The file is damaged; copy it again."
             ) from error
 
     def _unpack(self, seq: int, kind: str, data: str | bytes) -> Record:
@@ -559,7 +560,7 @@ class Capture:
         elif kind == "handshake":
             fields["leg"] = self._leg(packed.agent)
         elif kind not in _KINDS:
-            raise CaptureError(f"{self.path} holds a record of unknown kind {kind!r}.", "Upgrade puppet-inspector.")
+            raise CaptureError(f"{self.path} contains a record of unknown kind {kind!r}.", "Upgrade puppet-inspector.")
         return msgspec.convert(fields, _KINDS[kind], from_attributes=True)
 
     def _leg(self, ident: str | None) -> Leg:
@@ -583,18 +584,18 @@ class Capture:
             return b""
         row = self._db.execute("SELECT size, data FROM blob WHERE sha256 = ?", (bytes.fromhex(digest),)).fetchone()
         if row is None or row[0] > MAX_BLOB:
-            raise ValueError(f"it lacks a body ({digest[:12]})")
+            raise ValueError(f"a body is missing ({digest[:12]})")
         try:
             return self._unzstd.decompress(row[1], max_output_size=row[0])
         except zstandard.ZstdError as error:
-            raise ValueError(f"a body of it can't be unpacked ({digest[:12]}: {error})") from error
+            raise ValueError(f"a body cannot be unpacked ({digest[:12]}: {error})") from error
 
 
 def _json(packed: _Packed) -> str:
     try:
         return msgspec.json.encode(packed).decode()
     except UnicodeEncodeError:
-        # A lone surrogate somewhere: one record must not keep all the others from being written.
+        # A lone surrogate in it: one record must not prevent all others from being written.
         return json.dumps(msgspec.to_builtins(packed)).replace("\\ud", "\\\\ud")
 
 
@@ -608,7 +609,7 @@ def _close(db: sqlite3.Connection | None) -> None:
 
 
 def marked(path: Path) -> bool:
-    """Whether a file says in its head that it is a capture."""
+    """Whether a file has the header of a capture."""
     try:
         with path.open("rb") as file:
             head = file.read(72)
@@ -627,7 +628,7 @@ def _bare(leg: Leg) -> Leg:
 
 
 def _check(path: Path, db: sqlite3.Connection) -> int:
-    """The version of a capture. Raises CaptureError for what is none that can be read."""
+    """Return the version of a capture. Raises CaptureError if it is not a capture, or of another version."""
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
@@ -635,6 +636,6 @@ def _check(path: Path, db: sqlite3.Connection) -> int:
     if not 1 <= version <= VERSION:
         raise CaptureError(
             f"{path} is a capture of version {version}; this puppet-inspector reads version {VERSION}.",
-            "Upgrade puppet-inspector, or record anew.",
+            "Upgrade puppet-inspector, or record again.",
         )
     return int(version)

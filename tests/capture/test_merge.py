@@ -212,7 +212,7 @@ def test_what_can_not_be_read_leaves_nothing_behind(tmp_path: Path) -> None:
     with closing(sqlite3.connect(bad)) as db:
         db.execute("DELETE FROM blob")
         db.commit()
-    with pytest.raises(CaptureError, match=r"Record 1 of .*bad.sqlite can't be read: it lacks a body"):
+    with pytest.raises(CaptureError, match=r"Record 1 of .*bad.sqlite cannot be read: a body is missing"):
         merge.merge([good, bad], tmp_path / "c.sqlite")
     (tmp_path / "text.sqlite").write_text("no capture at all, but long enough to be read as one" * 99)
     with pytest.raises(CaptureError, match="is not a capture"):
@@ -316,7 +316,7 @@ def test_a_damaged_capture_is_left_as_it_is(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("DELETE FROM blob WHERE size < 1000")
         db.commit()
-    with pytest.raises(CaptureError, match="can't be read"):
+    with pytest.raises(CaptureError, match="cannot be read"):
         merge.vacuum(path)
     assert blobs(path) == 1
     with pytest.raises(CaptureError, match="no capture at"):

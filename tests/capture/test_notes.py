@@ -126,9 +126,9 @@ def test_what_can_not_be_read_is_said_and_never_written_over(capture: Path, cont
     notes.path.write_bytes(content)
     notes = Notes.open(capture)
     assert notes.trouble is not None
-    assert "can't be read" in notes.trouble.message
+    assert "Cannot read the notes" in notes.trouble.message
     assert notes.all() == []
-    with pytest.raises(InspectorError, match="can't be read"):
+    with pytest.raises(InspectorError, match="Cannot read the notes"):
         notes.toggle("record", 1)
     assert notes.path.read_bytes() == content
 
@@ -154,7 +154,7 @@ def test_a_directory_that_can_not_be_written_is_one_clear_error(capture: Path, m
     monkeypatch.setattr(os, "open", refuse)  # root may write everywhere
     with pytest.raises(InspectorError) as caught:
         notes.toggle("record", 1)
-    assert caught.value.message == f"The notes can't be written to {notes.path}: Permission denied."
+    assert caught.value.message == f"Cannot write the notes to {notes.path}: Permission denied."
     assert caught.value.hint
     assert not notes.marked("record", 1)
 

@@ -183,7 +183,7 @@ def test_there_is_room_until_the_disk_is_nearly_full(current: Path) -> None:
     assert Rotation(free=left // 2).room(current) is None
     why = Rotation(free=10**18).room(current)
     assert why is not None
-    assert re.fullmatch(r"only [\d.]+ [kM]?B are left on the disk of .* \(puppet_keep_free is .*\)", why)
+    assert re.fullmatch(r"only [\d.]+ [kM]?B free on the disk of .* \(puppet_keep_free is .*\)", why)
 
 
 # -- the options ---------------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ def test_a_damaged_capture_says_so(tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("DELETE FROM blob")
         db.commit()
-    with pytest.raises(CaptureError, match="lacks a body"):
+    with pytest.raises(CaptureError, match="a body is missing"):
         read(path)
 
 

@@ -144,7 +144,7 @@ def test_mistakes_with_a_certificate(flight: Preflight, tmp_path: Path, capsys: 
     for arguments, text in (
         (["--cert", str(tmp_path / "absent")], "absent: No such file"),
         (["--cert", str(other)], "is not the key of the certificate"),
-        (["--cert", str(flight.pem), "--ca", str(tmp_path / "absent")], "The CA bundle"),
+        (["--cert", str(flight.pem), "--ca", str(tmp_path / "absent")], "the CA bundle"),
     ):
         assert main(["provision", *arguments]) == 2
         error = capsys.readouterr().err

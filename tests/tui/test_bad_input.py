@@ -94,7 +94,7 @@ def test_what_is_damaged_is_said_and_the_rest_is_shown(tmp_path: Path, what: str
             change(path, "UPDATE blob SET data = x'0011' WHERE id = (SELECT max(id) FROM blob)")
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        assert "can't be read" in screen_text(app)
+        assert "cannot be read" in screen_text(app)
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, RunView)
