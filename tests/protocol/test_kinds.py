@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,7 @@ import pytest
 
 import inspector
 from inspector.protocol.endpoints import ENDPOINTS, KINDS
+from tests.support.places import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,3 +103,23 @@ def test_no_module_but_the_table_names_an_endpoint() -> None:
 
 def test_the_kind_of_a_name_is_the_one_of_its_rows() -> None:
     assert all(KINDS[endpoint.name] is endpoint.kind for endpoint in ENDPOINTS)
+
+
+def test_a_row_is_all_that_a_new_endpoint_for_files_needs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.new_endpoint"],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert json.loads(done.stdout) == {
+        "phase": "files",
+        "kind": "file content",
+        "file": ["wrong", [True], "metadata"],
+        "transfers": [1, ["production"]],
+        "findings": ["F03"],
+        "filter": True,
+        "completion": ["endpoint:sealed_file"],
+        "explained": "fetch a sealed file",
+        "rule": True,
+        "overload": True,
+    }
