@@ -158,7 +158,7 @@ class Analyzer:
         ):
             step.request = self._decode(step, match.endpoint.request, exchange.request)
         else:
-            step.request = d.Undecodable("not read, for the master refused it unread")
+            step.request = d.Undecodable("not decoded: the master refused it without reading it")
         if exchange.response is not None:
             step.response = self._decode(
                 step, decode.answer, match.endpoint.response, exchange.request, exchange.response
@@ -169,7 +169,7 @@ class Analyzer:
             return decoder(*given)
         except Exception as error:  # noqa: BLE001 - our own bug must never stop an agent's run
             step.trouble.append(f"decoding failed: {error!r}")
-            return d.Undecodable(f"puppet-inspector could not read it: {error!r}")
+            return d.Undecodable(f"puppet-inspector could not decode it: {error!r}")
 
     def _place(self, step: Step) -> None:
         record, match = step.record, step.match

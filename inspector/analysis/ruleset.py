@@ -62,16 +62,17 @@ def load(path: Path | None, now: float | None = None) -> Ruleset:
             text = file.read(LARGEST + 1)
     except OSError as error:
         raise InspectorError(
-            f"The rules file {path} can't be read: {error.strerror}.", "Name a YAML file; the README has an example."
+            f"The rules file {path} cannot be read: {error.strerror}.",
+            "Name a YAML file; docs/findings.md has an example.",
         ) from error
     if len(text) > LARGEST:
-        raise InspectorError(f"The rules file {path} is larger than {LARGEST} bytes.", "Is it the right file?")
+        raise InspectorError(f"The rules file {path} is larger than {LARGEST} bytes.", "Check the file name.")
     try:
         document = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         at = getattr(error, "problem_mark", None)
         where = f" in line {at.line + 1}" if at else ""
-        raise InspectorError(f"The rules file {path} is no YAML{where}.", _EXAMPLE) from error
+        raise InspectorError(f"The rules file {path} is not valid YAML{where}.", _EXAMPLE) from error
     try:
         rules = _read(document)
     except InspectorError as error:
@@ -83,10 +84,10 @@ def load(path: Path | None, now: float | None = None) -> Ruleset:
 def _ended(ignore: Ignore) -> str:
     what = ", ".join(sorted(ignore.rules)) or "all rules"
     whom = f" for {', '.join(ignore.certnames)}" if ignore.certnames else ""
-    return f"the exemption of {what}{whom} ended on {clocks.date(ignore.until or 0).date()}"
+    return f"the exception for {what}{whom} ended on {clocks.date(ignore.until or 0).date()}"
 
 
-_EXAMPLE = "It holds `rules:` (B45: off) and `ignore:` (- rules: B01); the README has an example."
+_EXAMPLE = "It holds `rules:` (B45: off) and `ignore:` (- rules: B01); docs/findings.md has an example."
 
 
 def _read(document: Any) -> Ruleset:
@@ -128,7 +129,7 @@ def _severity(value: Any, ident: str) -> Severity:
     names = [str(each) for each in Severity]
     if value not in names:
         raise InspectorError(
-            f"{ident}: {value!r} is no severity.", f"It is {', '.join(names)} or off.{_near(value, names)}"
+            f"{ident}: {value!r} is not a severity.", f"It is {', '.join(names)} or off.{_near(value, names)}"
         )
     return Severity(value)
 
@@ -136,7 +137,7 @@ def _severity(value: Any, ident: str) -> Severity:
 def _number(value: Any, rule: Rule, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InspectorError(
-            f"{rule.id}: {key} is a number, not {value!r}.",
+            f"{rule.id}: {key} must be a number, not {value!r}.",
             f"The default is `{rule.id}: {{{key}: {rule.thresholds[key]:g}}}`.",
         )
     return value
@@ -154,25 +155,25 @@ def _ignore(each: Any, known: tuple[str, ...]) -> Ignore:
     elif isinstance(until, datetime.date):
         until = datetime.datetime(until.year, until.month, until.day, tzinfo=datetime.UTC).timestamp()
     elif until is not None:
-        raise InspectorError(f"ignore: until is a date, not {until!r}.", "Write it as 2027-01-31.")
+        raise InspectorError(f"ignore: until must be a date, not {until!r}.", "Write it as 2027-01-31.")
     if not each.keys() - {"why"}:
-        raise InspectorError("ignore: an entry without rules, certname or until would drop everything.", _EXAMPLE)
+        raise InspectorError("ignore: an entry without rules, certname or until would ignore everything.", _EXAMPLE)
     return Ignore(frozenset(rules), tuple(_texts(each.get("certname"), "ignore: certname")), until)
 
 
 def _texts(value: Any, what: str) -> list[str]:
     values = [] if value is None else value if isinstance(value, list) else [value]
     if not all(isinstance(one, str) and one for one in values) or value == []:
-        raise InspectorError(f"{what} is a text or a list of texts, not {value!r}.", _EXAMPLE)
+        raise InspectorError(f"{what} must be a string or a list of strings, not {value!r}.", _EXAMPLE)
     return values
 
 
 def _mapping(value: Any, what: str, keys: tuple[str, ...]) -> None:
     if not isinstance(value, dict):
-        raise InspectorError(f"{what} is a mapping, not {value!r}.", _EXAMPLE)
+        raise InspectorError(f"{what} must be a mapping, not {value!r}.", _EXAMPLE)
     for key in value:
         if key not in keys:
-            hint = _near(key, keys).strip() or f"It can be {', '.join(keys)}."
+            hint = _near(key, keys).strip() or f"Choose from: {', '.join(keys)}."
             noun = "rule" if what == "rules" else "key"
             raise InspectorError(f"{what}: there is no {noun} {key!r}.", hint)
 

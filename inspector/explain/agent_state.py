@@ -42,7 +42,7 @@ def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None
         ("report", _report(run)),
     ]
     if run.handshakes:
-        many = f"{run.handshakes.total} refused, the last: " if run.handshakes.total > 1 else "refused: "
+        many = f"{run.handshakes.total} refused, most recently: " if run.handshakes.total > 1 else "refused: "
         told.insert(0, ("TLS", many + wording.handshake(run.handshakes[-1])))
     return [(label, wording.clean(words)) for label, words in told]
 
@@ -72,24 +72,24 @@ def _bundle[T](bundles: Iterable[Bundle[T]]) -> tuple[str, Bundle[T] | None]:
     last = latest[-1]
     had = any(each.refresh for each in latest)
     if good is not None:
-        return f"{'had one already, then ' if had else ''}downloaded", good
+        return f"{'already had one, then ' if had else ''}downloaded", good
     if last.status == 304:
-        return "had one already, the master has none newer", None
-    why = "no answer" if last.status is None else "it can't be read" if last.status == 200 else str(last.status)
-    return f"{'had one already, ' if had else ''}asked for, not got: {why}", None
+        return "already had one; the master has none newer", None
+    why = "no answer" if last.status is None else "it cannot be read" if last.status == 200 else str(last.status)
+    return f"{'already had one, ' if had else ''}requested, not received: {why}", None
 
 
 def _ca(run: Run) -> str:
     if not run.cas and run.authenticated is not None:
-        return "had one already: it did not ask for one"
+        return "already had one: did not request it"
     words, good = _bundle(run.cas)
     if good is None or good.items is None:
         return words
     words += f": {_number(len(good.items), 'certificate')}"
     if (0, 0) < run.major < (6, 0) and len(good.items) > 1:
-        words += ", of which an agent before 6 keeps the first only"
+        words += ", of which an agent before 6 uses only the first"
     if not good.refresh and any(each.seq == good.seq for each in run.anonymous):
-        words += "; whom it asked was not verified"
+        words += "; server not verified"
     return words
 
 
@@ -113,7 +113,7 @@ def _key(run: Run) -> str:
     asked = next((each for each in reversed(run.csrs) if each.key), None)
     if asked is not None and asked.key:
         return f"{short(asked.key)} in its request (record {asked.seq})"
-    return f"{short(run.key)} in the certificate that it shows" if run.key else UNSEEN
+    return f"{short(run.key)} in the certificate that it presents" if run.key else UNSEEN
 
 
 def _csr(run: Run) -> str:
@@ -122,7 +122,7 @@ def _csr(run: Run) -> str:
     last = run.csrs[-1]
     many = f"sent {run.csrs.total} times" if run.csrs.total > 1 else "sent"
     taken = any(each.status is not None and 200 <= each.status < 300 for each in run.csrs)
-    words = f"{many}, {'taken' if taken else 'not taken'}"
+    words = f"{many}, {'accepted' if taken else 'not accepted'}"
     if last.status is not None and 200 <= last.status < 300:
         return words
     latest = "; the last time " if taken else ": "
@@ -135,16 +135,16 @@ def _certificate(run: Run) -> str:
     if served is not None:
         words = f"issued by {served.issuer}, serial {served.serial}, until {_day(served.not_after)}"
         if run.certificate is None:
-            return f"{words}, but for another key than its own"
+            return f"{words}, but for another key than the agent's"
         return words + (", and shows it" if shows else "")
     if shows:
-        return "had one already, and shows it"
+        return "already had one, and presents it"
     if not run.certificates:
         return UNSEEN
     last, many = run.certificates[-1], _number(run.certificates.total, "time")
     if last.status == 404:
-        return f"asked for {many}: not signed yet" if run.csrs else f"asked for {many}: there is none"
-    return f"asked for {many}, not got: {last.status or 'no answer'}"
+        return f"requested {many}: not signed yet" if run.csrs else f"requested {many}: none available"
+    return f"requested {many}, not received: {last.status or 'no answer'}"
 
 
 # -- what it was told ---------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def _environment(run: Run) -> str:
     asked, now = run.environment_asked, run.environment
     if asked is None or asked == now:
         return now or UNSEEN
-    return f"asked for {asked}, ended up with {now}"
+    return f"requested {asked}, uses {now}"
 
 
 def _plugins(run: Run) -> str:
@@ -181,7 +181,7 @@ def _facts(run: Run, asked: d.CatalogRequest | None) -> str:
         return f"none sent {when}"
     words = f"sent {when} as {asked.facts_format or 'unnamed format'}"
     if isinstance(asked.facts, d.Undecodable):
-        return f"{words}; they can't be read: {_said(asked.facts.reason)}"
+        return f"{words}; cannot be decoded: {_said(asked.facts.reason)}"
     return f"{words}: {_number(len(asked.facts.values), 'fact')}"
 
 
@@ -191,7 +191,7 @@ def _catalog(run: Run, got: d.Catalog | None) -> str:
     last: CatalogAnswer = run.catalogs[-1]
     again = f" after {_number(run.catalogs.total - 1, 'other')}" if run.catalogs.total > 1 else ""
     if not last.usable:
-        return f"asked for{again}, not got: {last.status or 'no answer'} {_said(last.text)}".rstrip()
+        return f"requested{again}, not received: {last.status or 'no answer'} {_said(last.text)}".rstrip()
     words = f"got it{again}"
     if got is not None and got.version is not None:
         words += f", version {got.version}"
@@ -206,9 +206,9 @@ def _files(run: Run) -> str:
     if not (checked or fetched or files.inlined):
         return UNSEEN
     missing = sum(each.status == 404 for each in checked)
-    words = f"{_number(len(checked), 'source')} asked about" + (f" ({missing} not there)" if missing else "")
+    words = f"{_number(len(checked), 'source')} requested" + (f" ({missing} not found)" if missing else "")
     if files.inlined:
-        words += f", {len(files.inlined)} told by the catalog"
+        words += f", {len(files.inlined)} listed in the catalog"
     return f"{words}; {_number(len(fetched), 'file')} fetched"
 
 
@@ -219,4 +219,4 @@ def _report(run: Run) -> str:
     status = last.report.status if last.report else None
     words = f"sent ({status})" if status else "sent"
     taken = last.status is not None and 200 <= last.status < 300
-    return f"{words}, taken" if taken else f"{words}, not taken: {last.status or 'no answer'}"
+    return f"{words}, taken" if taken else f"{words}, not accepted: {last.status or 'no answer'}"

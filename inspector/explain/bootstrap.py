@@ -35,11 +35,11 @@ MACHINE = {
 }
 """The names that 6.4 and later give their states (docs/protocol.md#ssl-state-machine)."""
 RISKS = {
-    State.CA: "whoever sat in between could have handed out a CA of its own, and be this node's master from then on",
-    State.CRL: "whoever sat in between could have held back that a certificate was revoked",
-    State.LOOK: "whoever sat in between could have read the request, or denied that there is one",
-    State.CSR: "whoever sat in between could have read the request with what it carries, or sent the CA another one",
-    State.CERTIFICATE: "whoever sat in between could have held the certificate back, or handed out another one",
+    State.CA: "an attacker in between could have delivered their own CA and act as this node's master from then on",
+    State.CRL: "an attacker in between could have hidden a revocation",
+    State.LOOK: "an attacker in between could have read the request, or claimed that there is none",
+    State.CSR: "an attacker in between could have read the request and its extensions, or sent the CA a different one",
+    State.CERTIFICATE: "an attacker in between could have withheld the certificate, or delivered another one",
 }
 """What an attacker could have done where the agent did not verify whom it talked to."""
 
@@ -217,7 +217,7 @@ class Ladders:
             waits = polling(climb.run) if rung.state is State.CERTIFICATE else None
             next_try = rung.ended + waits.interval if waits else None
             overdue = waits is not None and self._now > rung.ended + 2 * waits.interval
-            why = f"{why}; by what it was given it says: {wrong[0]}" if wrong else why
+            why = f"{why}; with the trust it received it reports: {wrong[0]}" if wrong else why
             return Hang(rung.state, why, rung.began, rung.ended, next_try, overdue)
         return None
 
@@ -284,7 +284,7 @@ def _say(certname: str, keys: Sequence[Sighting], climbs: Sequence[Climb]) -> It
     if not keys:
         return
     if len({each.key for each in keys}) == 1:
-        yield f"one key in all that was seen: {short(keys[0].key)}"
+        yield f"one key in all records: {short(keys[0].key)}"
         return
     asked = [each for each in keys if each.kind == "csr"]
     used = [each for each in keys if each.kind == "client"]
@@ -325,20 +325,20 @@ def _why(climb: Climb, rung: Seen) -> str | None:
         case State.RENEWAL:
             return None
         case State.RUN:
-            return f"{last} to the requests of its run" if rung.same else None
+            return f"{last} for the requests of its run" if rung.same else None
         case State.TLS:
             return dict(rung.facts)["reason"]
         case State.CERTIFICATE if rung.same == "404":
             asked = any(each.state is State.CSR for each in climb.rungs)
-            return "its request waits to be signed" if asked else "there is no certificate, and it sent no request"
+            return "its request is waiting to be signed" if asked else "there is no certificate, and it sent no request"
         case State.CERTIFICATE if climb.certificate:
             keys = [key for kind, key in climb.keys if kind == "csr"]
             if keys and climb.certificate.key not in keys:
-                return "the certificate is for another key than its own, so it throws it away"
+                return "the certificate is for another key than the agent's, so the agent discards it"
             if not keys and climb.run.old_engine and climb.ca:
-                return "it got a certificate that it did not ask for; most likely that is for another key than its own"
-            return "it got its certificate, and no run followed"
+                return "it received a certificate that it did not request; most likely for another key than the agent's"
+            return "it received its certificate, but no run followed"
         case State.CA | State.CRL | State.CSR if last[:1] in "23":
             # A refresh is not on the way to a certificate.
-            return None if climb.presented else f"it went no further after the {rung.state}"
+            return None if climb.presented else f"it stopped after the {rung.state}"
     return last if last == "no answer" else f"answered {last}"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 """Columns of a line of text."""
-NO_BUNDLE = "no CA bundle is in this capture: what the agent thinks of certificates and CRLs can't be told"
-KINDS = {"csr": "in a request", "certificate": "in the CA's certificate", "client": "in the certificate it shows"}
+NO_BUNDLE = "this capture contains no CA bundle, so whether the agent trusts certificates and CRLs is unknown"
+KINDS = {"csr": "in a request", "certificate": "in the CA's certificate", "client": "in the certificate it presents"}
 
 
 def lines(ladder: Ladder) -> list[str]:
@@ -36,12 +36,12 @@ def lines(ladder: Ladder) -> list[str]:
             run = rung.run
             told.append(f"  run {run}")
         arrow = "->" if n else "  "
-        told += _wrapped(f"  {stamp(rung.began)[:19]}  {arrow} ", f"{_rung(rung)} [{proof(rung.seqs)}]")
+        told += _wrapped(f"  {stamp(rung.began)[:19]}  {arrow} ", f"{_rung(rung)} [{wording.numbers(rung.seqs)}]")
         if rung.risk and rung.risk not in risks:
             told += _wrapped(" " * 26, f"not verified: {rung.risk}")
             risks.add(rung.risk)
     if not ladder.rungs:
-        told.append("  nothing was seen of it")
+        told.append("  no record of it")
     for each in _end(ladder):
         told += _wrapped("  ", each)
     return [wording.clean(each) for each in told]
@@ -50,11 +50,6 @@ def lines(ladder: Ladder) -> list[str]:
 def _wrapped(label: str, text: str) -> list[str]:
     after = " " * (len(label) + 2)
     return textwrap.wrap(label + text, WIDTH, subsequent_indent=after, break_on_hyphens=False, break_long_words=False)
-
-
-def proof(seqs: tuple[int, ...]) -> str:
-    """The first and the last record of something."""
-    return f"record{'s' if len(seqs) > 1 else ''} {', '.join(map(str, seqs))}"
 
 
 def _rung(rung: Rung) -> str:
@@ -90,7 +85,7 @@ def trusted(rung: Rung) -> str:
     """Whether it verified whom it asked; empty where that is no question."""
     if rung.state is State.TLS:
         return ""
-    return {True: "verified", False: "unverified", None: "verified or not is unknown"}[rung.verified]
+    return {True: "verified", False: "unverified", None: "unknown whether verified"}[rung.verified]
 
 
 def brief(label: str, value: str) -> str:
@@ -103,7 +98,7 @@ def _end(ladder: Ladder) -> Iterator[str]:
         yield hanging(ladder.hangs)
     for key in ladder.keys:
         at = f" from {', '.join(key.addresses[:NEAR])}" if key.addresses else ""
-        yield f"key {short(key.key)} {KINDS[key.kind]}, {seen(key)}{at} [{proof(key.seqs)}]"
+        yield f"key {short(key.key)} {KINDS[key.kind]}, {seen(key)}{at} [{wording.numbers(key.seqs)}]"
     yield from ladder.says
     if ladder.now is None:
         yield NO_BUNDLE
@@ -116,20 +111,20 @@ def _end(ladder: Ladder) -> Iterator[str]:
     for each in breaks:
         yield f"then {each}"
     if how := limits(ladder):
-        yield f"(judged so: {how})"
+        yield f"(assumed: {how})"
 
 
 def hanging(hang: Hang) -> str:
     """Where an agent hangs, since when, why, and when it tries again."""
-    text = f"hangs at {hang.state} since {stamp(hang.since)}"
+    text = f"stops at {hang.state} since {stamp(hang.since)}"
     text += f", for {lasting(hang.last - hang.since)}" if hang.last - hang.since >= 1 else ""
     text += f": {hang.why}"
     if hang.overdue and hang.next_try:
-        text += f"; it should have tried again at {stamp(hang.next_try)} and did not, so it was stopped"
+        text += f"; it was due to retry at {stamp(hang.next_try)} and did not, so it was stopped"
     elif hang.next_try:
-        text += f"; it tries again at {stamp(hang.next_try)}"
+        text += f"; it retries at {stamp(hang.next_try)}"
     elif hang.state is State.CERTIFICATE:
-        text += "; if it waits, it tries again after waitforcert (2 minutes by default)"
+        text += "; if it waits, it retries after waitforcert (2 minutes by default)"
     return text
 
 
@@ -142,7 +137,7 @@ def judged(ladder: Ladder, now: Judgement) -> str:
     """What the agent says at a moment to what it was given."""
     if now.problems:
         return f"refuses on {day(now.at)}: {'; '.join(now.problems)}"
-    return f"{'what it was given is accepted on' if ladder.hangs else 'works on'} {day(now.at)}"
+    return f"{'the trust it received is accepted on' if ladder.hangs else 'works on'} {day(now.at)}"
 
 
 def outlook(ladder: Ladder) -> list[tuple[str, list[str]]]:
@@ -159,7 +154,7 @@ _EXPIRED = re.compile(r"The ((?:certificate|CRL issued by) '.*') has expired, ve
 def _coming(problem: str) -> str:
     """What the agent will say on a day to come, in words for the day on which it begins."""
     ends = _EXPIRED.fullmatch(problem)
-    return f"the {ends[1]} ends" if ends else f"from then on it is refused: {problem}"
+    return f"the {ends[1]} expires" if ends else f"refused from then on: {problem}"
 
 
 def limits(ladder: Ladder) -> str:

@@ -206,5 +206,5 @@ def _subject(chain: tuple[bytes, ...]) -> str | None:
     try:
         certificate = x509.read_der(chain[0])
     except x509.Malformed:
-        return "a certificate that can't be read"
+        return "a certificate that cannot be read"
     return certificate.common_name or certificate.subject

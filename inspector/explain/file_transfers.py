@@ -280,7 +280,7 @@ def _checked(
 ) -> tuple[Verdict, str]:
     promised = (response.header("content-length") or "").strip()
     if response.lost or error or (promised.isdecimal() and int(promised[:20]) > len(response.body)):
-        return Verdict.UNCHECKABLE, "not all of it is here"
+        return Verdict.UNCHECKABLE, "incomplete"
     if told is None:
         return Verdict.UNCHECKABLE, "no metadata"
     if told.checksum is None or told.checksum.type in NO_DIGESTS:
@@ -292,9 +292,9 @@ def _checked(
         return Verdict.RIGHT, ""
     body = decode.content(response)
     if body is None:
-        return Verdict.UNCHECKABLE, "its encoding can't be taken off"
+        return Verdict.UNCHECKABLE, "its content encoding cannot be decoded"
     verdict = check(body, told.checksum)
-    return verdict, "" if verdict is not Verdict.UNCHECKABLE else "its checksum is no digest"
+    return verdict, "" if verdict is not Verdict.UNCHECKABLE else "its checksum is not a digest"
 
 
 def _below(name: str, each: d.FileMetadata) -> str:

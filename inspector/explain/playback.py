@@ -182,12 +182,12 @@ class Player:
             slack = 1.0  # it is typed to the second
         else:
             raise InspectorError(
-                f"{text!r} is no time.",
+                f"{text!r} is not a time.",
                 "Type seconds from the run's start (12.5), a share (50%), or a time (14:03:20).",
             )
         if not self.start - slack <= moment <= self.finish + slack:
             raise InspectorError(
-                f"The run has no {text}.",
+                f"The run does not contain {text}.",
                 f"It took {seconds(length)}, from {clock(self.start)} to {clock(self.finish)}.",
             )
         self.to(moment)
@@ -195,7 +195,7 @@ class Player:
     def _local(self, text: str, hour: int, minute: int, second: float) -> float:
         """The first moment from the run's start on that has this local time of day."""
         if hour > 23 or minute > 59 or second >= 60:
-            raise InspectorError(f"{text!r} is no time of day.", "It is between 00:00:00 and 23:59:59.")
+            raise InspectorError(f"{text!r} is not a time of day.", "It is between 00:00:00 and 23:59:59.")
         day, margin = datetime.timedelta(days=1), 2 * clocks.DAY
         start = clocks.date(min(max(self.start, clocks.FIRST + margin), clocks.LAST - margin)).astimezone()
         whole = int(second)

@@ -56,7 +56,7 @@ def explain(what: str) -> dict[str, str]:
     if asked is None:
         if found := known_errors.find(what):
             return _message(what, found)
-        raise InspectorError("No known message is like it.", _USAGE)
+        raise InspectorError("No known message matches.", _USAGE)
     method, target = asked.groups()
     if rows := _rows(target, (method,) if method else _METHODS):
         return _endpoint(rows)
@@ -81,7 +81,7 @@ def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
 
 def _message(pasted: str, found: known_errors.Found) -> dict[str, str]:
     known = found.known
-    seen = {None: "no: only the agent's own log shows it", "wire": "yes, on the wire"}
+    seen = {None: "no: only in the agent's own log", "wire": "yes, in the traffic"}
     return {
         "message": wording.clean(pasted.strip()),
         "meaning": known.cause,
@@ -159,7 +159,7 @@ def endpoints_page() -> str:
         "# Endpoints",
         "",
         "What agents and tools ask a master for, in both dialects: v3 (Puppet 4 to 8, OpenVox) and legacy (2.7, 3.x).",
-        "Made from `inspector/protocol/endpoints.py` with `make docs`; `puppet-inspector explain NAME` says the same.",
+        "Made from `inspector/protocol/endpoints.py` with `make docs`; `puppet-inspector explain NAME` prints it.",
         "The last column leads to what each request carries and how it can be answered:",
         "[Endpoints](protocol.md#endpoints) in the description of the wire protocol.",
         "",
@@ -187,8 +187,8 @@ def rules_page() -> str:
     lines = [
         "# Rules",
         "",
-        "Every deviation that puppet-inspector knows. Made from `inspector/rules/` with `make docs`;",
-        "`puppet-inspector explain ID` says the same.",
+        "Every deviation that puppet-inspector detects. Made from `inspector/rules/` with `make docs`;",
+        "`puppet-inspector explain ID` prints the same.",
         "",
         "Sources are sections of [protocol.md](protocol.md), which describes the wire protocol; public files by",
         "project, version and path; and RFCs.",

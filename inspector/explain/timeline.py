@@ -28,7 +28,7 @@ type Silence = Wait | Literal["request"]
 """Of the time that counts as waiting for a certificate, what comes before the request for it is told apart."""
 
 SILENCES: dict[Silence, str] = {
-    "request": "makes its key and its request",
+    "request": "generates its key and its request",
     "certificate": "waits for its certificate",
     "facts": "gathers facts",
     "applying": "applies the catalog",

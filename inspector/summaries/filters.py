@@ -147,7 +147,7 @@ def parse(text: str, latest: float | None = None) -> Filter:
         read = _TERM.match(text, at)
         if read is None:
             raise InspectorError(
-                f"The filter can't be read from {text[at:].strip()!r} on.",
+                f"The filter is not valid from {text[at:].strip()!r} on.",
                 'A value in quotes ends with a quote and a space: text:"Could not find" status:404.',
             )
         at = read.end()
@@ -164,7 +164,7 @@ def _term(found: re.Match[str], latest: float | None) -> Term:
     value: str = found["single"] or found["bare"] or re.sub(r"\\(.)", r"\1", double or "", flags=re.DOTALL)
     if name is None:
         if not value:
-            raise InspectorError(f"{found[0].strip()!r} names nothing.", 'A word, or several in quotes: "CA bundle".')
+            raise InspectorError(f"{found[0].strip()!r} has no value.", 'A word, or several in quotes: "CA bundle".')
         return Term(bool(found["not"]), _word(value))
     key = KEYS.get(name.lower())
     if key is None:
@@ -244,7 +244,7 @@ def _status(value: str) -> Asks:
 def _rule(value: str) -> Asks:
     wanted = "" if value.lower() == "any" else value.upper()
     if not any(rule.id.startswith(wanted) for rule in all_rules()):
-        raise ValueError("No rule begins so.")
+        raise ValueError("No rule id begins like this.")
     return _of_findings(lambda finding: finding.rule.startswith(wanted))
 
 
@@ -348,16 +348,16 @@ KEYS: dict[str, Key | Time] = {
     "method": Key("an HTTP method", "method:PUT", _method),
     "path": Key("a part of the path, or all of it with `*`", "path:/modules/", _path),
     "status": Key("a status, a range, or none for no answer", "status:>=400, status:4xx or status:none", _status),
-    "rule": Key("a rule, the letter that it begins with, or any", "rule:B23 or rule:B", _rule),
+    "rule": Key("a rule id, its first letter, or any", "rule:B23 or rule:B", _rule),
     "severity": Key("a finding that is at least an error, a warning or a notice", "severity:warning", _severity),
-    "ms": Key("how long it took, in milliseconds", "ms:>500", _ms),
-    "size": Key("bytes of both bodies", "size:>1M", _size),
-    "outcome": Key(f"how the run ended: {', '.join(OUTCOMES)}", "outcome:failed", _outcome),
+    "ms": Key("duration in milliseconds", "ms:>500", _ms),
+    "size": Key("size of both bodies in bytes", "size:>1M", _size),
+    "outcome": Key(f"outcome of the run: {', '.join(OUTCOMES)}", "outcome:failed", _outcome),
     "run": Key("the run's number", "run:12 or run:3-5", _run),
     "env": Key("the environment, `*` for any part", "env:production", _env),
-    "version": Key("the agent's version, as exactly as you like", "version:7 or version:<6.4", _version),
-    "since": Time("that moment (UTC) or later; 10m: back from the latest record", "since:2026-11-21T07:00", _since),
-    "until": Time("that moment (UTC) or earlier; 2h: back from the latest record", "until:10m", _until),
+    "version": Key("the agent's version, in part or in full", "version:7 or version:<6.4", _version),
+    "since": Time("at this time (UTC) or later; 10m: relative to the latest record", "since:2026-11-21T07:00", _since),
+    "until": Time("at this time (UTC) or earlier; 2h: relative to the latest record", "until:10m", _until),
     "text": Key("a part of target, headers, bodies or error", 'text:"Could not find"', _text),
 }
 
@@ -415,7 +415,7 @@ def _number(value: str, read: Callable[[str], float]) -> Number:
     low, dash, high = value.partition("-")
     first, last = read(low), read(high if dash else low)
     if first > last:
-        raise ValueError("That range ends before it begins.")
+        raise ValueError("The range ends before it begins.")
     return lambda number: first <= number <= last
 
 

@@ -130,7 +130,7 @@ def follow(
         if path is None and (fresh := set(paths.FOLDER.glob("*.sqlite")) - known):
             known |= fresh
             followed = max(fresh, key=paths.written)
-            yield f"-- there is a new capture: {wording.clean(str(followed))}"
+            yield f"-- new capture: {wording.clean(str(followed))}"
             follower = Follower(followed, chosen)
             continue
         (pause or wait)()
@@ -227,7 +227,7 @@ class Follower:
     def _anew(self) -> Line:
         self._silent = 0
         self._begin()
-        return Line(f"-- {wording.clean(str(self._path))} is another capture now")
+        return Line(f"-- {wording.clean(str(self._path))} was replaced by another capture")
 
     def _read(self, capture: Capture) -> Iterator[Line]:
         if 0 < capture.last < self._after:  # deleted and made again between two looks

@@ -180,8 +180,8 @@ def _readable() -> Iterator[None]:
         yield
     except (sqlite3.Error, msgspec.MsgspecError, ValueError) as error:
         if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise Busy("The index of the capture is just being written.", "Try it again.") from error
-        raise CaptureError(f"The index of the capture can't be read: {error}.", "It is made anew.") from error
+            raise Busy("The index of the capture is being written.", "Try again in a moment.") from error
+        raise CaptureError(f"The index of the capture cannot be read: {error}.", "It will be rebuilt.") from error
 
 
 _BRIEF = msgspec.msgpack.Decoder(Brief)

@@ -109,7 +109,7 @@ class _Writer:
         with Capture.open(self._path) as capture:
             live = capture.live
             if capture.last < self._after:
-                raise CaptureError(f"{self._path} is another capture now.", "Open it anew.")
+                raise CaptureError(f"{self._path} was replaced by another capture.", "Open it again.")
             for record in self._records(capture):
                 self._take(record)
                 if len(self._rows) >= BATCH or (record.seq <= self._known and record.seq % BATCH == 0):
@@ -147,7 +147,7 @@ class _Writer:
 
     def _flush(self, capture: Capture, *, complete: bool = False) -> None:
         if _inode(self._target) != self._inode:
-            raise CaptureError(f"The index {self._target} was taken away.", "It is made anew.")
+            raise CaptureError(f"The index {self._target} was removed.", "It will be rebuilt.")
         self._change += 1
         fresh = self._after > self._known
         runs: list[tuple[int, int, bytes | None, bytes]] = []

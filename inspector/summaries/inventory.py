@@ -98,7 +98,7 @@ class Held:
 def captures_in(folder: Path) -> list[Path]:
     """The captures in a directory, the one written last at the end. Raises InspectorError."""
     if not folder.is_dir():
-        raise InspectorError(f"{folder} is no directory.", "Name one that captures are in.")
+        raise InspectorError(f"{folder} is not a directory.", "Name a directory that contains captures.")
     return sorted(folder.glob("*.sqlite"), key=lambda path: (paths.written(path), path.name))
 
 
@@ -118,7 +118,7 @@ def look(path: Path, say: Callable[[str], None]) -> Held:
             indexer.build(path, index.place(path))
         with _index(path) as found:
             if found is None or found.state().last < last:
-                raise CaptureError("Another process is just reading it.", "Try it again.")
+                raise CaptureError("Another process is reading it.", "Try again in a moment.")
             return Held(path, held.size, held.live, _known(found), found.state().trouble)
     except (InspectorError, sqlite3.Error, OSError) as error:
         return Held(

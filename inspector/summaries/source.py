@@ -165,7 +165,7 @@ class Source:
         if status:
             self._said.seek(0)
             words = self._said.read().decode(errors="replace").strip().splitlines()
-            self._failure = f"its index could not be made: {words[-1] if words else f'exit status {status}'}"
+            self._failure = f"its index could not be built: {words[-1] if words else f'exit status {status}'}"
         elif status == 0 and self._indexer:
             self._failure = ""
         return status is not None
@@ -282,7 +282,7 @@ class Source:
             with Capture.open(self.path) as capture:
                 yield capture
         except sqlite3.Error as error:
-            raise CaptureError(f"{self.path} can't be read: {error}.", "It is damaged, or its disk is.") from error
+            raise CaptureError(f"{self.path} can't be read: {error}.", "The file or the disk is damaged.") from error
 
 
 def _inode(path: Path) -> int:

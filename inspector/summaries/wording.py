@@ -82,7 +82,7 @@ def asides(brief: Brief) -> list[str]:
     if brief.unlent:
         notes.append(f"sent without the agent's identity: {clean(brief.unlent)}")
     if brief.stripped:
-        notes.append(f"withheld from the master: {clean(', '.join(brief.stripped))}")
+        notes.append(f"removed before the master: {clean(', '.join(brief.stripped))}")
     return notes
 
 
@@ -103,7 +103,7 @@ def identity(lent: Identity | None) -> str:
         return "not known"
     if lent.certname:
         return f"{clean(lent.certname)} ({clean(lent.mode)})"
-    return f"nobody ({clean(lent.reason)})" if lent.reason else "nobody"
+    return f"no identity ({clean(lent.reason)})" if lent.reason else "nobody"
 
 
 def summary(run: RunSnapshot) -> str:
@@ -117,7 +117,7 @@ def summary(run: RunSnapshot) -> str:
     return f"== run {run.number or '?'} of {name}{version}: {run.outcome} in {took}; {phases}{deviations}"
 
 
-RUN_COLUMNS = ("run", "began", "agent", "version", "environment", "outcome", "took", "phases", "findings")
+RUN_COLUMNS = ("run", "began", "agent", "version", "environment", "outcome", "time", "phases", "findings")
 
 
 def run_row(run: RunSnapshot) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ def _message(run: Run, found: Verdict) -> str:
     cause = found.cause
     if cause is None:
         reason = _shortened(_outcome(run) or run.outcome)
-        unseen = "" if found.certainty == "certain" else "; the wire does not show why"
+        unseen = "" if found.certainty == "certain" else "; the cause is not visible in the traffic"
         return f"{name} {_ended(run)}: {reason}, {since}{unseen}"
     how = {"certain": "", "likely": " (likely)", "not visible": ""}[found.certainty]
     follow = "follows" if len(found.symptoms) == 1 else "follow"
@@ -174,12 +174,14 @@ def _message(run: Run, found: Verdict) -> str:
 def _ended(run: Run) -> str:
     applied = bool(run.catalogs and run.catalogs[-1].usable)
     if run.outcome == "unfinished" and run.reports and applied:
-        return "ran, and its report was not taken"
-    return "stopped in its bootstrap" if run.outcome == "unfinished" and run.bootstrapping else OUTCOMES[run.outcome]
+        return "ran, but its report was not accepted"
+    return (
+        "stopped during its bootstrap" if run.outcome == "unfinished" and run.bootstrapping else OUTCOMES[run.outcome]
+    )
 
 
 OUTCOMES: dict[Outcome, str] = {
-    "complete": "ran to its end",
+    "complete": "completed",
     "failed": "failed",
     "waiting": "has no certificate yet",
     "refused": "was refused",
@@ -188,16 +190,16 @@ OUTCOMES: dict[Outcome, str] = {
 
 
 _NEXT: dict[Outcome, str] = {
-    "complete": "Nothing.",
-    "refused": "See what the node holds ({verify}), and whom the master's log says it refused.",
+    "complete": "Nothing to do.",
+    "refused": "Check the node's certificate and trust ({verify}), and the master's log for refused connections.",
     "waiting": "Compare the fingerprints ({fingerprint} on the node, {list} on the CA), then {sign}.",
-    "failed": "Read the agent's report and the master's log of that moment.",
-    "unfinished": "Look at the agent's own log: it was killed, lost its network, or is still running.",
+    "failed": "Read the agent's report, and the master's log for that time.",
+    "unfinished": "Check the agent's log: the agent was killed, lost its network, or is still running.",
 }
 """What to do where no deviation says it."""
 _SILENT = (
-    "See whether its certificate is revoked or has ended ({list} on the CA, {verify} on the node), and whether the "
-    'master\'s own CRL has: `openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"` there.'
+    "Check whether the agent's certificate is revoked or expired ({list} on the CA, {verify} on the node), and whether "
+    'the CRL on the master has expired: `openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"`.'
 )
 
 
@@ -242,8 +244,8 @@ def _outcome(run: Run) -> str | None:
             return _why_waiting(run)
         case "failed" | "unfinished" if _unanswered(run):
             return (
-                "the master closed every connection without an answer: most often it refuses the agent's certificate "
-                "(revoked, ended), or its own CRL has expired"
+                "the master closed every connection without an answer: most often because it refuses the agent's "
+                "certificate (revoked, expired), or because its own CRL has expired"
             )
         case "failed" if run.catalogs and not run.catalogs[-1].usable:
             last = run.catalogs[-1]
@@ -254,43 +256,50 @@ def _outcome(run: Run) -> str | None:
             first = next((each for each in logs if each.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
             return f"the report says failed{': ' + clean(first.message.partition(chr(10))[0]) if first else ''}"
         case "unfinished" if run.reports:
-            return f"the master did not take the report ({run.reports[-1].status or 'no answer'})"
+            return f"the master did not accept the report ({run.reports[-1].status or 'no answer'})"
         case "unfinished" if run.bootstrapping and (run.cas or run.crls) and not run.certificates:
             got = "the CRL" if run.crls else "the CA"
             return (
-                f"it downloaded {got} and went no further: most often it refuses the certificate it was shown (failed "
-                "handshakes are not in imported files)"
+                f"the agent downloaded {got} and stopped: most often because it refuses the master's certificate "
+                "(imported files do not contain failed handshakes)"
             )
         case "unfinished":
-            return "it ended without a report"
+            return "the run ended without a report"
     return None
 
 
 def _why_waiting(run: Run) -> str:
     if _other_key(run):
-        return "the CA gave it a certificate for another key than its own"
+        return "the CA returned a certificate for another key than the agent's"
     last = run.csrs[-1] if run.csrs else None
     if last and (last.status is None or last.status >= 400) and "already has a requested" not in last.text:
         said = clean(last.text.partition("\n")[0])
-        return f"the CA did not take its certificate request: {last.status or 'no answer'} {said}".rstrip()
-    return "its certificate request waits to be signed"
+        return f"the CA did not accept the certificate request: {last.status or 'no answer'} {said}".rstrip()
+    return "the certificate request is waiting to be signed"
+
+
+def numbers(seqs: Sequence[int]) -> str:
+    """Record numbers in words: ``record 3``, ``records 3, 7``."""
+    return f"record{'s' if len(seqs) > 1 else ''} {', '.join(map(str, seqs))}"
 
 
 def finding(found: Finding, rule: Rule, run: Run, where: str = "", *, brief: bool = False) -> list[str]:
-    """A finding with its proof, and unless ``brief`` its explanation and remedy.
+    """A finding with its evidence, and unless ``brief`` its explanation and fix.
 
     ``where`` says which capture the run is in, if there are several.
     """
-    proof = ", ".join(str(seq) for seq in found.seqs)
     name = clean(run.certname or run.address or "an unnamed agent")
+    evidence = numbers(found.seqs) if found.seqs else "the whole run"
     lines = [
         f"{found.severity.upper()} {found.rule} {rule.title}: {clean(found.message)}",
-        f"  {clean(where)}run {run.number} of {name}; proof: {proof or 'the whole run'} ({rule.visible})",
+        f"  {clean(where)}run {run.number} of {name}; evidence: {evidence}",
     ]
     if not brief:
         signed = found.rule in verdicts.WAITING and run.certificate is not None
         lines += wrapped("  why:    ", rule.explanation)
-        lines += wrapped("  do:     ", "nothing, it was signed" if signed else clean(rule.remedy_for(run)))
+        lines += wrapped(
+            "  fix:    ", "nothing to do: the request was signed" if signed else clean(rule.remedy_for(run))
+        )
         lines += wrapped("  source: ", rule.source)
     return [*lines, ""]
 

@@ -12,6 +12,7 @@ from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import stamp
 from inspector.model import Severity
 from inspector.pages import palette
+from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui.rows import Column
 
@@ -31,7 +32,7 @@ DIGITS = 16
 AGENTS: tuple[Column[Ladder], ...] = (
     Column("agent", lambda each, _: clean(each.certname), 16, 1, sort=lambda each: each.certname),
     Column(
-        "hangs at",
+        "stops at",
         lambda each, _: Text(str(each.hangs.state), style=_BAD) if each.hangs else "-",
         11,
         sort=lambda each: each.hangs is None,
@@ -150,7 +151,7 @@ def rung(each: Rung | None) -> Text | Group:
     told.append(f" {often}" if often else "")
     if each.run:
         told.append(f"  run {each.run}", style="dim")
-    told.append(f"  {bootstrap_text.proof(each.seqs)}", style="dim")
+    told.append(f"  {wording.numbers(each.seqs)}", style="dim")
     if trusted := bootstrap_text.trusted(each):
         told.append(f"\n{trusted}", style=_BAD if each.verified is False else "")
         told.append(f": {each.risk}" if each.risk else "")
@@ -169,7 +170,7 @@ def key(each: Key | None, ladder: Ladder | None) -> Text | Group:
     if each is None:
         told.append("No key was recorded." if ladder else "", style="dim")
         return told
-    told.append(f"{bootstrap_text.KINDS[each.kind]}, {bootstrap_text.seen(each)}  {bootstrap_text.proof(each.seqs)}")
+    told.append(f"{bootstrap_text.KINDS[each.kind]}, {bootstrap_text.seen(each)}  {wording.numbers(each.seqs)}")
     full = _grid(12)
     values = {"key": each.key, "fingerprint": each.fingerprint, "from": ", ".join(each.addresses) or "-"}
     for label, value in values.items():

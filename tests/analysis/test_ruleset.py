@@ -88,20 +88,20 @@ def test_what_a_site_does_not_want_to_see(tmp_path: Path, entry: str, gone: bool
         ("rules: {b01: off}", "there is no rule 'b01'", "Did you mean B01"),
         ("rules: {B99: off}", "there is no rule 'B99'", "Did you mean"),
         ("rules: {B01: {sevrity: error}}", "there is no key 'sevrity'", "Did you mean severity?"),
-        ("rules: {B01: eror}", "'eror' is no severity", "Did you mean error?"),
-        ("rules: {S08: {warning_s: soon}}", "is a number", "`S08: {warning_s: 10}`"),
-        ("rules: {S08: {warning_s: .nan}}", "is a number", "`S08: {warning_s: 10}`"),
-        ("rules: [B01]", "rules is a mapping", "B45: off"),
+        ("rules: {B01: eror}", "'eror' is not a severity", "Did you mean error?"),
+        ("rules: {S08: {warning_s: soon}}", "must be a number", "`S08: {warning_s: 10}`"),
+        ("rules: {S08: {warning_s: .nan}}", "must be a number", "`S08: {warning_s: 10}`"),
+        ("rules: [B01]", "rules must be a mapping", "B45: off"),
         ("ruls: {}", "there is no key 'ruls'", "Did you mean rules?"),
         ("ignore: {rules: B01}", "`ignore` is a list", "B45: off"),
         ("ignore: [{rules: X01}]", "there is no rule 'X01'", ""),
-        ("ignore: [{until: soon}]", "until is a date", "2027-01-31"),
-        ("ignore: [{why: because}]", "would drop everything", ""),
-        ("ignore: [{rules: []}]", "is a text or a list of texts", ""),
-        ("ignore: [{certname: 7}]", "is a text or a list of texts", ""),
-        ("[1, 2", "is no YAML in line", "rules:"),
-        ("- 1", "the file is a mapping", ""),
-        ("!!python/object:os.system x", "is no YAML", ""),
+        ("ignore: [{until: soon}]", "until must be a date", "2027-01-31"),
+        ("ignore: [{why: because}]", "would ignore everything", ""),
+        ("ignore: [{rules: []}]", "must be a string or a list of strings", ""),
+        ("ignore: [{certname: 7}]", "must be a string or a list of strings", ""),
+        ("[1, 2", "is not valid YAML in line", "rules:"),
+        ("- 1", "the file must be a mapping", ""),
+        ("!!python/object:os.system x", "is not valid YAML", ""),
     ],
 )
 def test_a_mistake_is_said_with_what_it_should_be(tmp_path: Path, text: str, message: str, hint: str) -> None:
@@ -124,15 +124,15 @@ def test_exemptions_that_have_ended_are_told(tmp_path: Path) -> None:
     )
     noon = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC).timestamp()
     assert ruleset.load(path, noon).warnings == (
-        f"{path}: the exemption of B01, B18 ended on 2026-01-01",
-        f"{path}: the exemption of all rules for build* ended on 2026-01-02",
+        f"{path}: the exception for B01, B18 ended on 2026-01-01",
+        f"{path}: the exception for all rules for build* ended on 2026-01-02",
     )
     assert len(ruleset.load(path, noon - 1).warnings) == 1
     assert ruleset.load(path).warnings == ()
 
 
 def test_a_file_that_is_not_there_or_too_large(tmp_path: Path) -> None:
-    with pytest.raises(InspectorError, match=r"can't be read: No such file.*README"):
+    with pytest.raises(InspectorError, match=r"cannot be read: No such file.*docs/findings"):
         ruleset.load(tmp_path / "none.yaml")
     with pytest.raises(InspectorError, match="is larger than"):
         written(tmp_path, "#" * (ruleset.LARGEST + 1))

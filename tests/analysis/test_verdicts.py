@@ -112,13 +112,13 @@ def test_a_verdict(
         assert told.fix == wording.clean(rule_of(cause).remedy_for(run))
         assert found.since == 1000.0 + found.cause.seqs[0] if found.cause else False
     assert ("(likely)" in told.message) is (certainty == "likely")
-    assert ("the wire does not show why" in told.message) is (certainty == "not visible")
+    assert ("not visible in the traffic" in told.message) is (certainty == "not visible")
 
 
 def test_what_to_do_where_nobody_signed_names_the_commands() -> None:
     told = wording.conclusion(a_run("waiting"))
     assert told is not None
-    assert "its certificate request waits to be signed" in told.message
+    assert "the certificate request is waiting to be signed" in told.message
     assert "`puppetserver ca sign --certname node1.example`" in told.fix
 
 

@@ -52,7 +52,7 @@ def test_runs_is_a_plain_table_in_a_pipe(run: Run, healthy: Path) -> None:
     status, out, err = run("runs", healthy)
     rows = [line.split("\t") for line in out.splitlines()]
     assert (status, err) == (0, "")
-    assert rows[0] == ["run", "began", "agent", "version", "environment", "outcome", "took", "phases", "findings"]
+    assert rows[0] == ["run", "began", "agent", "version", "environment", "outcome", "time", "phases", "findings"]
     assert rows[3:] == [[f"no findings: {healthy}"]]
     assert [(row[0], row[2], row[3], row[4], row[5], row[8]) for row in rows[1:3]] == [
         ("1", "a.example", "7.23.0", "production", "complete", ""),
@@ -163,7 +163,7 @@ def test_check_says_what_where_why_and_what_to_do(run: Run, mixed: Path) -> None
     assert remedy.startswith("  fix: If the node was reinstalled")
     severities = [line.split()[0] for line in out.splitlines() if line.split()[:1] and line[0].isupper()]
     assert severities == sorted(severities, key=["ERROR", "WARNING", "NOTICE"].index)
-    assert "  do:     " in out
+    assert "  fix:    " in out
     # A command stands on one line, however long: it is there to be copied.
     assert out.count("`puppetserver ca clean --certname a.example`") >= 2
     assert out.splitlines()[-1].startswith("5 errors, ")

@@ -47,51 +47,51 @@ def test_a_first_run_learns_one_thing_after_the_other() -> None:
     assert grown[3] == ["CA", "CRL", "key", "CSR", "certificate"]
     assert all({*before} <= {*after} for before, after in pairwise(grown))
     last = steps[-1]
-    assert last["CA"] == "downloaded: 2 certificates; whom it asked was not verified"
+    assert last["CA"] == "downloaded: 2 certificates; server not verified"
     assert last["CRL"].startswith("downloaded: CN=Puppet CA: puppet.example, until 20")
-    assert last["CSR"] == "sent, taken"
+    assert last["CSR"] == "sent, accepted"
     assert last["certificate"].startswith("issued by CN=Puppet CA: puppet.example, serial ")
     assert last["certificate"].endswith(", and shows it")
     assert last["environment"] == "production"
     assert last["plugins"] == "listed pluginfacts, plugins; 2 files fetched"
     assert "(record 11)" in last["facts"]
     assert last["catalog"] == "got it, for production"
-    assert last["files"] == "5 sources asked about (1 not there); 5 files fetched"
+    assert last["files"] == "5 sources requested (1 not found); 5 files fetched"
     assert last["report"] == "sent (changed), taken"
 
 
 def test_an_agent_that_waits_has_no_certificate_yet() -> None:
     steps = recorded("bootstrap-waiting")
-    assert steps[3]["certificate"] == "asked for 1 time: not signed yet"
-    assert steps[7]["certificate"] == "asked for 3 times: not signed yet"
-    assert steps[7]["CSR"].startswith("sent 3 times, taken; the last time 400 ")
+    assert steps[3]["certificate"] == "requested 1 time: not signed yet"
+    assert steps[7]["certificate"] == "requested 3 times: not signed yet"
+    assert steps[7]["CSR"].startswith("sent 3 times, accepted; the last time 400 ")
     assert steps[9]["certificate"].startswith("issued by ")
     assert "shows it" not in steps[9]["certificate"]
 
 
 def test_a_certificate_for_another_key_is_said_to_be_one() -> None:
     last = recorded("mismatched-key")[-1]
-    assert last["certificate"].endswith("but for another key than its own")
-    assert last["CSR"].startswith("sent, not taken: 400 ")
+    assert last["certificate"].endswith("but for another key than the agent's")
+    assert last["CSR"].startswith("sent, not accepted: 400 ")
 
 
 def test_an_agent_that_needs_none_had_a_ca_and_a_certificate() -> None:
     last = recorded("out-of-sync")[0]
-    assert last["CA"] == "had one already: it did not ask for one"
-    assert last["certificate"] == "had one already, and shows it"
+    assert last["CA"] == "already had one: did not request it"
+    assert last["certificate"] == "already had one, and presents it"
     assert last["CRL"] == UNSEEN
 
 
 def test_refused_handshakes_are_what_it_knows() -> None:
     steps = recorded("revoked")
     assert steps[0]["TLS"].startswith("refused: Certificate 'CN=node2.example'")
-    assert steps[2]["TLS"].startswith("3 refused, the last: ")
+    assert steps[2]["TLS"].startswith("3 refused, most recently: ")
     assert steps[2]["TLS"].endswith("(alert certificate_revoked from the proxy)")
 
 
 def test_no_catalog_is_told_with_the_masters_words() -> None:
     last = recorded("compile-error")[-1]
-    assert last["catalog"].startswith("asked for, not got: 500 ")
+    assert last["catalog"].startswith("requested, not received: 500 ")
     assert last["report"] == "sent (failed), taken"
 
 
@@ -111,18 +111,18 @@ def test_the_format_of_facts_and_the_version_of_a_catalog_are_told_if_they_are_g
 
 
 def test_an_agent_before_6_keeps_one_certificate_of_a_bundle() -> None:
-    assert "keeps the first only" in told(s.talk(s.ca(), version="5.5.22"))[-1]["CA"]
-    assert "keeps the first only" not in told(s.talk(s.ca(), version="7.34.0"))[-1]["CA"]
+    assert "uses only the first" in told(s.talk(s.ca(), version="5.5.22"))[-1]["CA"]
+    assert "uses only the first" not in told(s.talk(s.ca(), version="7.34.0"))[-1]["CA"]
 
 
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        (s.ca(refresh=True, status=304), "had one already, the master has none newer"),
-        (s.ca(refresh=True), "had one already, then downloaded: "),
-        (s.ca(status=404), "asked for, not got: 404"),
-        (s.bundle(body=b"nonsense"), "asked for, not got: it can't be read"),
-        (s.unanswered(s.ca()), "asked for, not got: no answer"),
+        (s.ca(refresh=True, status=304), "already had one; the master has none newer"),
+        (s.ca(refresh=True), "already had one, then downloaded: "),
+        (s.ca(status=404), "requested, not received: 404"),
+        (s.bundle(body=b"nonsense"), "requested, not received: it cannot be read"),
+        (s.unanswered(s.ca()), "requested, not received: no answer"),
     ],
 )
 def test_what_became_of_a_download(part: s.Part, words: str) -> None:
@@ -132,11 +132,11 @@ def test_what_became_of_a_download(part: s.Part, words: str) -> None:
 def test_an_environment_that_was_changed_is_told_as_both() -> None:
     steps = told(s.talk(s.plugins(), s.plugins(environment="staging")))
     assert steps[0]["environment"] == "production"
-    assert steps[-1]["environment"] == "asked for production, ended up with staging"
+    assert steps[-1]["environment"] == "requested production, uses staging"
 
 
 def test_a_report_that_was_not_taken() -> None:
-    assert told(s.talk(s.catalog(), s.report(status=500)))[-1]["report"] == "sent (unchanged), not taken: 500"
+    assert told(s.talk(s.catalog(), s.report(status=500)))[-1]["report"] == "sent (unchanged), not accepted: 500"
 
 
 def test_captured_words_are_cleaned() -> None:

@@ -67,7 +67,7 @@ def test_what_is_unknown_is_said_with_the_nearest(what: str, near: str) -> None:
 def test_a_message_that_nobody_knows() -> None:
     with pytest.raises(InspectorError) as error:
         reference.explain("the flux capacitor overheated")
-    assert error.value.message == "No known message is like it."
+    assert error.value.message == "No known message matches."
     assert "`explain S01` for a rule" in error.value.hint
 
 

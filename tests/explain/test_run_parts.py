@@ -93,7 +93,7 @@ def test_the_digest_is_of_the_content_without_its_encoding() -> None:
     assert use.fetches == [file_transfers.Fetch(2, 200, len(packed), Verdict.RIGHT)]
     broken = dataclasses.replace(answer, body=b"no gzip")
     use = files([records[0], dataclasses.replace(fetched, response=broken)])[FILE]
-    assert use.fetches[0][3:] == (Verdict.UNCHECKABLE, "its encoding can't be taken off")
+    assert use.fetches[0][3:] == (Verdict.UNCHECKABLE, "its content encoding cannot be decoded")
 
 
 def told_as(checksum: dict[str, str] | None) -> file_transfers.Fetch:
@@ -106,7 +106,7 @@ def test_why_content_can_not_be_checked() -> None:
     assert told_as({"type": "none", "value": "{none}"}).why == "checksum none"
     assert told_as(None).why == "no checksum"
     assert told_as({"type": "sha3", "value": "{sha3}00"}).why == "unknown checksum sha3"
-    assert told_as({"type": "md5", "value": "{md5}zz"}).why == "its checksum is no digest"
+    assert told_as({"type": "md5", "value": "{md5}zz"}).why == "its checksum is not a digest"
     assert files(talk(content(FILE)))[FILE].fetches[0].why == "no metadata"
     records = talk(metadata(FILE), content(FILE))
     cut = records[1]
@@ -114,7 +114,7 @@ def test_why_content_can_not_be_checked() -> None:
     assert cut.response
     cut = dataclasses.replace(cut, response=dataclasses.replace(cut.response, lost=3))
     assert files([records[0], cut])[FILE].fetches == [
-        file_transfers.Fetch(2, 200, 10, Verdict.UNCHECKABLE, "not all of it is here")
+        file_transfers.Fetch(2, 200, 10, Verdict.UNCHECKABLE, "incomplete")
     ]
 
 

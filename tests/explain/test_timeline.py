@@ -118,7 +118,7 @@ def test_nobody_waits_for_a_certificate_that_it_has_not_asked_for() -> None:
 def test_a_first_run_makes_its_key(tmp_path: Path) -> None:
     told = entries(*of("first-run", tmp_path))
     at = next(at for at, each in enumerate(told) if each.brief and each.brief.endpoint == "certificate_request")
-    assert told[at - 1].text == "makes its key and its request"
+    assert told[at - 1].text == "generates its key and its request"
 
 
 def test_each_phase_is_noted_where_it_begins(tmp_path: Path) -> None:
@@ -304,13 +304,13 @@ def test_every_sample_is_drawn(name: str, kind: Kind, size: tuple[int, int], tmp
 def test_the_waterfall_says_what_came_of_each_and_draws_it_in_time(tmp_path: Path) -> None:
     lines = drawn(Waterfall, *of("compile-error", tmp_path)).splitlines()
     assert "-0" not in lines[0]
-    assert lines[0].index("0.00 s") > lines[0].index("took  ") + 6  # what was before has its place to the left
+    assert lines[0].index("0.00 s") > lines[0].index("time  ") + 6  # what was before has its place to the left
     assert "0.61 s" in lines[0]
     catalog = next(line for line in lines if "catalog/~" in line)
     assert "500" in catalog
     assert "E S01" in catalog
     assert "░░" in catalog
-    first = next(line for line in lines if "file_meta" in line)
+    first = next(line for line in lines if "file_met" in line)
     assert "┼" in first
     assert first.index("┼") < catalog.index("░")
     assert any("gathers facts" in line and ".." in line for line in lines)
@@ -320,7 +320,7 @@ def test_what_was_before_the_first_request_is_left_out_where_it_would_take_the_r
     times = Times(agent_connected=0.0, agent_secured=8.0, request_began=10.0, response_ended=10.2)
     briefs = [exchange(1, 10.0, 0.2, times=times)]
     lines = drawn(Waterfall, run_of(briefs), briefs).splitlines()
-    assert lines[0].index("0.00 s") == lines[0].index("took") + 5
+    assert lines[0].index("0.00 s") == lines[0].index("time") + 5
     assert "┼" not in lines[2]
     slight = Times(agent_connected=9.999, agent_secured=9.9995, request_began=10.0, response_ended=10.2)
     briefs = [exchange(1, 10.0, 0.2, times=slight)]
@@ -430,7 +430,7 @@ def test_alerts_go_the_way_they_went() -> None:
     assert by_master.index("alert") < by_master.index("unknown_ca") < by_master.index("─ TLS ─✗")
     silent = handshake(alert=None, reason="the agent hung up", times=Times(agent_connected=0.9))
     assert "the agent hung up" in silent
-    assert "no alert seen" in silent
+    assert "no alert recor" in silent
 
 
 def test_no_answer_and_a_master_not_reached_are_said() -> None:

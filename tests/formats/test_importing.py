@@ -280,8 +280,8 @@ def test_export_writes_a_new_file_and_says_what_it_does_not_hold(refused: Path, 
                                  (".har", len(records), f"HAR {note} in _puppet.records.")):  # fmt: skip
         path = tmp_path / f"x{ending}"
         status, out, err = run("export", refused, "-o", path)
-        masked = "with secrets masked (--with-secrets keeps them)"
-        assert (status, out) == (0, f"{number} records are in {path}, {masked}\n")
+        masked = "secrets masked (--with-secrets keeps them)"
+        assert (status, out) == (0, f"{number} records written to {path}, {masked}\n")
         assert err == (f"puppet-inspector: {told}\n" if told else "")
         assert path.stat().st_mode & 0o777 == 0o600
         before = path.read_bytes()
@@ -295,7 +295,7 @@ def test_export_writes_a_new_file_and_says_what_it_does_not_hold(refused: Path, 
 @pytest.mark.parametrize(
     ("arguments", "mistake"),
     [
-        (("--format", "flows"), "Flows are no text."),
+        (("--format", "flows"), "Flows are binary"),
         (("-o", "x.txt"), "x.txt names no format."),
         (("--filter", "phase:nonsense"), "phase"),
         (("-o", "no/such/folder.har"), "can't be written"),

@@ -208,14 +208,14 @@ def test_a_deleted_capture_is_said_to_be_and_the_next_one_is_followed(path: Path
 def test_a_replaced_capture_is_said_to_be(path: Path, tmp_path: Path, number: int) -> None:
     other = save(tmp_path / "other", *together(Agent().run(), Agent("b.example", "192.0.2.2").run("u-b"))[:number])
     lines = told(path, lambda: other.rename(path), lambda: None)
-    assert lines[0] == f"-- {path} is another capture now"
+    assert lines[0] == f"-- {path} was replaced by another capture"
     assert sum(line[:7].strip().isdigit() for line in lines) == number
 
 
 def test_a_capture_that_is_made_anew_in_place_is_noticed(path: Path, tmp_path: Path) -> None:
     other = save(tmp_path / "other", *failing()[:2])
     lines = told(path, lambda: path.write_bytes(other.read_bytes()), lambda: None)
-    assert lines[0] == f"-- {path} is another capture now"
+    assert lines[0] == f"-- {path} was replaced by another capture"
     assert [line.split()[0] for line in lines[1:]] == ["1", "2"]
 
 
@@ -247,7 +247,7 @@ def test_without_a_name_the_latest_capture_is_followed_and_every_new_one(
     new = tmp_path / "captures" / "b-new.sqlite"
     lines = told(None, lambda: add(young, *failing()[:1]), lambda: save(new, *failing()[:2]))
     assert [line.split()[0] for line in lines] == ["2", "--", "1", "2"]
-    assert lines[1] == "-- there is a new capture: captures/b-new.sqlite"
+    assert lines[1] == "-- new capture: captures/b-new.sqlite"
     assert [line[:2] for line in told(young, lambda: save(tmp_path / "captures" / "n.sqlite"))] == []
 
 

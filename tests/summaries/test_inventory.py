@@ -147,7 +147,7 @@ def test_while_somebody_else_reads_it_that_is_said(tmp_path: Path, *, before: bo
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         said: list[str] = []
-        assert inventory.look(path, said.append).trouble == "Another process is just reading it."
+        assert inventory.look(path, said.append).trouble == "Another process is reading it."
         assert said == [f"reading c.sqlite ({path.stat().st_size / 1000:.1f} kB)"]
     finally:
         os.close(lock)

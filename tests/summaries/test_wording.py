@@ -111,7 +111,7 @@ WHYS = [
         Agent(leg="1").plugins().catalog(status=403),
         "S02 catalog was refused with 403, asked with the certificate of a.example",
     ),
-    (Agent().csr().poll(), "its certificate request waits to be signed"),
+    (Agent().csr().poll(), "the certificate request is waiting to be signed"),
     (Agent(leg="1").catalog(status=500), "S01 no catalog for a.example: Server Error: nothing"),
     (Agent(leg="1").catalog(status=None), "no catalog, no answer: the master closed the connection"),
     (Agent(leg="1").catalog().report("failed"), "the report says failed"),

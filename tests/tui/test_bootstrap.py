@@ -49,9 +49,9 @@ async def opened(pilot: Pilot[None], app: Inspector, certname: str | None = None
     ("name", "says"),
     [
         ("bootstrap-waiting", ["NeedSubmitCSR", "x3 over 4 s", "one key in all", "breaks on 2031-11-20", "A  "]),
-        ("mismatched-key", ["hangs at certificate", "key mismatch", "A  ", "B  ", "62669e4fc76cca99", "no CA bundle"]),
-        ("revoked", ["hangs at TLS refused", "TLS refused"]),
-        ("first-run", ["NeedCACerts", "unverified: whoever sat in between", "2041-"]),
+        ("mismatched-key", ["stops at certificate", "key mismatch", "A  ", "B  ", "62669e4fc76cca99", "no CA bundle"]),
+        ("revoked", ["stops at TLS refused", "TLS refused"]),
+        ("first-run", ["NeedCACerts", "unverified: an attacker in between", "2041-"]),
         ("compile-error", ["run", "node1.example"]),
     ],
 )
@@ -120,7 +120,7 @@ def test_what_is_to_come_is_told_of_its_day_and_keeps_its_indent(tmp_path: Path,
         await opened(pilot, app)
         await pilot.press("4")
         text = screen_text(app)
-        assert "2031-11-20 the certificate 'CN=proxy.example' ends" in text
+        assert "2031-11-20 the certificate 'CN=proxy.example' expires" in text
         assert "has expired" not in text
         line = next(line for line in text.splitlines() if "2041-11-17 the CRL" in line)
         after = text.splitlines()[text.splitlines().index(line) + 1]
