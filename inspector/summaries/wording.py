@@ -25,6 +25,8 @@ from inspector.text import size as size
 from inspector.text import utc as utc
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from inspector.analysis.verdicts import Verdict
     from inspector.model import Finding, Handshake, Identity
     from inspector.rules import Rule
