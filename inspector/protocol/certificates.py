@@ -34,10 +34,6 @@ class CertificateRequest(msgspec.Struct, frozen=True):
         """What it asks for that gives rights: extensions below Puppet's authorization arc."""
         return {name: value for name, value in self.extensions.items() if authorizing(name)}
 
-    @property
-    def challenge_password(self) -> str | None:
-        return self.attributes.get("challengePassword")
-
 
 class Certificate(msgspec.Struct, frozen=True):
     """One X.509 certificate."""

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from inspector.model import Message, Request, Response
-from inspector.protocol import ruby_yaml, x509
+from inspector.protocol import x509
 from inspector.protocol.bodies import (
     MAX_FIELD,
     WRONG,
@@ -80,19 +80,6 @@ def answer(decoder: Decoder, request: Request, response: Response) -> Document:
     if request.method in ("HEAD", "PUT", "DELETE") and not response.body:
         return Nothing()
     return decoder(response)
-
-
-def parameter(value: str) -> Any:
-    """A query parameter's value as a legacy master takes it: ``ignore`` of 2.7 is a list in YAML.
-
-    docs/protocol.md#legacy-urls
-    """
-    if not value.startswith("---"):
-        return value
-    try:
-        return ruby_yaml.load(value.encode("utf-8", "surrogatepass"))
-    except ruby_yaml.Refused:
-        return value
 
 
 def _decoder(read: Callable[[Message, bytes], Document]) -> Decoder:

@@ -101,11 +101,6 @@ class Facts(msgspec.Struct, frozen=True):
         return None
 
     @property
-    def structured(self) -> list[str]:
-        """Facts that are mappings or lists, which there are since 4.0 (3.x with stringify_facts=false)."""
-        return [name for name, value in self.values.items() if isinstance(value, dict | list)]
-
-    @property
     def legacy(self) -> list[str]:
         """Flat facts that have a structured successor; 8.x leaves them out."""
         return [name for name in self.values if name in LEGACY or name.startswith(LEGACY_STARTS)]
@@ -138,11 +133,6 @@ class CatalogRequest(msgspec.Struct, frozen=True):
     facts_format: str | None = None
     facts: Facts | Undecodable | None = None
     job_uuid: str | None = None
-
-    @property
-    def checksum_types(self) -> list[str]:
-        """What the agent can check a static catalog's files with, the preferred one first."""
-        return [each for each in (self.checksum_type or "").split(".") if each]
 
 
 class Node(msgspec.Struct, frozen=True):

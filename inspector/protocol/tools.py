@@ -10,11 +10,6 @@ import msgspec
 class Environment(msgspec.Struct, frozen=True):
     settings: dict[str, Any] = {}
 
-    @property
-    def modulepath(self) -> list[str]:
-        found = self.settings.get("modulepath")
-        return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
-
 
 class Environments(msgspec.Struct, frozen=True):
     environments: dict[str, Environment]

@@ -78,7 +78,7 @@ def test_a_request_names_what_gives_rights_and_fits_its_certificate() -> None:
     found = x509.read_csr(pki.pem(asked))
     assert found.extensions == dict.fromkeys((*arcs, "1.3.6.1.4.1.34380.1.3.99"), "true")
     assert set(found.authorizations) == {"pp_cli_auth", "pp_auth_role", "1.3.6.1.4.1.34380.1.3.99"}
-    assert found.challenge_password == "secret"
+    assert found.attributes["challengePassword"] == "secret"
     assert found.signature_valid
     assert found.der == der(asked)
     assert x509.read_der(der(LEAF)).is_for(found)

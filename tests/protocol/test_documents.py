@@ -19,7 +19,7 @@ from tests.support.bodies import JSON, PACK, PSON, YAML, answered, asked
 def test_facts_are_counted_and_measured_as_an_agent_does() -> None:
     facts = d.Facts("a", {"os": {"name": "x", "release": {"major": 1}}, "list": [1, 2], "osfamily": "x", "none": None})
     assert facts.count == 6
-    assert (facts.structured, facts.legacy) == (["os", "list"], ["osfamily"])
+    assert facts.legacy == ["osfamily"]
     assert facts.size == len(json.dumps(facts.values, separators=(",", ":")))
     assert facts.exceeded() == []
 
@@ -158,11 +158,6 @@ def test_metadata_of_a_file_has_all_that_is_sent() -> None:
     assert decode.metadata(answered(JSON, json.dumps(sent).encode())) == d.FileMetadata(
         "/m/files", "l", "link", d.Checksum("sha256lite", "{sha256lite}0"), "manage", "/to", 493, 0, 0
     )
-
-
-def test_checksum_types_are_a_list() -> None:
-    assert d.CatalogRequest(checksum_type="sha256.sha384.md5").checksum_types == ["sha256", "sha384", "md5"]
-    assert d.CatalogRequest().checksum_types == []
 
 
 def test_a_catalog_in_dot_is_text() -> None:
@@ -386,12 +381,6 @@ resource_statuses:
     assert found == d.Data({"t": ["a"], "n": [31, 8, "1:30", float("inf"), False, -10, "0b", "1.e", 0.5]})
 
 
-def test_ignore_parameters_of_2_7_are_yaml() -> None:
-    assert decode.parameter('---\n  - ".svn"\n  - CVS\n') == [".svn", "CVS"]
-    assert decode.parameter(".svn") == ".svn"
-    assert decode.parameter("--- [") == "--- ["
-
-
 def test_what_tools_are_told_is_typed() -> None:
     def told(decoder: decode.Decoder, value: Any) -> d.Document:
         return decoder(answered(JSON, json.dumps(value).encode()))
@@ -399,7 +388,7 @@ def test_what_tools_are_told_is_typed() -> None:
     settings = {"modulepath": ["/m"], "manifest": "/x"}
     found = told(decode.environments, {"search_paths": ["/e"], "environments": {"x": {"settings": settings}}})
     assert isinstance(found, d.Environments)
-    assert (found.search_paths, found.environments["x"].modulepath) == (["/e"], ["/m"])
+    assert (found.search_paths, found.environments["x"].settings) == (["/e"], settings)
     classes = {"name": "x", "files": [{"path": "/i.pp", "classes": [{"name": "c", "params": [
         {"name": "p", "type": "String", "default_literal": "d", "default_source": "'d'"}]}]},
         {"path": "/j.pp", "error": "Syntax error"}]}  # fmt: skip

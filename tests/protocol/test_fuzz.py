@@ -182,12 +182,6 @@ def test_no_change_of_a_real_body_makes_a_decoder_raise(sent: tuple[str, Message
     touch(DECODERS[name](message))
 
 
-@settings(max_examples=200)
-@given(st.text(max_size=60) | st.text("-:!&*<>{}[]\n a1", max_size=60).map(lambda text: f"---{text}"))
-def test_no_query_parameter_raises(value: str) -> None:
-    decode.parameter(value)
-
-
 def test_every_decoder_is_fuzzed() -> None:
     rows = {id(each) for row in endpoints.ENDPOINTS for each in (row.request, row.response)}
     assert rows <= {id(each) for each in DECODERS.values()}
