@@ -47,8 +47,8 @@ def _offences(tree: ast.AST) -> Iterator[ast.expr]:
                     yield from (name for side in sides for name in _names(side))
             case ast.Match() if _is_endpoint(node.subject):
                 yield from (name for case in node.cases for name in _names(case.pattern))
-            case ast.keyword(arg="at"):
-                yield from _names(node.value)
+            case ast.Call(func=ast.Name(id="rule")):
+                yield from (name for keyword in node.keywords if keyword.arg == "at" for name in _names(keyword.value))
             case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts) | ast.Dict(keys=parts):
                 texts = [part.value for part in parts if isinstance(part, ast.Constant)]
                 if len(texts) == len(parts) > 1 and NAMES.issuperset(texts):
