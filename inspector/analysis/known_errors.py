@@ -13,7 +13,7 @@ from typing import NamedTuple
 from inspector.model import Visible
 
 
-class Known(NamedTuple):
+class KnownError(NamedTuple):
     """A message, or several with the same meaning."""
 
     texts: tuple[str, ...]
@@ -27,10 +27,10 @@ class Known(NamedTuple):
     """True: only agents up to version 5 print it; False: only later ones; None: both."""
 
 
-class Found(NamedTuple):
+class ErrorMatch(NamedTuple):
     """The known message that a pasted line matches."""
 
-    known: Known
+    known: KnownError
     name: str | None
     """The certname in the line."""
     host: str | None
@@ -39,8 +39,8 @@ class Found(NamedTuple):
 
 _W, _H, _C = Visible.WIRE, Visible.HANDSHAKE, Visible.CONSEQUENCE
 
-MESSAGES: tuple[Known, ...] = (
-    Known(
+MESSAGES: tuple[KnownError, ...] = (
+    KnownError(
         ("Couldn't fetch certificate from CA server; you might still need to sign this agent's certificate (NAME).",
          "Certificate for NAME has not been signed yet", "Exiting; no certificate found and waitforcert is disabled"),
         "The agent's signing request is waiting on the CA: it is not signed yet, and autosigning does not apply to "
@@ -49,34 +49,34 @@ MESSAGES: tuple[Known, ...] = (
         "maxwaitforcert 1h --section agent`.",
         ("B17", "B39", "B42"), _W,
     ),
-    Known(
+    KnownError(
         ("The certificate for 'NAME' does not match its private key",),
         "The CA still serves an older certificate of this name, issued for another key: the node was reinstalled, "
         "lost its ssldir, or the agent runs as another user.",
         "{enrol}. Run the agent as root.",
         ("B23", "B18", "B22"), _W, old=False,
     ),
-    Known(
+    KnownError(
         ("The certificate retrieved from the master does not match the agent's private key",),
         "The CA still serves an older certificate of this name, issued for another key: the node was reinstalled, "
         "lost its ssldir, or the agent runs as another user. Agents up to version 5 print this message.",
         "{enrol}. Run the agent as root.",
         ("B23", "B22"), _W, old=True,
     ),
-    Known(
+    KnownError(
         ("The CSR for host 'NAME' does not match the public key",),
         "An older signing request for another key is stored on the CA or on the agent.",
         "{enrol}.",
         ("B20",), _W, old=False,
     ),
-    Known(
+    KnownError(
         ("The CSR retrieved from the master does not match the agent's public key.",),
         "An older signing request for another key is stored on the CA or on the agent. Agents up to version 5 print "
         "this message.",
         "{enrol}.",
         ("B20", "B40"), _W, old=True,
     ),
-    Known(
+    KnownError(
         ("NAME already has a requested certificate; ignoring certificate request",),
         "The node's signing request is waiting on the CA to be signed. Agents of 6.4 and later submit it again with "
         "each poll, and the CA prints this message each time: that is normal. If the waiting request is for another "
@@ -85,20 +85,20 @@ MESSAGES: tuple[Known, ...] = (
         "node was reinstalled: {enrol}.",
         ("B17", "B39", "B20"), _W,
     ),
-    Known(
+    KnownError(
         ("NAME already has a signed certificate; ignoring certificate request",),
         "The CA already has a certificate for this name: the node was reinstalled, or two hosts share the name.",
         "For a reinstalled node: {enrol}. For two hosts: give each its own certname.",
         ("B18", "B22", "B46"), _W,
     ),
-    Known(
+    KnownError(
         ("NAME already has a revoked certificate; ignoring certificate request",),
         "The certificate of this name was revoked and is still stored on the CA: until it is cleaned, the CA accepts "
         "no new request for this name.",
         "If the node is meant to come back: {enrol}. If it was revoked permanently, stop its agent.",
         ("B19",), _W,
     ),
-    Known(
+    KnownError(
         ("certificate verify failed [unable to get local issuer certificate for CN=X]",
          "certificate verify failed [unable to get issuer certificate for CN=X]",
          "SSL_connect state=error: certificate verify failed (unable to get local issuer certificate)"),
@@ -108,7 +108,7 @@ MESSAGES: tuple[Known, ...] = (
         "certificate was also issued by the other CA: {enrol_ca}.",
         ("T08", "T06", "B04", "B05"), _H,
     ),
-    Known(
+    KnownError(
         ("certificate verify failed [self signed certificate in certificate chain for CN=X]",
          "certificate verify failed [self-signed certificate in certificate chain for CN=X]",
          "certificate verify failed (self signed certificate in certificate chain)"),
@@ -118,7 +118,7 @@ MESSAGES: tuple[Known, ...] = (
         "certificate was also issued by the other CA: {enrol_ca}.",
         ("T08", "B04"), _H,
     ),
-    Known(
+    KnownError(
         ("Server hostname 'HOST' did not match server certificate; expected one of X, DNS:X",
          "hostname \"HOST\" does not match the server certificate",
          "certificate verify failed: [ok for /CN=X]"),
@@ -128,7 +128,7 @@ MESSAGES: tuple[Known, ...] = (
         "main`. Or recreate the server's certificate, with {host} in its `dns_alt_names`.",
         ("T07",), _H,
     ),
-    Known(
+    KnownError(
         ("The certificate 'NAME' is not yet valid, verify time is synchronized",
          "The certificate 'NAME' has expired, verify time is synchronized",
          "certificate verify failed [certificate has expired for CN=NAME]"),
@@ -137,14 +137,14 @@ MESSAGES: tuple[Known, ...] = (
         "or the CA's has expired: renew it on the CA.",
         ("B33", "B35", "T08", "T10"), _W,
     ),
-    Known(
+    KnownError(
         ("The CRL issued by 'X' is not yet valid, verify time is synchronized",),
         "The agent's clock is more than five minutes behind the CA's.",
         "Synchronise the clocks (NTP) on the agent and on the CA. If the CA's clock was ahead, correct it first, "
         "then: {new_crl}.",
         ("B12", "T10"), _W,
     ),
-    Known(
+    KnownError(
         ("The CRL issued by 'X' has expired, verify time is synchronized",
          "certificate verify failed [CRL has expired for CN=X]"),
         "The CRL's nextUpdate has passed: the CA did not issue a new one, or the agent still has an old file.",
@@ -152,14 +152,14 @@ MESSAGES: tuple[Known, ...] = (
         "puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
         ("B10",), _W,
     ),
-    Known(
+    KnownError(
         ("The CRL issued by 'X' is missing", "certificate verify failed [unable to get certificate CRL for CN=X]"),
         "The CRL bundle does not contain the CRL of one CA of the chain, often the root's.",
         "Serve a CRL for each CA of the chain; as a workaround `puppet config set certificate_revocation leaf "
         "--section agent`.",
         ("B13", "B07", "B08"), _W,
     ),
-    Known(
+    KnownError(
         ("Certificate 'NAME' is revoked", "certificate verify failed [certificate revoked for CN=NAME]",
          "sslv3 alert certificate revoked", "SSL_connect SYSCALL returned=5 errno=0 state=SSLv3 read finished"),
         "The certificate is on the CRL. With TLS 1.3 the agent notices it only after the handshake, as a closed "
@@ -167,7 +167,7 @@ MESSAGES: tuple[Known, ...] = (
         "To readmit the node: {enrol}. If the revoked certificate is the master's: create a new one for it on the CA.",
         ("T05",), _H,
     ),
-    Known(
+    KnownError(
         ("sslv3 alert certificate unknown", "tlsv1 alert certificate unknown", "ssl/tls alert certificate unknown"),
         "The master refuses the agent's certificate. Real masters (Java) send this alert for every problem with it: "
         "revoked, expired, issued by another CA; and to every agent when the master's own CRL has expired.",
@@ -177,14 +177,14 @@ MESSAGES: tuple[Known, ...] = (
         "{enrol_ca}.",
         ("T05", "T06", "B33", "B10", "T09"), _H,
     ),
-    Known(
+    KnownError(
         ("tlsv1 alert unknown ca",),
         "The master does not trust the CA of the agent's certificate: the certificate is from another installation, "
         "or from before the CA was recreated.",
         "{enrol_ca}.",
         ("T06",), _H,
     ),
-    Known(
+    KnownError(
         ("CSR 'NAME' contains subject alternative names (X), which are disallowed. Use X",
          "CSR 'NAME' contains extra subject alternative names (X), which are disallowed."),
         "The node's request contains alternative names (`dns_alt_names` in its puppet.conf), and the CA does not "
@@ -193,7 +193,7 @@ MESSAGES: tuple[Known, ...] = (
         "them: {alt_names}.",
         ("B27",), _W,
     ),
-    Known(
+    KnownError(
         ("CSR 'NAME' contains an authorization extension (X), which is disallowed. Use X",),
         "The node's signing request asks for extensions that grant rights (`pp_cli_auth`, `pp_auth_role` and others "
         "of that OID arc).",
@@ -201,7 +201,7 @@ MESSAGES: tuple[Known, ...] = (
         "`allow-authorization-extensions: true` in the CA's ca.conf, restart it, then {sign}.",
         ("B28",), _W,
     ),
-    Known(
+    KnownError(
         ("Forbidden request: X access to /puppet-ca/v1/sign (method :post) denied by rule 'puppetlabs deny all'",
          "Forbidden request: X access to X (method :get) (authenticated: true) denied by rule 'X'"),
         "The master's auth.conf has no rule that allows the request: an auth.conf managed by configuration "
@@ -209,21 +209,21 @@ MESSAGES: tuple[Known, ...] = (
         "Add the rule to auth.conf (or update the module that manages it), and restart the server.",
         ("S02", "B09", "B43"), _W,
     ),
-    Known(
+    KnownError(
         ("Error 403 on SERVER: Forbidden request: /puppet/v3/catalog/X (method :post).",),
         "The certname in the path differs from the one in the certificate: a `node_name_value`, a trailing dot, or "
         "upper-case letters.",
         "Make `certname` match the certificate: `puppet config set certname {name} --section main`, then {reset}.",
         ("T04", "S02", "T03"), _W,
     ),
-    Known(
+    KnownError(
         ("Failed to open TCP connection to HOST:8140 (Connection refused - connect(2) for \"X\" port 8140)",
          "No more routes to puppet", "Connection refused - connect(2)"),
         "No process listens on that port: the server is still starting, or the name or port is wrong.",
         "On {host} `ss -ltn sport = :8140`; on the node `puppet config print server masterport`.",
         (), _C,
     ),
-    Known(
+    KnownError(
         ("Failed to open TCP connection to HOST:8140 (getaddrinfo: Name or service not known)",
          "getaddrinfo: Name or service not known", "getaddrinfo: Temporary failure in name resolution"),
         "The node cannot resolve the server's name: check DNS, or `server` in puppet.conf (`puppet` by default).",
@@ -231,14 +231,14 @@ MESSAGES: tuple[Known, ...] = (
         "config set server <name> --section main`.",
         (), _C,
     ),
-    Known(
+    KnownError(
         ("Request to HOST timed out connect operation after X seconds",
          "Could not request certificate: Connection timed out - connect(2)"),
         "Packets are dropped between node and server: a wrong route, a firewall, or a dead member of a load balancer.",
         "Try `nc -vz {host} 8140` from the node; `http_connect_timeout` limits the wait.",
         (), _C,
     ),
-    Known(
+    KnownError(
         ("Request to X/catalog/X timed out read operation after X seconds",
          "Could not retrieve catalog from remote server: execution expired",
          "Connection timed out - execution expired"),
@@ -246,40 +246,40 @@ MESSAGES: tuple[Known, ...] = (
         "Find the slow part with `puppet agent -t --profile`; raise the timeout only after that.",
         ("S08",), _W,
     ),
-    Known(
+    KnownError(
         ("Could not retrieve file metadata for puppet:///plugins: X",
          "Failed to generate additional resources using 'eval_generate': X"),
         "Nearly always a consequence: the first error of the run names the cause, usually a TLS problem.",
         "Read the first error of the run; {verify} on the node checks its certificates.",
         ("T05", "T07", "T08", "B10", "B13"), _H,
     ),
-    Known(
+    KnownError(
         ("Could not evaluate: Could not retrieve information from environment X source(s) puppet:///modules/X",
          "Could not find file_metadata modules/X"),
         "The file does not exist in that module and environment on the master that answered.",
         "Deploy the code, or correct the `source`; with several compilers compare their code.",
         ("F02", "S20"), _W,
     ),
-    Known(
+    KnownError(
         ("Could not retrieve catalog from remote server: Error 500 on SERVER: Server Error: Evaluation Error: X",
          "Error 400 on SERVER: X at X:X on node X"),
         "The catalog does not compile: an error in the code, the Hiera data or a template.",
         "The message names file, line and column; fix the code there.",
         ("S01", "R20"), _W,
     ),
-    Known(
+    KnownError(
         ("Could not find node statement with name 'default' or 'X' on node X",),
         "site.pp has node blocks, and none of them matches this node.",
         "Add a node block for it, or one for `default`.",
         ("S01",), _W,
     ),
-    Known(
+    KnownError(
         ("Failed to serialize Puppet::Resource::Catalog for 'X': source sequence is illegal/malformed utf-8",),
         "The catalog contains binary data or a file name that is not UTF-8.",
         "Use `binary_file()` instead of `file()`, or rename the file.",
         ("S01", "S10"), _W,
     ),
-    Known(
+    KnownError(
         ("Local environment: 'X' doesn't match server specified environment 'X', restarting agent run",
          "Catalog environment didn't stabilize after X fetches, aborting run"),
         "The classifier assigns a different environment than the agent requested; the agent gives up if the answer "
@@ -287,13 +287,13 @@ MESSAGES: tuple[Known, ...] = (
         "Let the server decide, and correct classifier rules that depend on changing facts.",
         ("R06", "R08", "R07"), _W,
     ),
-    Known(
+    KnownError(
         ("Sleeping for X seconds before retrying the request", "Too many HTTP retries for X"),
         "The server answers 503 with Retry-After: more requests are waiting than `max-queued-requests` allows.",
         "Spread the runs (`splay`), or give the server more JRubies.",
         ("S05", "S06", "S07", "R16"), _W,
     ),
-    Known(
+    KnownError(
         ("Run of Puppet configuration client already in progress; skipping (X/agent_catalog_run.lock exists)",
          "Another puppet instance is already running", "Another OpenVox instance is already running"),
         "An earlier run is still in progress, or hangs.",
@@ -301,40 +301,40 @@ MESSAGES: tuple[Known, ...] = (
         "duration of a run.",
         (), None,
     ),
-    Known(
+    KnownError(
         ("Could not select a functional puppet server from server_list: 'X'",
          "Could not select a functional OpenVox server from server_list: 'X'"),
         "No server in the list answers 200 to /status/v1/simple/server; a server that is starting answers 503.",
         "Query each server: `curl -k https://{host}:8140/status/v1/simple/server`.",
         ("S21",), _W,
     ),
-    Known(
+    KnownError(
         ("Failed to submit the CSR, HTTP response was X", "Could not send certificate request: X"),
         "The CA did not accept the signing request: an internal error, a file that it cannot write, or an auth.conf "
         "rule.",
         "Read the CA's log of that time; check owner and modes of its cadir.",
         ("B43", "B44"), _W,
     ),
-    Known(
+    KnownError(
         ("Failed to apply catalog: undefined method 'name' for nil",),
         "A bug of OpenVox 9.0.0-rc1 that hides the real error, which is printed above it.",
         "Read the first error of the run.",
         ("R20", "S01"), _W,
     ),
-    Known(
+    KnownError(
         ("dh key too small", "SSL_connect returned=1 errno=0 state=error: dh key too small"),
         "One end uses TLS parameters that are too old for the other end's OpenSSL.",
         "Update Java or OpenSSL on the older side; compare `puppet-inspector doctor --live {host}`.",
         ("T02", "T01"), _H,
     ),
-    Known(
+    KnownError(
         ("The environment must be purely alphanumeric, not 'puppet-ca'",
          "Error 404 on SERVER: Could not find environment 'puppet'"),
         "An agent of Puppet 4 or later connects to a master of Puppet 3, whose URLs begin with the environment.",
         "Upgrade the master first: it must never be older than its agents.",
         ("S03", "S16"), _W,
     ),
-    Known(
+    KnownError(
         ("413 Request Entity Too Large",),
         "A web server in front of the master limits the size of requests, and a report or the facts exceed it.",
         "Raise its limit (nginx: `client_max_body_size`).",
@@ -357,7 +357,7 @@ ENOUGH = 0.6
 """The share of a message's fixed words, by weight, that a pasted line must contain."""
 
 
-def find(pasted: str) -> Found | None:
+def find(pasted: str) -> ErrorMatch | None:
     """Return the known message that is most like a pasted line; None if no message is like it.
 
     Names, quotes, prefixes and the order of words matter little.
@@ -369,7 +369,7 @@ def find(pasted: str) -> Found | None:
             likeness = _likeness(_words(_PLACEHOLDER.sub(" ", text)), words)
             if likeness > score:
                 best, score = known, likeness
-    return Found(best, _value(best, "NAME", pasted), _value(best, "HOST", pasted)) if best else None
+    return ErrorMatch(best, _value(best, "NAME", pasted), _value(best, "HOST", pasted)) if best else None
 
 
 def _likeness(fixed: set[str], words: set[str]) -> float:
@@ -388,7 +388,7 @@ def _weight(words: set[str]) -> float:
     return sum(_COMMON_WEIGHT if word in _COMMON else 1 for word in words)
 
 
-def _value(known: Known, placeholder: str, pasted: str) -> str | None:
+def _value(known: KnownError, placeholder: str, pasted: str) -> str | None:
     """The part of the pasted line at the message's ``NAME`` or ``HOST``."""
     for text in known.texts:
         before, found, after = text.partition(placeholder)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from inspector.doctor import findings, puppet_dir
 from inspector.doctor.findings import CA_FILES, SOON, advise, expiring, key_text, listed
-from inspector.doctor.puppet_dir import Folder, PrivateKey
+from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
 from inspector.protocol.signatures import signed_by
 
@@ -36,7 +36,7 @@ _CN = re.compile(r"(?:^|[/,])CN=([^/,]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class InventoryEntry:
     """A line of inventory.txt."""
 
     serial: int
@@ -61,12 +61,12 @@ class CaDir:
     """Pending requests by file name."""
     serial: int | None = None
     """The next serial number."""
-    inventory: tuple[Issued, ...] = ()
+    inventory: tuple[InventoryEntry, ...] = ()
     revoked: frozenset[int] = frozenset()
     """Serial numbers on the signing CA's own CRL."""
     authorities: tuple[Certificate, ...] = ()
     crls: tuple[RevocationList, ...] = ()
-    private: PrivateKey | None = None
+    private: KeyFile | None = None
     public: str | None = None
     infra_crls: tuple[RevocationList, ...] = ()
     generation: Generation = "modern"
@@ -168,12 +168,12 @@ def _serial(folder: Folder) -> int | None:
         return None
 
 
-def _inventory(folder: Folder) -> Iterator[Issued]:
+def _inventory(folder: Folder) -> Iterator[InventoryEntry]:
     data = folder.read("inventory.txt") or b""
     malformed = 0
     for line in data.decode("utf-8", "replace").splitlines():
         if entry := _ENTRY.fullmatch(line.strip()):
-            yield Issued(int(entry[1], 16), entry[2], entry[3], entry[4])
+            yield InventoryEntry(int(entry[1], 16), entry[2], entry[3], entry[4])
         elif line.strip() and not line.startswith("#"):
             malformed += 1
     if malformed:

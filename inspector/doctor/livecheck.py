@@ -16,7 +16,7 @@ from OpenSSL import SSL
 from inspector import clocks
 from inspector.doctor import findings
 from inspector.doctor.findings import SOON, expiring, listed
-from inspector.doctor.tls_client import LIMIT, Answer, Session, Target, Unreachable, talk
+from inspector.doctor.tls_client import LIMIT, HttpResponse, Session, Target, Unreachable, talk
 from inspector.errors import IdentityError
 from inspector.model import Severity
 from inspector.protocol import x509
@@ -127,7 +127,7 @@ def _unreachable(error: Unreachable) -> Diagnosis:
     return findings.error(error.title, str(error), error.fix)
 
 
-def _bundle(check: _Check, answer: Answer) -> tuple[Certificate, ...]:
+def _bundle(check: _Check, answer: HttpResponse) -> tuple[Certificate, ...]:
     """Download the master's CA bundle, from the current path or from that of Puppet 3."""
     if answer.status != 200 and (old := _old_master(check)):
         answer, check.generation = old, "legacy"
@@ -270,7 +270,7 @@ def _serves(der: bytes) -> bool:
     return ExtendedKeyUsageOID.SERVER_AUTH in usage or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usage
 
 
-def _clock(check: _Check, answer: Answer) -> None:
+def _clock(check: _Check, answer: HttpResponse) -> None:
     master_time = clocks.http_date(answer.headers.get("date", ""))
     if master_time is not None and abs(master_time - check.now) > clocks.SKEW:
         ahead = "ahead of" if master_time > check.now else "behind"
@@ -325,7 +325,7 @@ def _read[T](path: Path, parse: Callable[[bytes], list[T]], what: str) -> list[T
         ) from error
 
 
-def _ask(check: _Check, path: str) -> Answer | None:
+def _ask(check: _Check, path: str) -> HttpResponse | None:
     """Send one GET request; add a diagnosis if it fails."""
     try:
         session = talk(check.target, path)
@@ -337,7 +337,7 @@ def _ask(check: _Check, path: str) -> Answer | None:
     return session.answer
 
 
-def _parsed[T](check: _Check, answer: Answer, what: str, parse: Callable[[bytes], list[T]]) -> list[T]:
+def _parsed[T](check: _Check, answer: HttpResponse, what: str, parse: Callable[[bytes], list[T]]) -> list[T]:
     """Parse the PEM of an answer; return nothing and add a diagnosis if it is not PEM."""
     if answer.status == 200:
         try:
@@ -375,14 +375,14 @@ def _parsed[T](check: _Check, answer: Answer, what: str, parse: Callable[[bytes]
     return []
 
 
-def _excerpt(answer: Answer) -> str:
+def _excerpt(answer: HttpResponse) -> str:
     """Return the beginning of an unexpected text, or its HTML title."""
     heading = _TITLE.search(answer.body[:65536])
     text = (heading[1] if heading else answer.body[:100]).decode("utf-8", "replace").strip()
     return f" ({wording.clean(' '.join(text.split()))})" if text else ""
 
 
-def _old_master(check: _Check) -> Answer | None:
+def _old_master(check: _Check) -> HttpResponse | None:
     try:
         answer = talk(check.target, "/production/certificate/ca").answer
     except Unreachable:

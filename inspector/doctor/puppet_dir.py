@@ -32,7 +32,7 @@ LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """Kind, mode and owner of a file; those of the target for a symbolic link."""
 
     kind: Literal["file", "directory", "other"]
@@ -55,7 +55,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateKey:
+class KeyFile:
     """The facts of a private key that may be shown."""
 
     key: str | None
@@ -70,7 +70,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, FileEntry] = {}
         """The entries that were listed, by path relative to the directory, which itself is ``.``."""
         self.problems: list[Diagnosis] = []
         self.hidden: set[str] = set()
@@ -136,7 +136,7 @@ class Folder:
     def request(self, name: str, fix: str = "") -> CertificateRequest | None:
         return self._parse(name, "signing request", x509.read_csr, fix)
 
-    def key(self, name: str, password_file: str, fix: str = "") -> PrivateKey | None:
+    def key(self, name: str, password_file: str, fix: str = "") -> KeyFile | None:
         """Return the facts of a file's private key; ``password_file`` is for an encrypted one."""
         data = self.read(name)
         if data is None:
@@ -151,10 +151,10 @@ class Folder:
         try:
             if password:
                 decrypted = _private(data, password)
-                return PrivateKey(decrypted.key, decrypted.size, encrypted=True)
+                return KeyFile(decrypted.key, decrypted.size, encrypted=True)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             pass
-        return PrivateKey(None, encrypted=True)
+        return KeyFile(None, encrypted=True)
 
     def public_key(self, name: str) -> str | None:
         """Return the digest of a public key in PEM form."""
@@ -184,7 +184,7 @@ class Folder:
         self.hidden.add(name)
         self.problems.append(findings.error(f"{name} is not a valid {what}", f"{name}: {why}", fix))
 
-    def _entry(self, name: str) -> Entry | None:
+    def _entry(self, name: str) -> FileEntry | None:
         path = self.path / name
         try:
             link = path.is_symlink()
@@ -201,7 +201,7 @@ class Folder:
             kind = "file"
         elif stat.S_ISDIR(status.st_mode):
             kind = "directory"
-        return Entry(kind, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, link)
+        return FileEntry(kind, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, link)
 
     def _hidden(self, name: str) -> bool:
         return not self.hidden.isdisjoint({name, *(str(parent) for parent in PurePosixPath(name).parents)})
@@ -245,13 +245,13 @@ def open_to_all(folder: Folder, keys: list[str]) -> list[Diagnosis]:
     return diagnoses
 
 
-def _private(data: bytes, password: bytes | None) -> PrivateKey:
+def _private(data: bytes, password: bytes | None) -> KeyFile:
     # Validating an RSA key of 4096 bits takes half a second, and is not needed to compare keys.
     key = serialization.load_pem_private_key(data, password, unsafe_skip_rsa_key_validation=True)
     if isinstance(key, rsa.RSAPrivateKey):
-        return PrivateKey(x509.key_id(key.public_key()), key.key_size)
+        return KeyFile(x509.key_id(key.public_key()), key.key_size)
     if isinstance(key, ec.EllipticCurvePrivateKey):
-        return PrivateKey(x509.key_id(key.public_key()))
+        return KeyFile(x509.key_id(key.public_key()))
     raise ValueError(type(key).__name__)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from inspector.clocks import DAY
 from inspector.doctor import findings, puppet_dir
 from inspector.doctor.findings import CA_FILES, SOON, advise, expiring, key_text, listed
-from inspector.doctor.puppet_dir import Folder, PrivateKey
+from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
 from inspector.summaries import wording
 
@@ -51,7 +51,7 @@ class SslDir:
     generation: Generation = "modern"
     """Derived from the files; ``modern`` if they do not decide."""
     folder: Folder = field(default_factory=lambda: Folder(Path()))
-    private: PrivateKey | None = None
+    private: KeyFile | None = None
     public: str | None = None
     """The digest of the key in public_keys/."""
     request: CertificateRequest | None = None

@@ -50,7 +50,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """An HTTP response."""
 
     status: int
@@ -67,7 +67,7 @@ class Session:
     cipher: str
     chain: tuple[bytes, ...]
     """The presented certificates as DER, the server's own first."""
-    answer: Answer | None = None
+    answer: HttpResponse | None = None
     problem: Unreachable | None = None
     """Why there is no answer although the handshake succeeded."""
 
@@ -295,7 +295,7 @@ class _Replayed:
         return io.BytesIO(self.data)
 
 
-def _answer(data: bytes) -> Answer:
+def _answer(data: bytes) -> HttpResponse:
     response = http.client.HTTPResponse(_Replayed(data))  # type: ignore[arg-type]
     try:
         response.begin()
@@ -307,4 +307,4 @@ def _answer(data: bytes) -> Answer:
         raise Unreachable(
             "not HTTP", detail, "Check which server listens at this address: it is not a master"
         ) from error
-    return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+    return HttpResponse(response.status, {name.lower(): value for name, value in response.getheaders()}, body)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from inspector import clocks
-from inspector.explain.bootstrap_requests import FEW, MANY, Climb, Seen, Sighting, State, concerns
+from inspector.explain.bootstrap_requests import FEW, MANY, BootstrapState, Climb, Seen, Sighting, concerns
 from inspector.explain.trust import Trust
 from inspector.rules.waiting_for_certificate import polling
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from inspector.analysis.analyzer import Step
-    from inspector.explain.bootstrap_requests import Facts, Kind
+    from inspector.explain.bootstrap_requests import Facts, KeyRole
     from inspector.explain.trust import Judgement
     from inspector.protocol import documents as d
     from inspector.runs.run import Run
@@ -26,20 +26,22 @@ if TYPE_CHECKING:
 CLIMBS = 10_000
 """Runs that are remembered; the oldest is forgotten first."""
 MACHINE = {
-    State.CA: "NeedCACerts",
-    State.CRL: "NeedCRLs",
-    State.CSR: "NeedSubmitCSR",
-    State.CERTIFICATE: "NeedCert",
-    State.RENEWAL: "NeedRenewedCert",
-    State.RUN: "Done",
+    BootstrapState.CA: "NeedCACerts",
+    BootstrapState.CRL: "NeedCRLs",
+    BootstrapState.CSR: "NeedSubmitCSR",
+    BootstrapState.CERTIFICATE: "NeedCert",
+    BootstrapState.RENEWAL: "NeedRenewedCert",
+    BootstrapState.RUN: "Done",
 }
 """The names that 6.4 and later give their states (docs/protocol.md#ssl-state-machine)."""
 RISKS = {
-    State.CA: "an attacker in between could have delivered their own CA and act as this node's master from then on",
-    State.CRL: "an attacker in between could have hidden a revocation",
-    State.LOOK: "an attacker in between could have read the request, or claimed that there is none",
-    State.CSR: "an attacker in between could have read the request and its extensions, or sent the CA a different one",
-    State.CERTIFICATE: "an attacker in between could have withheld the certificate, or delivered another one",
+    BootstrapState.CA: "an attacker in between could have delivered their own CA and act as this node's master from "
+    "then on",
+    BootstrapState.CRL: "an attacker in between could have hidden a revocation",
+    BootstrapState.LOOK: "an attacker in between could have read the request, or claimed that there is none",
+    BootstrapState.CSR: "an attacker in between could have read the request and its extensions, or sent the CA a "
+    "different one",
+    BootstrapState.CERTIFICATE: "an attacker in between could have withheld the certificate, or delivered another one",
 }
 """What an attacker could have done where the agent did not verify whom it talked to."""
 
@@ -48,7 +50,7 @@ RISKS = {
 class Rung:
     """One step of the way: a request, or the same one again and again."""
 
-    state: State
+    state: BootstrapState
     run: int | None
     began: float
     ended: float
@@ -79,10 +81,10 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class KeySighting:
     """Where a public key was seen for a name."""
 
-    kind: Kind
+    kind: KeyRole
     key: str
     """SHA-256 of the public key (SubjectPublicKeyInfo)."""
     fingerprint: str
@@ -97,7 +99,7 @@ class Key:
 class Hang:
     """Where an agent got stuck."""
 
-    state: State
+    state: BootstrapState
     why: str
     since: float
     last: float
@@ -118,7 +120,7 @@ class Ladder:
     version: str | None
     generation: str | None
     rungs: tuple[Rung, ...]
-    keys: tuple[Key, ...]
+    keys: tuple[KeySighting, ...]
     says: tuple[str, ...]
     """What the keys prove."""
     hangs: Hang | None
@@ -213,8 +215,12 @@ class Ladders:
             if any(_replaces(other, climb) for other in climbs):
                 continue
             rung = climb.last
-            wrong = trust.judged(rung.ended).problems if trust and rung.state in (State.CA, State.CRL) else ()
-            waits = polling(climb.run) if rung.state is State.CERTIFICATE else None
+            wrong = (
+                trust.judged(rung.ended).problems
+                if trust and rung.state in (BootstrapState.CA, BootstrapState.CRL)
+                else ()
+            )
+            waits = polling(climb.run) if rung.state is BootstrapState.CERTIFICATE else None
             next_try = rung.ended + waits.interval if waits else None
             overdue = waits is not None and self._now > rung.ended + 2 * waits.interval
             why = f"{why}; with the trust it received it reports: {wrong[0]}" if wrong else why
@@ -232,7 +238,7 @@ def _own_certificate(climbs: Sequence[Climb]) -> d.Certificate | None:
 
 
 def _frozen(rung: Seen, climb: Climb) -> Rung:
-    polls = rung.state is State.CERTIFICATE and rung.same == "404" and rung.times > 1
+    polls = rung.state is BootstrapState.CERTIFICATE and rung.same == "404" and rung.times > 1
     waits = polling(climb.run) if polls else None
     return Rung(
         rung.state, climb.run.number, rung.began, rung.ended, rung.times, tuple(rung.answers), rung.verified,
@@ -244,9 +250,9 @@ def _joined(rungs: Iterable[Rung]) -> Iterator[Rung]:
     """Runs with the same certificate one after the other are one rung: ``times`` is how many there were."""
     last: Rung | None = None
     for rung in rungs:
-        if rung.state is State.RUN:
+        if rung.state is BootstrapState.RUN:
             rung = replace(rung, times=1)
-        if last and last.state is rung.state is State.RUN and last.facts == rung.facts:
+        if last and last.state is rung.state is BootstrapState.RUN and last.facts == rung.facts:
             last = replace(last, ended=rung.ended, times=last.times + 1, seqs=(last.seqs[0], rung.seqs[-1]))
             continue
         if last:
@@ -272,8 +278,8 @@ def _replaces(other: Climb, climb: Climb) -> bool:
     return other.began > climb.last.ended
 
 
-def _key(seen: Sighting) -> Key:
-    return Key(
+def _key(seen: Sighting) -> KeySighting:
+    return KeySighting(
         seen.kind, seen.key, seen.fingerprint, seen.time, seen.last, tuple(dict.fromkeys(seen.seqs)),
         tuple(seen.addresses),
     )  # fmt: skip
@@ -322,23 +328,23 @@ def _why(climb: Climb, rung: Seen) -> str | None:
     """Why a climb ends at a rung; None if it got where it wanted."""
     last = next(reversed(rung.answers), "no answer")
     match rung.state:
-        case State.RENEWAL:
+        case BootstrapState.RENEWAL:
             return None
-        case State.RUN:
+        case BootstrapState.RUN:
             return f"{last} for the requests of its run" if rung.same else None
-        case State.TLS:
+        case BootstrapState.TLS:
             return dict(rung.facts)["reason"]
-        case State.CERTIFICATE if rung.same == "404":
-            asked = any(each.state is State.CSR for each in climb.rungs)
+        case BootstrapState.CERTIFICATE if rung.same == "404":
+            asked = any(each.state is BootstrapState.CSR for each in climb.rungs)
             return "its request is waiting to be signed" if asked else "there is no certificate, and it sent no request"
-        case State.CERTIFICATE if climb.certificate:
+        case BootstrapState.CERTIFICATE if climb.certificate:
             keys = [key for kind, key in climb.keys if kind == "csr"]
             if keys and climb.certificate.key not in keys:
                 return "the certificate is for another key than the agent's, so the agent discards it"
             if not keys and climb.run.old_engine and climb.ca:
                 return "it received a certificate that it did not request; most likely for another key than the agent's"
             return "it received its certificate, but no run followed"
-        case State.CA | State.CRL | State.CSR if last[:1] in "23":
+        case BootstrapState.CA | BootstrapState.CRL | BootstrapState.CSR if last[:1] in "23":
             # A refresh is not on the way to a certificate.
             return None if climb.presented else f"it stopped after the {rung.state}"
     return last if last == "no answer" else f"answered {last}"

@@ -28,7 +28,7 @@ _NOBODY = -1
 """Stands for the place of a run where a record is no run's."""
 
 
-class Cancelled(Exception):
+class ReadingCancelled(Exception):
     """Whoever wanted the ladders does not want them any more."""
 
 
@@ -52,7 +52,7 @@ def read(source: Source, progress: Callable[[int, int], bool], only: str | None 
     seqs = sorted(wanted)
     for at in range(0, len(seqs), PAGE):
         if not progress(at, len(seqs)):
-            raise Cancelled
+            raise ReadingCancelled
         with source.capture() as capture:
             for seq in seqs[at : at + PAGE]:
                 record, place = capture.record(seq), wanted[seq]
@@ -139,7 +139,7 @@ class _Choice:
             self.last, self.longest = {}, (0.0, 0)
 
 
-def _wanted(found: index.Index, runs: dict[int, index.Run], only: str | None) -> tuple[dict[int, int], int]:
+def _wanted(found: index.Index, runs: dict[int, index.IndexedRun], only: str | None) -> tuple[dict[int, int], int]:
     """The records to read, each with the place of its run; and the record that ended last."""
     owner = {seq: place for place, run in runs.items() for seq in run.seqs}
     choices = {place: _Choice(_old(run.brief)) for place, run in runs.items()}

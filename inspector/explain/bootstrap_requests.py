@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
     type Facts = tuple[tuple[str, str], ...]
-    type Kind = Literal["csr", "certificate", "client"]
+    type KeyRole = Literal["csr", "certificate", "client"]
 
 MANY = 100
 """Keys and addresses that are remembered of one agent."""
@@ -37,7 +37,7 @@ FEW = 50
 """Certificates and CRLs of one bundle that are looked at: whoever answers can send thousands."""
 
 
-class State(StrEnum):
+class BootstrapState(StrEnum):
     """Where an agent is on its way (6.4 and later: a state of its SSL state machine)."""
 
     CA = "CA"
@@ -51,12 +51,12 @@ class State(StrEnum):
 
 
 _STATES = {
-    kinds.Kind.CA_BUNDLE: State.CA,
-    kinds.Kind.CRL: State.CRL,
-    kinds.Kind.CSR_LOOKUP: State.LOOK,
-    kinds.Kind.CSR: State.CSR,
-    kinds.Kind.CERTIFICATE: State.CERTIFICATE,
-    kinds.Kind.RENEWAL: State.RENEWAL,
+    kinds.Kind.CA_BUNDLE: BootstrapState.CA,
+    kinds.Kind.CRL: BootstrapState.CRL,
+    kinds.Kind.CSR_LOOKUP: BootstrapState.LOOK,
+    kinds.Kind.CSR: BootstrapState.CSR,
+    kinds.Kind.CERTIFICATE: BootstrapState.CERTIFICATE,
+    kinds.Kind.RENEWAL: BootstrapState.RENEWAL,
 }
 
 _NONE: Facts = ()
@@ -66,7 +66,7 @@ _NONE: Facts = ()
 class Seen:
     """A rung that may still grow."""
 
-    state: State
+    state: BootstrapState
     same: str
     """What makes another request the same one: digest, key, status."""
     began: float
@@ -94,7 +94,7 @@ class Seen:
 class Sighting:
     """Where a public key was seen."""
 
-    kind: Kind
+    kind: KeyRole
     key: str
     fingerprint: str
     time: float
@@ -152,21 +152,21 @@ class Climb:
             elif step.client:
                 self._work(step.client, record)
 
-    def _request(self, state: State, step: Step, exchange: Exchange) -> None:
+    def _request(self, state: BootstrapState, step: Step, exchange: Exchange) -> None:
         asked, answered, status = step.request, step.response, _status(exchange)
         same, facts = status, _NONE
         match answered:
-            case d.Certificates() if state is State.CA:
+            case d.Certificates() if state is BootstrapState.CA:
                 same, facts = _digest(exchange), _bundle(exchange, answered)
                 self.ca = answered
             case d.RevocationLists():
                 same, facts = _digest(exchange), _lists(answered)
                 self.crls = answered
-            case d.Certificates() if state in (State.CERTIFICATE, State.RENEWAL):
+            case d.Certificates() if state in (BootstrapState.CERTIFICATE, BootstrapState.RENEWAL):
                 self.certificate = answered.certificates[0]
                 same, facts = self.certificate.fingerprint, _certificate(self.certificate)
                 self.see(_sighting("certificate", self.certificate, exchange))
-        if state is State.CSR and isinstance(asked, d.CertificateRequest):
+        if state is BootstrapState.CSR and isinstance(asked, d.CertificateRequest):
             facts = _csr(asked)
             same = asked.key if status[:1] == "2" or WAITS in _said(answered) or SIGNED in _said(answered) else status
             self.see(_sighting("csr", asked, exchange))
@@ -179,8 +179,15 @@ class Climb:
         """A request that needs the certificate: the agent got where it wanted, or is refused there."""
         status = _status(exchange)
         refused = exchange.response is None or exchange.response.status in (401, 403)
-        rung = Seen(State.RUN, status if refused else "", exchange.time, exchange.ended, (exchange.seq,), verified=True,
-                    facts=(("with", client.fingerprint),))  # fmt: skip
+        rung = Seen(
+            BootstrapState.RUN,
+            status if refused else "",
+            exchange.time,
+            exchange.ended,
+            (exchange.seq,),
+            verified=True,
+            facts=(("with", client.fingerprint),),
+        )
         if refused:
             rung.answers[status] = None
         else:
@@ -192,7 +199,7 @@ class Climb:
             if (known.state, known.same) == (rung.state, rung.same):
                 known.again(rung)
                 return
-            if (known.state, rung.state) == (State.CSR, State.CERTIFICATE):
+            if (known.state, rung.state) == (BootstrapState.CSR, BootstrapState.CERTIFICATE):
                 break  # before it asked there could be none
         self.rungs.append(rung)
 
@@ -216,7 +223,7 @@ def concerns(step: Step) -> bool:
     return isinstance(step.record, Exchange) and step.match is not None and bool(step.client or _state(step))
 
 
-def _state(step: Step) -> State | None:
+def _state(step: Step) -> BootstrapState | None:
     return _STATES.get(step.match.endpoint.kind) if step.match else None
 
 
@@ -237,12 +244,12 @@ def _answer(status: str, said: str) -> str:
     return status if plain else f"{status} {cut(said, 120)}".strip()
 
 
-def _verified(run: Run, state: State, exchange: Exchange) -> bool | None:
+def _verified(run: Run, state: BootstrapState, exchange: Exchange) -> bool | None:
     """Only what the agent's version does by itself (docs/protocol.md#verification-by-request): B03 shows the one that
     does not."""
     if exchange.agent.peer_chain:
         return True
-    if state is State.CA and exchange.request.header("if-modified-since") is None:
+    if state is BootstrapState.CA and exchange.request.header("if-modified-since") is None:
         return False
     if run.major == (0, 0):
         return None
@@ -253,7 +260,7 @@ def _refused(record: Handshake) -> Seen:
     facts = [("reason", cut(record.reason))]
     facts += [("alert", f"{record.alert} from the {record.alert_by or 'other side'}")] if record.alert else []
     facts += [("wrong", cut(each)) for each in record.culprits[:NEAR] if each != record.reason]
-    return Seen(State.TLS, record.reason, record.time, record.ended, (record.seq,), None, tuple(facts))
+    return Seen(BootstrapState.TLS, record.reason, record.time, record.ended, (record.seq,), None, tuple(facts))
 
 
 def _digest(exchange: Exchange) -> str:
@@ -302,6 +309,6 @@ def day(time: float) -> str:
     return f"{clocks.date(time):%Y-%m-%d}"
 
 
-def _sighting(kind: Kind, seen: d.CertificateRequest | d.Certificate, exchange: Exchange) -> Sighting:
+def _sighting(kind: KeyRole, seen: d.CertificateRequest | d.Certificate, exchange: Exchange) -> Sighting:
     addresses = {exchange.agent.address: None} if exchange.agent.address else {}
     return Sighting(kind, seen.key, seen.fingerprint, exchange.time, exchange.ended, (exchange.seq,), addresses)

@@ -8,14 +8,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from inspector.explain.bootstrap import short, stamp
-from inspector.explain.bootstrap_requests import NEAR, State, day
+from inspector.explain.bootstrap_requests import NEAR, BootstrapState, day
 from inspector.rules.told import lasting
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from inspector.explain.bootstrap import Hang, Key, Ladder, Rung
+    from inspector.explain.bootstrap import Hang, KeySighting, Ladder, Rung
     from inspector.explain.trust import Judgement
 
 WIDTH = 120
@@ -57,14 +57,14 @@ def _rung(rung: Rung) -> str:
     if often := repeated(rung):
         text += f", {often}" if rung.answers[1:] else f" {often}"
     facts = [f"{label} {brief(label, value)}" for label, value in rung.facts]
-    if rung.state is not State.TLS and not rung.verified:
+    if rung.state is not BootstrapState.TLS and not rung.verified:
         facts.insert(0, trusted(rung))
     return f"{text} ({', '.join(facts)})" if facts else text
 
 
 def asked(rung: Rung) -> str:
     """What an agent asked for at a rung."""
-    return f"{rung.state} PUT" if rung.state is State.CSR else str(rung.state)
+    return f"{rung.state} PUT" if rung.state is BootstrapState.CSR else str(rung.state)
 
 
 def answered(rung: Rung) -> str:
@@ -83,7 +83,7 @@ def repeated(rung: Rung) -> str:
 
 def trusted(rung: Rung) -> str:
     """Whether it verified whom it asked; empty where that is no question."""
-    if rung.state is State.TLS:
+    if rung.state is BootstrapState.TLS:
         return ""
     return {True: "verified", False: "unverified", None: "unknown whether verified"}[rung.verified]
 
@@ -123,12 +123,12 @@ def hanging(hang: Hang) -> str:
         text += f"; it was due to retry at {stamp(hang.next_try)} and did not, so it was stopped"
     elif hang.next_try:
         text += f"; it retries at {stamp(hang.next_try)}"
-    elif hang.state is State.CERTIFICATE:
+    elif hang.state is BootstrapState.CERTIFICATE:
         text += "; if it waits, it retries after waitforcert (2 minutes by default)"
     return text
 
 
-def seen(key: Key) -> str:
+def seen(key: KeySighting) -> str:
     """When a key was seen."""
     return stamp(key.first) + (f" to {stamp(key.last)}" if key.last - key.first >= 1 else "")
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from inspector.model import Closed, Connection, Leg, Phase, Side
     from inspector.summaries.summary import Brief, Party
 
-type Part = Literal["none", "handshake", "life", "failed"] | Phase
+type BarCell = Literal["none", "handshake", "life", "failed"] | Phase
 """What a cell of a connection's bar shows; a phase: a request."""
 
 
-class Request(NamedTuple):
+class RequestTimes(NamedTuple):
     """One request on a connection."""
 
     seq: int
@@ -38,7 +38,7 @@ class Used:
     leg: Leg | None
     """None: the capture does not tell of it."""
     closed: Closed | None = None
-    requests: list[Request] = field(default_factory=list)
+    requests: list[RequestTimes] = field(default_factory=list)
     failed: Brief | None = None
     """The handshake that failed on it."""
     lent: dict[str, None] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Used:
         return min(seqs, default=None)
 
 
-class Totals(NamedTuple):
+class ConnectionTotals(NamedTuple):
     """All connections of a run together."""
 
     agent: int
@@ -128,7 +128,7 @@ def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> lis
         if each.kind == "handshake":
             _fail(each, known, found)
             continue
-        request = Request(each.seq, each.times.request_began or each.time, each.ended, each.phase)
+        request = RequestTimes(each.seq, each.times.request_began or each.time, each.ended, each.phase)
         agent = each.leg or ""
         if each.leg:
             _use(found, agent, "agent", agent, known).requests.append(request)
@@ -149,13 +149,15 @@ def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> lis
     return ordered
 
 
-def totals(used: Iterable[Used]) -> Totals:
+def totals(used: Iterable[Used]) -> ConnectionTotals:
     """Sums."""
     told = list(used)
     mine = [each for each in told if each.side == "agent"]
     requests = {request.seq for each in told for request in each.requests}
     failed = sum(each.failed is not None for each in told)
-    return Totals(len(mine), len(told) - len(mine), len(requests), failed, sum(each.tls or 0.0 for each in mine))
+    return ConnectionTotals(
+        len(mine), len(told) - len(mine), len(requests), failed, sum(each.tls or 0.0 for each in mine)
+    )
 
 
 def ids(briefs: Iterable[Brief]) -> set[str]:
@@ -163,12 +165,12 @@ def ids(briefs: Iterable[Brief]) -> set[str]:
     return {ident for each in briefs for ident in (each.leg, each.master) if ident}
 
 
-def bar(used: Used, began: float, ended: float, width: int) -> list[Part]:
+def bar(used: Used, began: float, ended: float, width: int) -> list[BarCell]:
     """A connection's life from one moment to another, a cell for each stretch of it; requests win over silence."""
-    cells: list[Part] = ["none"] * width
+    cells: list[BarCell] = ["none"] * width
     scale = width / max(ended - began, 1e-6)
 
-    def paint(start: float, end: float, part: Part) -> None:
+    def paint(start: float, end: float, part: BarCell) -> None:
         first = max(0, min(width - 1, int((start - began) * scale)))
         last = max(first, min(width - 1, int((end - began) * scale - 1e-9)))
         cells[first : last + 1] = [part] * (last + 1 - first)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from inspector.protocol import decode
 from inspector.protocol import documents as d
-from inspector.protocol.files import DIGESTS, NO_DIGESTS, Verdict, check
+from inspector.protocol.files import DIGESTS, NO_DIGESTS, ChecksumResult, check
 from inspector.protocol.kinds import CONTENT, METADATA, Kind
 from inspector.runs.observations import served
 
@@ -32,7 +32,7 @@ _ASKING: dict[Kind, Asking] = {
 }
 
 
-class State(StrEnum):
+class FileState(StrEnum):
     """What became of a file, the worst first."""
 
     WRONG = "wrong"
@@ -54,7 +54,7 @@ class State(StrEnum):
     @property
     def differs(self) -> bool:
         """Whether the agent had not what the master has."""
-        return self in (State.WRONG, State.MISSING, State.REFUSED, State.FETCHED)
+        return self in (FileState.WRONG, FileState.MISSING, FileState.REFUSED, FileState.FETCHED)
 
 
 class Fetch(NamedTuple):
@@ -65,7 +65,7 @@ class Fetch(NamedTuple):
     """None: no answer."""
     size: int
     """Bytes of the answer's body as on the wire."""
-    verdict: Verdict
+    verdict: ChecksumResult
     why: str = ""
     """Why it can't be checked."""
 
@@ -91,24 +91,24 @@ class FileUse:
     noop: bool = False
 
     @property
-    def state(self) -> State:
-        if any(each.verdict is Verdict.WRONG for each in self.fetches):
-            return State.WRONG
+    def state(self) -> FileState:
+        if any(each.verdict is ChecksumResult.WRONG for each in self.fetches):
+            return FileState.WRONG
         if self.times:
-            return State.FETCHED
+            return FileState.FETCHED
         status = self.fetches[-1].status if self.fetches else self.status
         if status == 404:
-            return State.PASSED if self.instead else State.MISSING
+            return FileState.PASSED if self.instead else FileState.MISSING
         if status is None or status >= 400:
-            return State.REFUSED
+            return FileState.REFUSED
         if self.told and self.told.type not in ("", "file"):
-            return State.BARE
-        return State.UNKNOWN if self.noop or self.asking in ("plugins", "content") else State.IN_SYNC
+            return FileState.BARE
+        return FileState.UNKNOWN if self.noop or self.asking in ("plugins", "content") else FileState.IN_SYNC
 
     @property
     def had(self) -> bool | None:
         """Whether the agent had it already; None if that is not known."""
-        return {State.IN_SYNC: True, State.FETCHED: False, State.WRONG: False}.get(self.state)
+        return {FileState.IN_SYNC: True, FileState.FETCHED: False, FileState.WRONG: False}.get(self.state)
 
     @property
     def times(self) -> int:
@@ -124,7 +124,7 @@ class FileUse:
     def verdict(self) -> Fetch | None:
         """The fetch that says most about whether its content is right; None if it was not fetched."""
         came = [each for each in self.fetches if each.status == 200]
-        order = (Verdict.WRONG, Verdict.UNCHECKABLE, Verdict.RIGHT)
+        order = (ChecksumResult.WRONG, ChecksumResult.UNCHECKABLE, ChecksumResult.RIGHT)
         return min(came, key=lambda each: order.index(each.verdict), default=None)
 
     @property
@@ -135,7 +135,7 @@ class FileUse:
         return self.fetches[-1].seq if self.fetches else self.asked[-1]
 
 
-class Totals(NamedTuple):
+class FileTotals(NamedTuple):
     """All files of a run together."""
 
     asked: int
@@ -157,18 +157,18 @@ def files(steps: Iterable[Step]) -> list[FileUse]:
     return seen.done()
 
 
-def totals(uses: Iterable[FileUse]) -> Totals:
+def totals(uses: Iterable[FileUse]) -> FileTotals:
     """Sums."""
     told = [(each.state, each.times, each.size) for each in uses]
-    counted = {state: sum(each[0] is state for each in told) for state in State}
-    return Totals(
+    counted = {state: sum(each[0] is state for each in told) for state in FileState}
+    return FileTotals(
         len(told),
-        counted[State.IN_SYNC],
-        counted[State.FETCHED] + counted[State.WRONG],
+        counted[FileState.IN_SYNC],
+        counted[FileState.FETCHED] + counted[FileState.WRONG],
         sum(max(0, times - 1) for _, times, _ in told),
         sum(size for *_, size in told),
-        counted[State.WRONG],
-        counted[State.MISSING],
+        counted[FileState.WRONG],
+        counted[FileState.MISSING],
     )
 
 
@@ -249,7 +249,7 @@ class _Files:
         static = self.static.get(name) if match.endpoint.kind is Kind.STATIC_CONTENT else None
         use = static or self.use(name, match.environment, "content")
         size = response.size if response else 0
-        verdict, why = Verdict.UNCHECKABLE, ""
+        verdict, why = ChecksumResult.UNCHECKABLE, ""
         if response and status == 200:
             code_id = next((value for key, value in match.parameters if key == "code_id"), None)
             if static and code_id != self.code_id:
@@ -277,24 +277,24 @@ class _Files:
 
 def _checked(
     response: Response, error: str | None, told: d.FileMetadata | None, answer: d.Document | None
-) -> tuple[Verdict, str]:
+) -> tuple[ChecksumResult, str]:
     promised = (response.header("content-length") or "").strip()
     if response.lost or error or (promised.isdecimal() and int(promised[:20]) > len(response.body)):
-        return Verdict.UNCHECKABLE, "incomplete"
+        return ChecksumResult.UNCHECKABLE, "incomplete"
     if told is None:
-        return Verdict.UNCHECKABLE, "no metadata"
+        return ChecksumResult.UNCHECKABLE, "no metadata"
     if told.checksum is None or told.checksum.type in NO_DIGESTS:
-        return Verdict.UNCHECKABLE, f"checksum {told.checksum.type}" if told.checksum else "no checksum"
+        return ChecksumResult.UNCHECKABLE, f"checksum {told.checksum.type}" if told.checksum else "no checksum"
     if told.checksum.type not in DIGESTS:
-        return Verdict.UNCHECKABLE, f"unknown checksum {told.checksum.type}"
+        return ChecksumResult.UNCHECKABLE, f"unknown checksum {told.checksum.type}"
     # Most are SHA-256, which was made when the body was read.
     if isinstance(answer, d.Opaque) and answer.sha256 == told.checksum.digest:
-        return Verdict.RIGHT, ""
+        return ChecksumResult.RIGHT, ""
     body = decode.content(response)
     if body is None:
-        return Verdict.UNCHECKABLE, "its content encoding cannot be decoded"
+        return ChecksumResult.UNCHECKABLE, "its content encoding cannot be decoded"
     verdict = check(body, told.checksum)
-    return verdict, "" if verdict is not Verdict.UNCHECKABLE else "its checksum is not a digest"
+    return verdict, "" if verdict is not ChecksumResult.UNCHECKABLE else "its checksum is not a digest"
 
 
 def _below(name: str, each: d.FileMetadata) -> str:

@@ -79,7 +79,7 @@ def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
     return [found.endpoint for method in methods if (found := match(method, path))]
 
 
-def _message(pasted: str, found: known_errors.Found) -> dict[str, str]:
+def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, str]:
     known = found.known
     seen = {None: "no: only in the agent's own log", "wire": "yes, in the traffic"}
     return {

@@ -129,7 +129,7 @@ class Applied:
             yield each.status or "-", what, MASK if what in secret else _spaced(message)
 
 
-class Totals(NamedTuple):
+class ResourceTotals(NamedTuple):
     """All resources of a catalog together."""
 
     by_status: dict[Status, int]
@@ -163,14 +163,14 @@ def resources(catalog: d.Catalog | None, report: d.Report | None) -> list[Applie
     return found
 
 
-def totals(applied: Iterable[Applied]) -> Totals:
+def totals(applied: Iterable[Applied]) -> ResourceTotals:
     """Sums."""
     counted = dict.fromkeys(Status, 0)
     time = 0.0
     for each in applied:
         counted[each.status] += 1
         time += each.time or 0.0
-    return Totals({status: number for status, number in counted.items() if number}, time)
+    return ResourceTotals({status: number for status, number in counted.items() if number}, time)
 
 
 def logged(resources: Iterable[Applied], logs: Iterable[d.LogLine]) -> dict[str, list[d.LogLine]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from inspector.runs.snapshot import Wait
     from inspector.summaries.summary import Brief, RunBrief
 
-type Kind = Literal["record", "silence", "phase"]
+type EntryKind = Literal["record", "silence", "phase"]
 type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]
 """What the time of a record goes by with; ``proxy`` is the proxy's own share."""
 type Silence = Wait | Literal["request"]
@@ -47,7 +47,7 @@ SILENT_SHARE = 0.5
 class Entry:
     """One thing that happened in a run."""
 
-    kind: Kind
+    kind: EntryKind
     seq: int | None
     """The record's number; None for a silence and for a phase."""
     brief: Brief | None

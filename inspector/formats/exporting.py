@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from inspector.formats.lossless import Item
+    from inspector.formats.lossless import CaptureItem
     from inspector.model import Record
     from inspector.runs.run import Run
     from inspector.summaries.summary import RunBrief
@@ -93,7 +93,7 @@ class Chosen:
     def _records(self, capture: Capture) -> Iterator[Record]:
         return (record for seq in self.owners if (record := capture.record(seq)))
 
-    def _items(self, capture: Capture) -> Iterator[Item]:
+    def _items(self, capture: Capture) -> Iterator[CaptureItem]:
         told: set[str] = set()
         for record in self._records(capture):
             for leg in lossless.legs(record):

@@ -27,7 +27,7 @@ from inspector.summaries import wording
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from inspector.formats.lossless import Item
+    from inspector.formats.lossless import CaptureItem
     from inspector.model import Message, Record, Request, Response
     from inspector.summaries.summary import RunBrief
 
@@ -39,7 +39,7 @@ _URL = "!#$%&'()*+,-./:;=?@[]_~"
 
 
 def lines(
-    items: Iterable[Item], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
+    items: Iterable[CaptureItem], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
 ) -> Iterator[str]:
     """The archive, an entry a line, secrets masked unless they are wanted. ``owner`` tells whose a record is."""
     creator = {"name": "puppet-inspector", "version": __version__}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from inspector.formats.lossless import Item
+    from inspector.formats.lossless import CaptureItem
     from inspector.model import Headers, Record
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
@@ -120,7 +120,7 @@ class _Archive(msgspec.Struct):
     log: _Log
 
 
-def read(path: Path) -> Iterator[Item]:
+def read(path: Path) -> Iterator[CaptureItem]:
     """The records of an archive in their order, and their connections. Raises OSError, and ValueError for what is no
     archive; of one that is broken somewhere what comes before that is given first."""
     data = path.read_bytes()
@@ -221,7 +221,7 @@ def _foreign(entry: _Entry, mark: str) -> Record:
     return lossless.record(lossless.told(Exchange(agent, request, response, master, error=given.error)), asked, told)
 
 
-def _message(pairs: list[_Pair], body: _Body | None) -> tuple[lossless.Content, int]:
+def _message(pairs: list[_Pair], body: _Body | None) -> tuple[lossless.MessageContent, int]:
     """Headers and body, and how much of the body the archive does not have."""
     # HTTP/2's pseudo-headers say what stands elsewhere.
     headers = [each for each in _headers(pairs) if not each[0].startswith(":")]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from inspector.formats.lossless import Item
+    from inspector.formats.lossless import CaptureItem
 
 _WORDS = {"handshakes": "failed handshakes"}
 BATCH = 500
@@ -74,7 +74,7 @@ def load(sources: Iterable[Path], target: Path) -> Loaded:
     return loaded
 
 
-def _keep(item: Item, capture: Capture, told: set[str]) -> None:
+def _keep(item: CaptureItem, capture: Capture, told: set[str]) -> None:
     if isinstance(item, Connection):
         told.add(item.leg.id)
         capture.note(item)
@@ -85,7 +85,7 @@ def _keep(item: Item, capture: Capture, told: set[str]) -> None:
     capture.append(item)
 
 
-def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, Item]]:
+def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, CaptureItem]]:
     """What a file holds, with the time by which it is placed among others'."""
     number, time = 0, -math.inf
     try:
@@ -105,7 +105,7 @@ def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, 
             loaded.troubles.append(CaptureError(f"{source} can't be imported: {why}.", hint))
 
 
-def _read(source: Path, formats: set[str]) -> Iterator[Item]:
+def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:
     with source.open("rb") as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     if re.match(rb"\d+:", head):

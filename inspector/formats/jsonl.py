@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from inspector.formats.lossless import Item
+    from inspector.formats.lossless import CaptureItem
     from inspector.model import Message, Record
     from inspector.summaries.summary import RunBrief
 
 
 def lines(
-    items: Iterable[Item], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
+    items: Iterable[CaptureItem], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
 ) -> Iterator[str]:
     """A line for each (docs/json/export.schema.json), secrets masked unless they are wanted. ``owner`` tells whose a
     record is, by its number."""
@@ -81,7 +81,7 @@ class _Line(msgspec.Struct):
     response: _Message | None = None
 
 
-def read(path: Path) -> Iterator[Item]:
+def read(path: Path) -> Iterator[CaptureItem]:
     """What ``lines`` wrote, in that order. Raises OSError, and ValueError where it goes on with something else."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -93,12 +93,12 @@ def read(path: Path) -> Iterator[Item]:
                 raise ValueError(f"line {number} holds no record ({error})") from error
 
 
-def _item(given: Any) -> Item:
+def _item(given: Any) -> CaptureItem:
     if isinstance(given, dict) and given.get("kind") == "connection":
         return lossless.connection_of(given)
     line = msgspec.convert(given, _Line)
     return lossless.record(line.exact, _message(line.request), _message(line.response))
 
 
-def _message(given: _Message | None) -> lossless.Content:
+def _message(given: _Message | None) -> lossless.MessageContent:
     return (lossless.headers(given.headers), given.body.bytes()) if given else lossless.NONE

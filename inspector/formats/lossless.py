@@ -18,15 +18,15 @@ from inspector.privacy.redact import redacted
 if TYPE_CHECKING:
     from inspector.model import Headers, Leg, Record
 
-type Item = Connection | Record
+type CaptureItem = Connection | Record
 """What a capture consists of. In a sequence of them a connection comes before the first record that uses it."""
 
 LARGEST = 2**63 - 1
 """The largest number that is believed: SQLite has none beyond."""
 
-type Content = tuple[Headers, bytes]
+type MessageContent = tuple[Headers, bytes]
 """A message's headers and its body, as on the wire."""
-NONE: Content = ((), b"")
+NONE: MessageContent = ((), b"")
 
 _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {"exchange": Exchange, "handshake": Handshake, "gap": Gap}
 
@@ -72,7 +72,7 @@ def _filled(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: _filled(each) if isinstance(each, dict) else each for key, each in known.items()}
 
 
-def record(given: dict[str, Any], request: Content = NONE, response: Content = NONE) -> Record:
+def record(given: dict[str, Any], request: MessageContent = NONE, response: MessageContent = NONE) -> Record:
     """The record that ``told`` told of, with what its request and its response held. Raises ValueError."""
     kind = _KINDS.get(str(given.get("kind")))
     if kind is None:

@@ -23,7 +23,7 @@ from inspector.protocol import documents, endpoints
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-type Kind = Literal["agent", "master", "host"]
+type NameKind = Literal["agent", "master", "host"]
 
 _DOMAIN = "example"
 _ALONE = frozenset({"example", "test", "local", "localdomain", "lan", "internal", "intern", "corp", "home", "private"})
@@ -78,7 +78,7 @@ class Pseudonyms:
 
     # -- learning -----------------------------------------------------------------------------------------
 
-    def host(self, name: str | None, kind: Kind = "host") -> None:
+    def host(self, name: str | None, kind: NameKind = "host") -> None:
         """A certname or host name; what it is called depends on whether an agent's or a master's was learned first."""
         name = (name or "").strip().rstrip(".").lower().removeprefix("*.")
         if not _HOST.fullmatch(name) or name in self._names or name in _WORDS or _is_address(name):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from inspector.protocol.signatures import Signed
 
-type Place = tuple[int, int, int, int]
+type DerValue = tuple[int, int, int, int]
 """A value in DER: where it begins, its tag, where its contents begin and end."""
 
 _EXPONENT = 65537
@@ -110,7 +110,7 @@ class Reissuer:
 
     # -- what stands in it ---------------------------------------------------------------------------------
 
-    def _changed(self, der: bytes, place: Place, depth: int) -> bytes:
+    def _changed(self, der: bytes, place: DerValue, depth: int) -> bytes:
         """A value with new texts, addresses and key identifiers in it."""
         whole, begin, end = place[0], place[2], place[3]
         tag, contents = place[1], der[begin:end]
@@ -251,7 +251,7 @@ def _sign(key: CertificateIssuerPrivateKeyTypes, read: Signed, told: bytes) -> b
 # -- DER --------------------------------------------------------------------------------------------------
 
 
-def _places(data: bytes, begin: int, end: int) -> list[Place]:
+def _places(data: bytes, begin: int, end: int) -> list[DerValue]:
     """The values that stand in a row, up to where it is no DER."""
     found = []
     while begin + 2 <= end:

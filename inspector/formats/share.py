@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from inspector.formats.pseudonyms import Kind
+    from inspector.formats.pseudonyms import NameKind
     from inspector.model import Headers, Leg, Message, Record
 
 _CONTENT = (*kinds.CONTENT, kinds.Kind.BACKUP)
@@ -136,7 +136,7 @@ class Other:
         for der in agent:
             self._der(der, "agent")
 
-    def _der(self, der: bytes, kind: Kind) -> None:
+    def _der(self, der: bytes, kind: NameKind) -> None:
         if der in self._learned:
             return
         self._learned.add(der)
@@ -161,7 +161,7 @@ class Other:
                 self.names.host(told.rpartition(": ")[2], "master")
             self.names.authority(told)
 
-    def _hosts(self, name: str | None, others: Iterable[str], kind: Kind) -> None:
+    def _hosts(self, name: str | None, others: Iterable[str], kind: NameKind) -> None:
         self.names.host(name, kind)
         for each in others:
             sort, _, alt = each.partition(":")

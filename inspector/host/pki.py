@@ -52,7 +52,7 @@ class Authority:
 
 
 @dataclass(frozen=True, slots=True)
-class SslDir:
+class SslDirPaths:
     """The paths of a certname's files in an agent's ssldir (docs/protocol.md#the-ssldir-of-an-agent)."""
 
     path: Path

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from inspector.lab.wire import Answer, Server
+    from inspector.lab.wire import LabResponse, ServerAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class LabAgent:
         self,
         certname: str,
         directory: Path,
-        server: Server,
+        server: ServerAddress,
         *,
         environment: str = "production",
         waitforcert: float = 0.0,
@@ -63,7 +63,7 @@ class LabAgent:
         self.certificate_revocation = certificate_revocation
         self.show_certificate = show_certificate
         self.identities = identities
-        self.place = pki.SslDir(directory / "ssl", certname)
+        self.place = pki.SslDirPaths(directory / "ssl", certname)
         self._summary = directory / "public" / "last_run_summary.yaml"
         self._log: list[str] = []
 
@@ -187,5 +187,5 @@ class _StateError(Exception):
     """The state machine reached its state Error: the agent gives up."""
 
 
-def _plain(wire: Wire, what: str) -> Answer:
+def _plain(wire: Wire, what: str) -> LabResponse:
     return wire.request("GET", f"/puppet-ca/v1/{what}", "text/plain")

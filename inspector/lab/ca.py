@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
-type State = Literal["requested", "signed", "revoked"]
+type RequestStatus = Literal["requested", "signed", "revoked"]
 
 _AUTHORIZATION_ARC = "1.3.6.1.4.1.34380.1.3."
 _HOSTNAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*(?<!-)")
@@ -77,7 +77,7 @@ class LabCA:
         certificate = self._certificates.get(certname)
         return pki.pem(certificate) if certificate else None
 
-    def state(self, certname: str) -> State | None:
+    def state(self, certname: str) -> RequestStatus | None:
         """Return the state of a certname; None if it is unknown or was cleaned."""
         with self._lock:
             if certificate := self._certificates.get(certname):
@@ -146,9 +146,9 @@ class LabCA:
 
     # -- directories ----------------------------------------------------------------------------------
 
-    def enrol(self, ssldir: Path, certname: str, alt_names: Iterable[str] = ()) -> pki.SslDir:
+    def enrol(self, ssldir: Path, certname: str, alt_names: Iterable[str] = ()) -> pki.SslDirPaths:
         """Fill an ssldir as if ``certname`` had finished its bootstrap."""
-        place, key = pki.SslDir(ssldir, certname), pki.new_key()
+        place, key = pki.SslDirPaths(ssldir, certname), pki.new_key()
         place.create()
         with self._lock:
             certificate = self._issue(key.public_key(), certname, alt_names)

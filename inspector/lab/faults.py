@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inspector.lab.agent import AgentResult, LabAgent
     from inspector.lab.scene import Lab
 
-type Outcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
+type ExpectedOutcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
 type Scenario = Callable[[Lab], list[AgentResult]]
 
 POLL = 0.2
@@ -42,7 +42,7 @@ class Fault:
     """One sentence for the list of faults: the scenario's docstring."""
     rules: tuple[str, ...]
     """Rules that must be among the findings."""
-    outcome: Outcome
+    outcome: ExpectedOutcome
     """The outcome of the run with the fault."""
     play: Scenario
 
@@ -51,7 +51,7 @@ FAULTS: dict[str, Fault] = {}
 """Faults by name: the scenario's name with dashes."""
 
 
-def fault(outcome: Outcome, *rules: str) -> Callable[[Scenario], Scenario]:
+def fault(outcome: ExpectedOutcome, *rules: str) -> Callable[[Scenario], Scenario]:
     """Add a scenario to the table."""
 
     def enter(play: Scenario) -> Scenario:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qs, unquote
 
-from inspector.lab.server import Server
+from inspector.lab.server import LabServer
 from inspector.model import Headers, Request, Response
 from inspector.protocol.endpoints import match
 from inspector.protocol.kinds import Access
@@ -24,11 +24,11 @@ from inspector.protocol.kinds import Access
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inspector.host.pki import SslDir
+    from inspector.host.pki import SslDirPaths
     from inspector.lab.ca import LabCA
     from inspector.model import Exchange
 
-type Key = tuple[str, str, str]
+type RequestKey = tuple[str, str, str]
 """Method, decoded path without its certname, and ``recurse`` (the plugins are listed in two ways)."""
 
 _VERSION = ("X-Puppet-Version", "7.23.0")
@@ -55,14 +55,14 @@ class LabMaster:
     """
 
     def __init__(
-        self, ca: LabCA, place: SslDir, answers: Sequence[Exchange] = (), *, trust_headers: bool = False
+        self, ca: LabCA, place: SslDirPaths, answers: Sequence[Exchange] = (), *, trust_headers: bool = False
     ) -> None:
         self.ca = ca
         self.trust_headers = trust_headers
         self.received: list[Received] = []
         self.instead: dict[tuple[str, str], Response] = {}
         """Answers that replace the normal ones, by method and decoded path: they break the master on purpose."""
-        self._recorded: dict[Key, tuple[str, Response]] = {}
+        self._recorded: dict[RequestKey, tuple[str, Response]] = {}
         for exchange in answers:
             if exchange.response:
                 key, certname = _key(exchange.request)
@@ -71,7 +71,7 @@ class LabMaster:
         self._place = place
         self._trust = place.path / "trust.pem"
         self._lock = threading.Lock()
-        self._server = Server(self.context, self.answer)
+        self._server = LabServer(self.context, self.answer)
         self.address = self._server.address
 
     def __enter__(self) -> Self:
@@ -158,7 +158,7 @@ class LabMaster:
         return response
 
 
-def _key(request: Request) -> tuple[Key, str]:
+def _key(request: Request) -> tuple[RequestKey, str]:
     """Return the key of a recorded answer, and the certname in the path, which is not part of the key."""
     path, recurse = unquote(request.path), parse_qs(request.query).get("recurse", [""])[0]
     if named := _NAMED.fullmatch(path):

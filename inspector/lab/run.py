@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urlencode
 import msgspec
 
 from inspector.lab import documents as d
-from inspector.lab.wire import Answer, WireError
+from inspector.lab.wire import LabResponse, WireError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -238,15 +238,15 @@ class AgentRun:
         accept: str,
         body: bytes | None = None,
         content_type: str = "",
-    ) -> Answer:
+    ) -> LabResponse:
         """Send a request and return the answer; its status is 0 if there is none."""
         try:
             return self._wire.request(method, f"{path}?{urlencode(query)}", accept, body, content_type)
         except WireError as error:
             self._log("err", f"Request to {path} failed: {error}")
-            return Answer(0, str(error).encode(), "")
+            return LabResponse(0, str(error).encode(), "")
 
-    def _decode[T](self, answer: Answer, shape: type[T]) -> T | None:
+    def _decode[T](self, answer: LabResponse, shape: type[T]) -> T | None:
         if not answer.ok:
             if answer.status not in (0, 404):
                 self._log("err", _why(answer))
@@ -275,7 +275,7 @@ def _sha256(content: bytes) -> str:
     return f"{{sha256}}{hashlib.sha256(content).hexdigest()}"
 
 
-def _why(answer: Answer) -> str:
+def _why(answer: LabResponse) -> str:
     text = answer.body.decode(errors="replace")
     if "json" in answer.content_type:
         with contextlib.suppress(ValueError, KeyError, TypeError):

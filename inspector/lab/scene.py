@@ -13,7 +13,7 @@ from inspector.host import pki
 from inspector.lab.agent import LabAgent
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
-from inspector.lab.wire import Server
+from inspector.lab.wire import ServerAddress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ class Lab:
         agent = LabAgent(
             certname,
             self.directory / "agents" / (directory or certname),
-            Server(name, address or self.master_address, source),
+            ServerAddress(name, address or self.master_address, source),
             identities=self.identities,
             **options,
         )

@@ -24,7 +24,7 @@ _IDLE = 30.0
 """Seconds of silence after which Jetty closes a connection."""
 
 
-class Server:
+class LabServer:
     """Serve until closed; calls ``context`` once per connection and ``answer`` once per request."""
 
     def __init__(

@@ -28,7 +28,7 @@ class WireError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LabResponse:
     """An HTTP response."""
 
     status: int
@@ -42,7 +42,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerAddress:
     """The server's address and name: the lab needs no DNS."""
 
     name: str
@@ -77,7 +77,7 @@ def verifying(ca: Path, crl: Path | None = None, identity: tuple[Path, Path] | N
 class Wire:
     """Requests to one server in one security context."""
 
-    def __init__(self, server: Server, context: ssl.SSLContext) -> None:
+    def __init__(self, server: ServerAddress, context: ssl.SSLContext) -> None:
         self._server = server
         self._context = context
         self._connection: http.client.HTTPConnection | None = None
@@ -90,7 +90,7 @@ class Wire:
 
     def request(
         self, method: str, target: str, accept: str, body: bytes | None = None, content_type: str = ""
-    ) -> Answer:
+    ) -> LabResponse:
         """Send a request and read the whole answer. Raises WireError if there is none."""
         try:
             connection = self.connect()
@@ -111,7 +111,7 @@ class Wire:
                 self.close()
             if response.getheader("Content-Encoding") == "gzip" and data:
                 data = gzip.decompress(data)
-            return Answer(response.status, data, response.getheader("Content-Type", ""))
+            return LabResponse(response.status, data, response.getheader("Content-Type", ""))
         except (OSError, http.client.HTTPException, zlib.error, EOFError) as error:
             self.close()
             raise WireError(_reason(error)) from error

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class TrustContext:
     """What a record's certificates are judged by: what the run had got until then."""
 
     at: float
@@ -43,19 +43,19 @@ class Known:
         crls: Iterable[RevocationList] = (),
         trusted: Iterable[Certificate] = (),
         requests: Iterable[CertificateRequest] = (),
-    ) -> Known:
+    ) -> TrustContext:
         """With more; what came last is taken first."""
         trusted = tuple(trusted) or self.trusted
         more = {each.der: each for each in (*certificates, *trusted, *self.certificates)}
         lists = {each.der: each for each in (*crls, *self.crls)}
-        return Known(self.at, tuple(more.values()), tuple(lists.values()), trusted, (*requests, *self.requests))
+        return TrustContext(self.at, tuple(more.values()), tuple(lists.values()), trusted, (*requests, *self.requests))
 
 
 def _moment(time: float) -> str:
     return utc(time)[:16].replace("T", " ") + " UTC"
 
 
-def verdicts(certificate: Certificate, known: Known) -> Iterator[Item]:
+def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:
     """What is to be said of a certificate at the record's time: signature, dates, revocation."""
     named = [each for each in known.certificates if each.subject == certificate.issuer]
     issuer = next((each for each in named if signed_by(certificate, each) is not False), None)
@@ -96,7 +96,7 @@ def _serial(number: int) -> str:
     return f"0x{number:04X}"
 
 
-def certificate(each: Certificate, known: Known, name: str = "", *, opened: bool = True) -> Item:
+def certificate(each: Certificate, known: TrustContext, name: str = "", *, opened: bool = True) -> Item:
     """A certificate's fields and what is to be said of it."""
 
     def inner() -> Iterator[Item]:
@@ -128,7 +128,7 @@ def _extensions(found: dict[str, str | secrets.Secret]) -> Iterator[Item]:
     return (of(f"extension {name}", value) for name, value in found.items())
 
 
-def request(each: CertificateRequest, known: Known) -> Item:
+def request(each: CertificateRequest, known: TrustContext) -> Item:
     """A signing request's fields."""
 
     def inner() -> Iterator[Item]:
@@ -151,7 +151,7 @@ def request(each: CertificateRequest, known: Known) -> Item:
     return Item(each.subject, inner=inner, note="signing request", opened=True)
 
 
-def crl(each: RevocationList, known: Known) -> Item:
+def crl(each: RevocationList, known: TrustContext) -> Item:
     """A revocation list's fields, whom it revokes first."""
 
     def inner() -> Iterator[Item]:
@@ -199,7 +199,7 @@ def shown(legs: Sequence[Leg | None]) -> tuple[Certificate, ...]:
     return tuple(found)
 
 
-def handshakes(record: Exchange | Handshake, known: Known) -> Item:
+def handshakes(record: Exchange | Handshake, known: TrustContext) -> Item:
     """Both connections, what was shown on them, and as whom the master was spoken to."""
     legs = [record.agent, record.master] if isinstance(record, Exchange) else [record.leg]
     known = known.also(shown(legs))
@@ -220,7 +220,7 @@ def handshakes(record: Exchange | Handshake, known: Known) -> Item:
     return Item("TLS", inner=inner)
 
 
-def _leg(leg: Leg, known: Known) -> Item:
+def _leg(leg: Leg, known: TrustContext) -> Item:
     def inner() -> Iterator[Item]:
         yield Item("address", f"{leg.address or '?'}:{leg.port or '?'}")
         established = leg.secured is not None
@@ -239,7 +239,7 @@ def _leg(leg: Leg, known: Known) -> Item:
     return Item(f"with the {leg.side}", inner=inner, opened=True)
 
 
-def _chain(name: str, chain: Sequence[bytes], known: Known) -> Item:
+def _chain(name: str, chain: Sequence[bytes], known: TrustContext) -> Item:
     def inner() -> Iterator[Item]:
         for place, der in enumerate(chain):
             try:
@@ -254,7 +254,7 @@ def _chain(name: str, chain: Sequence[bytes], known: Known) -> Item:
     return Item(name, inner=inner, note=f"{len(chain)} certificate{'s' if len(chain) > 1 else ''}", opened=True)
 
 
-def _problems(leg: Leg, known: Known) -> Iterator[Item]:
+def _problems(leg: Leg, known: TrustContext) -> Iterator[Item]:
     """What an agent would say to the chain it was shown, by the bundle and the CRLs that its run had got until then."""
     authorities = [each.der for each in known.trusted]
     if leg.side != "agent" or not leg.own_chain or not authorities:

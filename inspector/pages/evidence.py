@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from inspector.model import Place
-    from inspector.pages.tabs import Part, Tab
+    from inspector.pages.tabs import Tab, TabPart
 
 
 def locate(places: Iterable[Place], tabs: Sequence[Tab]) -> Place | None:
@@ -36,7 +36,7 @@ def locate(places: Iterable[Place], tabs: Sequence[Tab]) -> Place | None:
     return found
 
 
-def contains(part: Part, text: str) -> bool:
+def contains(part: TabPart, text: str) -> bool:
     """Whether a part shows a text, as its search would find it; False for the empty text."""
     if not text:
         return False

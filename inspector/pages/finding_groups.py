@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 type Order = Literal["rule", "agent", "severity"]
-type Line = Group | Member
+type GroupLine = Group | Member
 ORDERS: tuple[Order, ...] = ("rule", "agent", "severity")
 
 
@@ -205,9 +205,9 @@ def grouped(runs: Iterable[RunBrief], order: Order, least: Severity) -> list[Gro
     )
 
 
-def shown(groups: Iterable[Group], unfolded: set[str]) -> list[Line]:
+def shown(groups: Iterable[Group], unfolded: set[str]) -> list[GroupLine]:
     """The lines of groups, and of the findings in those that are unfolded."""
-    lines: list[Line] = []
+    lines: list[GroupLine] = []
     for group in groups:
         group.unfolded = group.key in unfolded
         lines.append(group)

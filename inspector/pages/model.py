@@ -32,7 +32,7 @@ WRONG = (*bodies.WRONG, LookupError, ArithmeticError, AttributeError, InvalidSig
 
 _LINES = re.compile(r"\s*\n\s*")
 
-type Path = tuple[int, ...]
+type TreePath = tuple[int, ...]
 """The way to an item: its place among its siblings, from the top."""
 
 
@@ -184,7 +184,7 @@ def fields(struct: msgspec.Struct) -> list[Item]:
 # -- searching -------------------------------------------------------------------------------------------
 
 
-def find(root: Item, pattern: str, at: Path = (), *, forward: bool = True, again: bool = False) -> Path | None:
+def find(root: Item, pattern: str, at: TreePath = (), *, forward: bool = True, again: bool = False) -> TreePath | None:
     """The way to the next item (from ``at`` on, round about) whose line contains a text, without case."""
     wanted = pattern.casefold()
     plain = not any(char in '"\\' or ord(char) < 32 for char in wanted)
@@ -200,8 +200,8 @@ def find(root: Item, pattern: str, at: Path = (), *, forward: bool = True, again
     return first if forward else before or last
 
 
-def _matches(root: Item, wanted: str, *, plain: bool) -> Iterator[Path]:
-    waiting: list[tuple[Path, Item]] = [((), root)]
+def _matches(root: Item, wanted: str, *, plain: bool) -> Iterator[TreePath]:
+    waiting: list[tuple[TreePath, Item]] = [((), root)]
     while waiting:
         path, item = waiting.pop()
         if path and not item.group and wanted in item.text.casefold():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Finding
-    from inspector.pages.tabs import Model, Part
+    from inspector.pages.tabs import Model, TabPart
 
 LINES = 200
 """Lines that are printed of a part of a tab."""
@@ -58,7 +58,7 @@ def lines(step: Step, findings: Sequence[Finding], related: Iterable[Step] = ())
     return [clean(line).rstrip() for line in found]
 
 
-def part_lines(part: Part) -> list[str]:
+def part_lines(part: TabPart) -> list[str]:
     """What is printed of a part of a tab; not yet cleaned."""
     try:
         return list(_drawn(part.make()))

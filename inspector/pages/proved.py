@@ -12,7 +12,7 @@ from inspector.proof import Page
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from inspector.pages.tabs import Part, Tab
+    from inspector.pages.tabs import Tab, TabPart
 
 
 def pages(tabs: Sequence[Tab]) -> list[Page]:
@@ -25,7 +25,7 @@ def pages(tabs: Sequence[Tab]) -> list[Page]:
     ]
 
 
-def _lines(part: Part) -> Iterator[str]:
+def _lines(part: TabPart) -> Iterator[str]:
     match part.made():
         case Item() as root:
             waiting = [root]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.model import Exchange, Gap, Handshake
 from inspector.pages import catalog, certificates, report
-from inspector.pages.certificates import Known
+from inspector.pages.certificates import TrustContext
 from inspector.pages.content import Content
 from inspector.pages.message import Body, file_name, head
 from inspector.pages.model import WRONG, Item, Table, of
@@ -34,7 +34,7 @@ MOST_RELATED = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TabPart:
     """A piece of a tab, made when it is first looked at."""
 
     title: str
@@ -53,7 +53,7 @@ class Tab:
     """One tab of a record."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[TabPart, ...]
 
 
 def unshown(error: Exception) -> Content:
@@ -61,9 +61,9 @@ def unshown(error: Exception) -> Content:
     return Content("", f"Cannot be shown: {clean(str(error))}".encode("utf-8", "replace"))
 
 
-def known(step: Step, related: Iterable[Step] = ()) -> Known:
+def known(step: Step, related: Iterable[Step] = ()) -> TrustContext:
     """What the certificates of a record are judged by: its own, and those of other steps of its run."""
-    found = Known(step.record.ended)
+    found = TrustContext(step.record.ended)
     for each in (*related, step):
         for document in (each.request, each.response):
             if isinstance(document, d.Certificates):
@@ -79,49 +79,49 @@ def known(step: Step, related: Iterable[Step] = ()) -> Known:
     return found.also(certificates.shown(legs))
 
 
-def tabs(step: Step, by: Known) -> list[Tab]:
+def tabs(step: Step, by: TrustContext) -> list[Tab]:
     """What a record's tabs are."""
     record = step.record
     match record:
         case Gap():
-            return [Tab("Meaning", (Part("Gap", lambda: _prose(record.reason, _lost(record))),))]
+            return [Tab("Meaning", (TabPart("Gap", lambda: _prose(record.reason, _lost(record))),))]
         case Handshake():
             return [
-                Tab("Meaning", (Part("Handshake", lambda: _handshake(record)),)),
-                Tab("TLS", (Part("TLS", lambda: certificates.handshakes(record, by)),)),
+                Tab("Meaning", (TabPart("Handshake", lambda: _handshake(record)),)),
+                Tab("TLS", (TabPart("TLS", lambda: certificates.handshakes(record, by)),)),
             ]
     found = [Tab("Meaning", tuple(meaning(step, record, by)))]
     found.append(Tab("Request", tuple(_message(step, record, "request"))))
     if record.response:
         found.append(Tab("Response", tuple(_message(step, record, "response"))))
-    found.append(Tab("TLS", (Part("TLS", lambda: certificates.handshakes(record, by)),)))
-    found.append(Tab("Timing", (Part("Timing", lambda: timing(record)),)))
-    found.append(Tab("Explain", (Part("Explain", lambda: explained(step)),)))
+    found.append(Tab("TLS", (TabPart("TLS", lambda: certificates.handshakes(record, by)),)))
+    found.append(Tab("Timing", (TabPart("Timing", lambda: timing(record)),)))
+    found.append(Tab("Explain", (TabPart("Explain", lambda: explained(step)),)))
     return found
 
 
-def _message(step: Step, exchange: Exchange, side: str) -> Iterator[Part]:
+def _message(step: Step, exchange: Exchange, side: str) -> Iterator[TabPart]:
     message = exchange.request if side == "request" else exchange.response
     document = step.request if side == "request" else step.response
     if message is None:
         return
-    yield Part("Headers", lambda: head(message, exchange.stripped))
+    yield TabPart("Headers", lambda: head(message, exchange.stripped))
     if message.body or message.lost:
-        yield Part("Body", lambda: Body(message, document, file_name(step, side)))
+        yield TabPart("Body", lambda: Body(message, document, file_name(step, side)))
 
 
-def meaning(step: Step, exchange: Exchange, by: Known) -> Iterator[Part]:
+def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPart]:
     """What the response says and what the request says, as far as either says something."""
     if exchange.response is None:
         reason = exchange.error or "unknown reason"
-        yield Part("No answer", lambda: _prose(f"No answer: {reason}"))
+        yield TabPart("No answer", lambda: _prose(f"No answer: {reason}"))
     parts = [*_of(step.response, by, "Response"), *_of(step.request, by, "Request")]
     trouble = isinstance(step.response, d.ErrorDocument | d.Undecodable)
     if isinstance(step.request, d.Report | d.Facts | d.CertificateRequest) and not trouble:
         parts = [*_of(step.request, by, "Request"), *_of(step.response, by, "Response")]
     yield from parts
     if not parts and exchange.response:
-        yield Part("Answer", lambda: _prose(_bare(exchange)))
+        yield TabPart("Answer", lambda: _prose(_bare(exchange)))
 
 
 def _bare(exchange: Exchange) -> str:
@@ -130,63 +130,67 @@ def _bare(exchange: Exchange) -> str:
     return f"{status}: {told.get(status, 'neither request nor response has a body to decode')}"
 
 
-def _of(document: Document | None, by: Known, side: str) -> Iterator[Part]:
+def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabPart]:
     match document:
         case None | d.Nothing():
             return
         case d.Undecodable():
             where = f"The raw bytes are in tab {side}, part Body; v switches between text and hexadecimal."
-            yield Part(f"{side} unreadable", lambda: _prose(f"Cannot be decoded: {document.reason}", where))
+            yield TabPart(f"{side} unreadable", lambda: _prose(f"Cannot be decoded: {document.reason}", where))
         case d.ErrorDocument():
-            yield Part("Error", lambda: _error(document))
+            yield TabPart("Error", lambda: _error(document))
         case d.Text():
-            yield Part(f"{side} text", lambda: _prose(str(hide.text(document.text))))
+            yield TabPart(f"{side} text", lambda: _prose(str(hide.text(document.text))))
         case d.CatalogRequest():
             yield from _asked(document, side)
         case d.Facts():
-            yield Part("Facts", lambda: _facts(document))
+            yield TabPart("Facts", lambda: _facts(document))
         case d.Catalog():
-            yield Part("Catalog", lambda: catalog.contained(document))
-            yield Part("By type", lambda: catalog.by_type(document))
-            yield Part("About", lambda: catalog.about(document))
+            yield TabPart("Catalog", lambda: catalog.contained(document))
+            yield TabPart("By type", lambda: catalog.by_type(document))
+            yield TabPart("About", lambda: catalog.about(document))
         case d.Report():
             parts = [
-                Part("Resources", lambda: report.resources(document)),
-                Part("Events", lambda: report.events(document)),
-                Part("Log", lambda: report.logs(document)),
-                Part("Metrics", lambda: report.metrics(document)),
-                Part("About", lambda: report.about(document)),
+                TabPart("Resources", lambda: report.resources(document)),
+                TabPart("Events", lambda: report.events(document)),
+                TabPart("Log", lambda: report.logs(document)),
+                TabPart("Metrics", lambda: report.metrics(document)),
+                TabPart("About", lambda: report.about(document)),
             ]
             # Of a run that came to no resources its log tells why.
             yield from parts if document.resource_statuses else sorted(parts, key=lambda part: part.title != "Log")
         case d.FileMetadata():
-            yield Part("File", lambda: report.files([document]))
-            yield Part("Fields", lambda: _tree(document))
+            yield TabPart("File", lambda: report.files([document]))
+            yield TabPart("Fields", lambda: _tree(document))
         case d.FileMetadatas():
-            yield Part("Files", lambda: report.files(document.files))
+            yield TabPart("Files", lambda: report.files(document.files))
         case d.CertificateRequest():
-            yield Part("Signing request", lambda: Item("", inner=lambda: [certificates.request(document, by)]))
+            yield TabPart("Signing request", lambda: Item("", inner=lambda: [certificates.request(document, by)]))
         case d.Certificates():
             chain = document.certificates
-            yield Part("Certificates", lambda: Item("", inner=lambda: [certificates.certificate(e, by) for e in chain]))
+            yield TabPart(
+                "Certificates", lambda: Item("", inner=lambda: [certificates.certificate(e, by) for e in chain])
+            )
         case d.RevocationLists():
-            yield Part("CRLs", lambda: Item("", inner=lambda: [certificates.crl(each, by) for each in document.crls]))
+            yield TabPart(
+                "CRLs", lambda: Item("", inner=lambda: [certificates.crl(each, by) for each in document.crls])
+            )
         case d.Opaque():
-            yield Part("Content", lambda: _tree(document))
+            yield TabPart("Content", lambda: _tree(document))
         case d.Data():
-            yield Part(side, lambda: _top(of("", rich.read(hide.masked(document.value), {}))))
+            yield TabPart(side, lambda: _top(of("", rich.read(hide.masked(document.value), {}))))
         case _:
-            yield Part(type(document).__name__, lambda: _tree(document))
+            yield TabPart(type(document).__name__, lambda: _tree(document))
 
 
-def _asked(document: d.CatalogRequest, side: str) -> Iterator[Part]:
+def _asked(document: d.CatalogRequest, side: str) -> Iterator[TabPart]:
     if isinstance(document.facts, d.Facts):
         facts = document.facts
-        yield Part("Facts", lambda: _facts(facts))
+        yield TabPart("Facts", lambda: _facts(facts))
     elif isinstance(document.facts, d.Undecodable):
-        yield from _of(document.facts, Known(0.0), side)
+        yield from _of(document.facts, TrustContext(0.0), side)
     form = [each for each in document.__struct_fields__ if each != "facts"]
-    yield Part("Form", lambda: Item("", inner=lambda: [of(name, getattr(document, name)) for name in form]))
+    yield TabPart("Form", lambda: Item("", inner=lambda: [of(name, getattr(document, name)) for name in form]))
 
 
 def _facts(facts: d.Facts) -> Item:

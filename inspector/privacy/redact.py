@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from inspector.model import Headers, Leg, Record
-    from inspector.privacy.rewrite import Node, Tree
+    from inspector.privacy.rewrite import Tree, ValueNode
 
 _WORK = 2_000_000_000
 """Bytes that are searched through for all the secrets of a record together: some seconds."""
@@ -130,7 +130,7 @@ def _filed(exchange: Exchange, request: Request, response: Message | None) -> Re
         if before is None or after is None or before.body == after.body:
             continue
         found = files.bucket_file(request.target, before.body)
-        if found.sum and found.algorithm and found.verdict is files.Verdict.RIGHT:
+        if found.sum and found.algorithm and found.verdict is files.ChecksumResult.RIGHT:
             digest = files.digest(after.body, found.algorithm)
             return dataclasses.replace(request, target=request.target.replace(found.sum, digest or "", 1))
     return request
@@ -317,11 +317,11 @@ def _replaced(value: str, known: Collection[str]) -> str:
 # -- what is secret in a tree -----------------------------------------------------------------------------
 
 
-def _mask(top: Node, *, code: bool) -> set[str]:
+def _mask(top: ValueNode, *, code: bool) -> set[str]:
     """Set masks; returns the secrets that can be told from mere words."""
     known: set[str] = set()
     signs = patterns.signs("\n".join(leaf.value for leaf in rewrite.leaves(top) if isinstance(leaf.value, str)))
-    waiting: list[tuple[Node, bool, bool]] = [(top, False, False)]
+    waiting: list[tuple[ValueNode, bool, bool]] = [(top, False, False)]
     seen: set[tuple[int, bool, bool]] = set()
     while waiting:
         node, sure, likely = waiting.pop()
@@ -344,7 +344,7 @@ def _mask(top: Node, *, code: bool) -> set[str]:
     return known
 
 
-def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[Node, bool, bool]]:
+def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[ValueNode, bool, bool]]:
     kind = _value(node.get(rich.MARK))
     sure = sure or kind == "Sensitive"
     listed, given = node.get("sensitive_parameters"), node.get("parameters")
@@ -366,7 +366,7 @@ def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[Node, b
             yield value, sure, likely or patterns.named(name) or (described and name in _DESCRIBED)
 
 
-def _hash(items: list[Node], *, sure: bool, likely: bool) -> Iterator[tuple[Node, bool, bool]]:
+def _hash(items: list[ValueNode], *, sure: bool, likely: bool) -> Iterator[tuple[ValueNode, bool, bool]]:
     """A mapping whose keys need not be texts: keys and values in turn."""
     for key, value in zip(items[::2], items[1::2], strict=False):
         name = _value(key)
@@ -374,7 +374,7 @@ def _hash(items: list[Node], *, sure: bool, likely: bool) -> Iterator[tuple[Node
         yield value, sure, likely or (isinstance(name, str) and patterns.named(name))
 
 
-def _value(node: Node | None) -> Any:
+def _value(node: ValueNode | None) -> Any:
     return node.value if isinstance(node, Leaf) else None
 
 

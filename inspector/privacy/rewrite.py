@@ -51,21 +51,21 @@ class Leaf:
 class Fields:
     """A mapping: keys need not be different."""
 
-    pairs: list[tuple[Leaf, Node]]
+    pairs: list[tuple[Leaf, ValueNode]]
 
-    def get(self, name: str) -> Node | None:
+    def get(self, name: str) -> ValueNode | None:
         """The value under a key, the last one as any decoder takes it."""
         return next((value for key, value in reversed(self.pairs) if key.value == name), None)
 
 
-type Node = Leaf | Fields | list[Node]
+type ValueNode = Leaf | Fields | list[ValueNode]
 
 
 @dataclass(slots=True, eq=False)
 class Tree:
     """A body that was read. ``write`` gives its bytes with what is new."""
 
-    top: Node
+    top: ValueNode
     write: Callable[[], bytes]
 
     @property
@@ -73,7 +73,7 @@ class Tree:
         return any(leaf.new is not None for leaf in leaves(self.top))
 
 
-def leaves(top: Node) -> Iterator[Leaf]:
+def leaves(top: ValueNode) -> Iterator[Leaf]:
     """Every leaf once, keys among them."""
     waiting, seen = [top], set()
     while waiting:
@@ -172,12 +172,12 @@ _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 def _json(body: bytes, media: str) -> Tree:
     bodies.structure(body, media, msgspec.Raw)  # is it some, and of a bearable size?
     told, encoding = _decoded(body)
-    top: list[Node] = []
-    path: list[list[Node] | Fields] = [top]
+    top: list[ValueNode] = []
+    path: list[list[ValueNode] | Fields] = [top]
     key: Leaf | None = None
     for found in _TOKEN.finditer(told):
         written = found[0]
-        node: Node
+        node: ValueNode
         if written in "]}":
             if len(path) > 1:
                 path.pop()
@@ -218,7 +218,7 @@ def _scalar(token: str) -> Any:
         return token
 
 
-def _spliced(told: str, top: Node, written: Callable[[Leaf, str], str]) -> str:
+def _spliced(told: str, top: ValueNode, written: Callable[[Leaf, str], str]) -> str:
     parts, at = [], 0
     for leaf in sorted((each for each in leaves(top) if each.new is not None), key=lambda each: each.begin):
         if leaf.new is not None and leaf.begin >= at:
@@ -240,12 +240,12 @@ def _yaml(body: bytes) -> Tree:
     except bodies.WRONG as error:
         raise Unreadable(str(error)) from error
     told, encoding = _decoded(body)
-    top: list[Node] = []
-    path: list[list[Node] | Fields] = [top]
+    top: list[ValueNode] = []
+    path: list[list[ValueNode] | Fields] = [top]
     keys: list[Leaf | None] = [None]
-    anchors: dict[str | None, Node] = {}
+    anchors: dict[str | None, ValueNode] = {}
     for event in yaml.parse(told, Loader=yaml.CSafeLoader):
-        node: Node
+        node: ValueNode
         match event:
             case yaml.ScalarEvent():
                 node = Leaf(_plain(event), None, *_place(event))
@@ -316,7 +316,7 @@ def _packed(value: Any) -> Tree:
     return Tree(top, lambda: msgspec.msgpack.encode(_rebuilt(top)))
 
 
-def _node(value: Any) -> Node:
+def _node(value: Any) -> ValueNode:
     match value:
         case dict():
             return Fields([(Leaf(_told(key)), _node(item)) for key, item in value.items()])
@@ -330,7 +330,7 @@ def _told(value: Any) -> Any:
     return _decoded(value)[0] if isinstance(value, bytes) else value
 
 
-def _rebuilt(node: Node) -> Any:
+def _rebuilt(node: ValueNode) -> Any:
     match node:
         case Leaf():
             return node.now

@@ -9,7 +9,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-type Path = tuple[str | int, ...]
+type FactPath = tuple[str | int, ...]
 
 _WORDS = """
 architecture augeasversion bios_release_date bios_vendor bios_version blockdevices chassistype domain fqdn gid
@@ -24,9 +24,9 @@ LEGACY_STARTS = ("ipaddress_", "ipaddress6_", "macaddress_", "mtu_", "netmask_",
                  "blockdevice_", "sshfp_", "lsbmaj", "lsbmin", "sp_")  # fmt: skip
 
 
-def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def leaves(value: Any, path: FactPath = ()) -> Iterator[tuple[FactPath, Any]]:
     """Each value that is no mapping and no list, with the way to it."""
-    waiting: list[tuple[Path, Any]] = [(path, value)]
+    waiting: list[tuple[FactPath, Any]] = [(path, value)]
     while waiting:
         path, each = waiting.pop()
         if isinstance(each, dict):

@@ -15,7 +15,7 @@ NO_DIGESTS = frozenset({"mtime", "ctime", "none"})
 DIGESTS = frozenset({"md5", "md5lite", "sha1", "sha224", "sha256", "sha256lite", "sha384", "sha512"})
 
 
-class Verdict(StrEnum):
+class ChecksumResult(StrEnum):
     """Whether bytes are those that a checksum was made of."""
 
     RIGHT = "right"
@@ -72,7 +72,7 @@ class BucketFile(msgspec.Struct, frozen=True):
     sum: str | None = None
     path: str | None = None
     """Where the file was; in the URL after the sum."""
-    verdict: Verdict = Verdict.UNCHECKABLE
+    verdict: ChecksumResult = ChecksumResult.UNCHECKABLE
 
 
 def digest(content: bytes, algorithm: str) -> str | None:
@@ -84,14 +84,14 @@ def digest(content: bytes, algorithm: str) -> str | None:
     return hashlib.new(algorithm, content, usedforsecurity=False).hexdigest()
 
 
-def check(content: bytes, checksum: Checksum | None) -> Verdict:
+def check(content: bytes, checksum: Checksum | None) -> ChecksumResult:
     """Content against the checksum of its metadata; times are no digests (docs/protocol.md#file-metadata)."""
     if checksum is None or checksum.type in NO_DIGESTS:
-        return Verdict.UNCHECKABLE
+        return ChecksumResult.UNCHECKABLE
     made = digest(content, checksum.type)
     if made is None or not re.fullmatch(r"[0-9a-f]+", checksum.digest):
-        return Verdict.UNCHECKABLE
-    return Verdict.RIGHT if made == checksum.digest else Verdict.WRONG
+        return ChecksumResult.UNCHECKABLE
+    return ChecksumResult.RIGHT if made == checksum.digest else ChecksumResult.WRONG
 
 
 _BUCKET = re.compile(r"/file_bucket_file/([a-z0-9]+)/([0-9a-f]+)(?:/([^?]*))?")

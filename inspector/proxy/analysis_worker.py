@@ -28,7 +28,7 @@ from inspector.summaries.follow import DO, Follower
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from inspector.summaries.follow import Line
+    from inspector.summaries.follow import PrintedLine
 
 POLL = 1.0
 """Seconds between looks for runs that are over because their agent sends nothing more."""
@@ -36,7 +36,7 @@ NICE = 5
 """The proxy, and with it the agents, have priority."""
 
 
-def results(lines: Iterable[Line]) -> Iterator[AnalysisResult]:
+def results(lines: Iterable[PrintedLine]) -> Iterator[AnalysisResult]:
     """Yield what the proxy needs to know of these lines."""
     for line in lines:
         if line.step is None:
@@ -78,7 +78,7 @@ def _wait() -> bool:
     return not readable or os.read(sys.stdin.fileno(), 65536) != b""
 
 
-def _write(lines: Iterable[Line]) -> None:
+def _write(lines: Iterable[PrintedLine]) -> None:
     for result in results(lines):
         sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
     sys.stdout.buffer.flush()

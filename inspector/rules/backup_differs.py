@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
-from inspector.protocol.files import Verdict
+from inspector.protocol.files import ChecksumResult
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
@@ -28,7 +28,7 @@ def backup_differs(case: ExchangeCase) -> Iterator[Statement]:
     """The content that was sent to the filebucket has a different digest from the one in the URL. The master stores it
     under its real digest, so it cannot be found by the digest that the report names."""
     sent = case.step.request
-    if isinstance(sent, d.BucketFile) and sent.verdict is Verdict.WRONG and not case.exchange.error:
+    if isinstance(sent, d.BucketFile) and sent.verdict is ChecksumResult.WRONG and not case.exchange.error:
         yield Statement(
             f"{brief(sent.path or 'a file')}: the body sent does not have the digest {sent.algorithm}/{sent.sum}"
         )

@@ -7,10 +7,10 @@ from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import serial
 from inspector.rules.words import brief
-from inspector.runs.examples import Part, altered, carried, catalog, issued, made, report, talk, wait
+from inspector.runs.examples import ExamplePart, altered, carried, catalog, issued, made, report, talk, wait
 
 
-def _again() -> list[Part]:
+def _again() -> list[ExamplePart]:
     leg = {"id": "later", "peer_chain": carried(made(serial=77))}
     return [altered(each, leg=leg) for each in (catalog(uuid="a-2"), report(uuid="a-2"))]
 

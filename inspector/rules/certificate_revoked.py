@@ -7,13 +7,25 @@ from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import leaf, lent_or_shown, serial, used
 from inspector.rules.words import brief
-from inspector.runs.examples import Part, altered, ca, carried, catalog, crl, made, refused, report, talk, together
+from inspector.runs.examples import (
+    ExamplePart,
+    altered,
+    ca,
+    carried,
+    catalog,
+    crl,
+    made,
+    refused,
+    report,
+    talk,
+    together,
+)
 
 UNSAID = ("certificate_unknown", "bad_certificate", None)
 """Alerts that a master in Java sends for any certificate that it refuses."""
 
 
-def _with(serial: int) -> list[Part]:
+def _with(serial: int) -> list[ExamplePart]:
     leg = {"peer_chain": carried(made(serial=serial))}
     return [altered(each, leg=leg) for each in (catalog(), report())]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import decode
 from inspector.protocol import documents as d
-from inspector.protocol.files import Checksum, Verdict, check
+from inspector.protocol.files import Checksum, ChecksumResult, check
 from inspector.protocol.kinds import CONTENT, Kind
 from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
@@ -63,4 +63,4 @@ def _differs(checksum: Checksum, answer: d.Opaque, case: ExchangeCase) -> bool:
         return False
     response = case.exchange.response
     body = decode.content(response) if response else None
-    return body is not None and check(body, checksum) is Verdict.WRONG
+    return body is not None and check(body, checksum) is ChecksumResult.WRONG

@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import RUN, Kind
 from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import cut
-from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
+from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
 
 ABSENT = "Could not find environment"
 AT = tuple(each for each in RUN if each is not Kind.BACKUP)
@@ -57,7 +57,7 @@ def environment_not_found(case: ExchangeCase) -> Iterator[Statement]:
         yield Statement(f"the environment {name} does not exist on the master")
 
 
-def _check() -> Part:
+def _check() -> ExamplePart:
     return asked(
         "file_metadatas/plugins", status=404, text="Not Found: Could not find environment 'gone'",
         environment="gone", query="&recurse=false&links=manage",

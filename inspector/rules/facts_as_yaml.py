@@ -7,7 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, rule
-from inspector.runs.examples import Part, altered, catalog, plugins, report, talk
+from inspector.runs.examples import ExamplePart, altered, catalog, plugins, report, talk
 
 FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
 
@@ -41,7 +41,7 @@ def facts_as_yaml(case: ExchangeCase) -> Iterator[Statement]:
         yield Statement(f"the facts came as {asked.facts_format}")
 
 
-def _yaml() -> Part:
+def _yaml() -> ExamplePart:
     facts = quote(quote("--- !ruby/object:Puppet::Node::Facts\n  name: node1.example\n  values: {}\n"))
     sent = f"environment=production&transaction_uuid=a-1&facts_format=yaml&facts={facts}"
     return altered(catalog(), request={"body": sent.encode()})

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.rules import SINCE_4, On, RunCase, Statement, rule
-from inspector.runs.examples import Part, asked, catalog, plugins, report, talk
+from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
 
 
 @rule(
@@ -42,7 +42,7 @@ def node_after_catalog(case: RunCase) -> Iterator[Statement]:
                        (first[1], second[0]))  # fmt: skip
 
 
-def _node(uuid: str) -> Part:
+def _node(uuid: str) -> ExamplePart:
     return asked(
         "node/node1.example", {"name": "node1.example", "environment": "production"},
         query=f"&transaction_uuid={uuid}",

@@ -6,7 +6,7 @@ from itertools import pairwise
 from inspector.model import Record, Severity, Visible
 from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import lasting, utc
-from inspector.runs.examples import Part, catalog, plugins, report, talk, together, wait
+from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, together, wait
 
 
 @rule(
@@ -47,7 +47,7 @@ def runs_too_close(
                    tuple(sorted(each.seq for each in herd)))  # fmt: skip
 
 
-def _runs(count: int, interval: float) -> Iterator[Part]:
+def _runs(count: int, interval: float) -> Iterator[ExamplePart]:
     for number in range(count):
         yield from (plugins(), catalog(uuid=f"a-{number}"), report(uuid=f"a-{number}"), wait(interval))
 

@@ -6,7 +6,7 @@ from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.rules.told import in_a_row, some
-from inspector.runs.examples import Part, catalog, plugins, report, talk, wait
+from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, wait
 
 
 @rule(
@@ -43,8 +43,8 @@ def same_resources_change(case: ExchangeCase, *, runs: float = 3, warning_runs: 
             yield Statement(f"changed in each of the last {most} runs: {some(named)}", proof, severity=severity)
 
 
-def _runs(*refs: str) -> list[Part]:
-    parts: list[Part] = []
+def _runs(*refs: str) -> list[ExamplePart]:
+    parts: list[ExamplePart] = []
     for number, ref in enumerate(refs):
         uuid = f"{ref}-{number}"
         told = report(uuid=uuid, told="changed", resource_statuses={ref: {"changed": True}})

@@ -6,12 +6,12 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
 from inspector.rules.words import brief
-from inspector.runs.examples import Part, catalog, content, plugins, report, talk
+from inspector.runs.examples import ExamplePart, catalog, content, plugins, report, talk
 
 FILE = "modules/demo/app.conf"
 
 
-def static_catalog(*, uri: bool = True) -> Part:
+def static_catalog(*, uri: bool = True) -> ExamplePart:
     """A static catalog with one file; ``uri=False``: without the path of the file's version."""
     digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
     said: dict[str, object] = {

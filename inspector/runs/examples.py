@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NAME = "node1.example"
 MASTER = "puppet.example"
 
-type Part = Callable[[Scene], Record | None]
+type ExamplePart = Callable[[Scene], Record | None]
 type Shown = Literal["own", "foreign"]
 
 
@@ -137,7 +137,7 @@ def _start() -> datetime.datetime:
 
 
 def talk(
-    *parts: Part,
+    *parts: ExamplePart,
     version: str = "7.23.0",
     certificate: bool = True,
     shown: Shown = "own",
@@ -169,7 +169,7 @@ def together(*talks: Sequence[Record]) -> list[Record]:
     return [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
 
 
-def wait(seconds: float) -> Part:
+def wait(seconds: float) -> ExamplePart:
     """Nothing is said for so long."""
 
     def part(scene: Scene) -> None:
@@ -179,7 +179,7 @@ def wait(seconds: float) -> Part:
 
 
 def altered(
-    part: Part,
+    part: ExamplePart,
     *,
     leg: Mapping[str, Any] | None = None,
     request: Mapping[str, Any] | None = None,
@@ -187,7 +187,7 @@ def altered(
     headers: Mapping[str, str | None] | None = None,
     answers: Mapping[str, str | None] | None = None,
     **changes: Any,
-) -> Part:
+) -> ExamplePart:
     """A part with some fields of its records set to other values.
 
     ``leg``, ``request`` and ``response`` set fields of the agent's leg and of the messages; ``headers`` and
@@ -217,7 +217,7 @@ def _with(headers: Headers, wanted: Mapping[str, str | None]) -> Headers:
     return kept + tuple((name, value) for name, value in wanted.items() if value is not None)
 
 
-def slow(part: Part, seconds: float) -> Part:
+def slow(part: ExamplePart, seconds: float) -> ExamplePart:
     """A part whose answer begins only after so many seconds."""
 
     def other(scene: Scene) -> Record | None:
@@ -231,7 +231,7 @@ def slow(part: Part, seconds: float) -> Part:
     return other
 
 
-def skewed(part: Part, seconds: float) -> Part:
+def skewed(part: ExamplePart, seconds: float) -> ExamplePart:
     """A part that a master answers whose clock is so far ahead."""
 
     def other(scene: Scene) -> Record | None:
@@ -241,7 +241,7 @@ def skewed(part: Part, seconds: float) -> Part:
     return other
 
 
-def unanswered(part: Part, error: str = "the master closed the connection") -> Part:
+def unanswered(part: ExamplePart, error: str = "the master closed the connection") -> ExamplePart:
     """A part that got no answer."""
 
     def other(scene: Scene) -> Record | None:
@@ -260,7 +260,7 @@ def refused(
     culprits: tuple[str, ...] = (),
     certificate: bool = False,
     leg: Mapping[str, Any] | None = None,
-) -> Part:
+) -> ExamplePart:
     """A TLS handshake that failed; ``certificate``: the agent had shown its own."""
 
     def part(scene: Scene) -> Handshake:
@@ -329,7 +329,7 @@ def _master_path(scene: Scene, rest: str, environment: str = "production") -> st
     return f"/{environment}/{rest}?" if scene.legacy else f"/puppet/v3/{rest}?environment={environment}"
 
 
-def ca(*, refresh: bool = False, status: int = 200) -> Part:
+def ca(*, refresh: bool = False, status: int = 200) -> ExamplePart:
     """The download of the CA bundle: intermediate and root."""
     root, own = authorities()
 
@@ -342,7 +342,7 @@ def ca(*, refresh: bool = False, status: int = 200) -> Part:
     return part
 
 
-def bundle(*certificates: Certificate, status: int = 200, body: bytes | None = None) -> Part:
+def bundle(*certificates: Certificate, status: int = 200, body: bytes | None = None) -> ExamplePart:
     """The download of another CA bundle than ``ca`` gives: of these certificates, or of these bytes."""
     return lambda scene: _exchange(
         scene, "GET", _ca_path(scene, "certificate/ca"), status=status,
@@ -361,7 +361,7 @@ def crl(
     ends: float | None = None,
     body: bytes | None = None,
     refresh: bool = False,
-) -> Part:
+) -> ExamplePart:
     """The download of the CRL bundle; ``complete=False`` leaves the root's CRL out.
 
     ``starts`` and ``ends`` are seconds from the moment of the download (by default a day before, and years
@@ -396,7 +396,7 @@ def csr(
     made: CertificateSigningRequest | None = None,
     alt_names: Sequence[str] = (),
     attributes: Mapping[str, str] | None = None,
-) -> Part:
+) -> ExamplePart:
     """A signing request; ``text`` is what the CA says after the name when it refuses, ``body`` all it says.
 
     ``key`` names whose key it is for (by default the agent's own), ``path`` another name than the certname in
@@ -432,7 +432,7 @@ def asking_for(extensions: Mapping[str, str], certname: str = NAME) -> Certifica
     return builder.sign(private_key(certname), hashes.SHA256())
 
 
-def issued(*, key: str = "", made: Certificate | None = None) -> Part:
+def issued(*, key: str = "", made: Certificate | None = None) -> ExamplePart:
     """The signed certificate, made for the agent's key or for another; or another certificate."""
 
     def part(scene: Scene) -> Exchange:
@@ -442,7 +442,7 @@ def issued(*, key: str = "", made: Certificate | None = None) -> Part:
     return part
 
 
-def not_issued() -> Part:
+def not_issued() -> ExamplePart:
     """A poll before anybody signed."""
     return lambda scene: _exchange(
         scene, "GET", _ca_path(scene, f"certificate/{scene.certname}"), status=404,
@@ -450,7 +450,7 @@ def not_issued() -> Part:
     )  # fmt: skip
 
 
-def renewal(*, status: int = 200, key: str = "") -> Part:
+def renewal(*, status: int = 200, key: str = "") -> ExamplePart:
     """The renewal of the agent's certificate (8.2 and later), for its own key or another."""
 
     def part(scene: Scene) -> Exchange:
@@ -460,7 +460,7 @@ def renewal(*, status: int = 200, key: str = "") -> Part:
     return part
 
 
-def node(*, environment: str = "production", status: int = 200) -> Part:
+def node(*, environment: str = "production", status: int = 200) -> ExamplePart:
     """The node request."""
 
     def part(scene: Scene) -> Exchange:
@@ -471,7 +471,7 @@ def node(*, environment: str = "production", status: int = 200) -> Part:
     return part
 
 
-def plugins(*, environment: str = "production", status: int = 200, text: str = "") -> Part:
+def plugins(*, environment: str = "production", status: int = 200, text: str = "") -> ExamplePart:
     """The listing of the plugins: there are none."""
     return asked(
         "file_metadatas/plugins", [_metadata("/plugins", ".", None)] if status == 200 else None, status=status,
@@ -482,14 +482,14 @@ def plugins(*, environment: str = "production", status: int = 200, text: str = "
 def metadata(
     name: str, content: bytes | None = b"content", *, algorithm: str = "sha256", status: int = 200,
     environment: str = "production",
-) -> Part:  # fmt: skip
+) -> ExamplePart:  # fmt: skip
     """What the master says of one file, e.g. ``modules/demo/app.conf``; or 404."""
     text = "" if status == 200 else f"Not Found: Could not find file_metadata {name}"
     body = _metadata(f"/srv/{name}", None, content, algorithm) if status == 200 else None
     return asked(f"file_metadata/{name}", body, status=status, text=text, environment=environment)
 
 
-def listing(name: str, files: Mapping[str, bytes], *, environment: str = "production") -> Part:
+def listing(name: str, files: Mapping[str, bytes], *, environment: str = "production") -> ExamplePart:
     """What the master says of a directory: names below it, and their content."""
     body = [_metadata(f"/srv/{name}", each, content) for each, content in files.items()]
     return asked(f"file_metadatas/{name}", body, environment=environment, query="&recurse=true")
@@ -498,7 +498,7 @@ def listing(name: str, files: Mapping[str, bytes], *, environment: str = "produc
 def content(
     name: str, body: bytes = b"content", *, status: int = 200, environment: str = "production",
     code_id: str | None = None,
-) -> Part:  # fmt: skip
+) -> ExamplePart:  # fmt: skip
     """A file's content; with ``code_id`` in the version that a static catalog names."""
     below = f"file_content/{name}" if code_id is None else f"static_file_content/{name}"
 
@@ -514,7 +514,7 @@ def content(
 def bucket(
     body: bytes = b"content", *, told: bytes | None = None, method: str = "PUT", status: int = 200,
     algorithm: str = "sha256",
-) -> Part:  # fmt: skip
+) -> ExamplePart:  # fmt: skip
     """A file on its way to the filebucket, under the digest of ``told``; or back (``method="GET"``)."""
     digest = hashlib.new(algorithm, body if told is None else told, usedforsecurity=False).hexdigest()
 
@@ -534,7 +534,7 @@ def asked(
     path: str, body: object = None, *, method: str = "GET", status: int = 200, text: str = "", kind: str = "",
     environment: str = "production", query: str = "", run: bool = True, media: str = "application/json",
     sent: object = None,
-) -> Part:  # fmt: skip
+) -> ExamplePart:  # fmt: skip
     """Any request below the master's prefix, with JSON both ways; ``text`` is the message of a refusal.
 
     A path that begins with a slash is taken as it is. ``run=False``: without a certificate, on a connection of its own.
@@ -565,7 +565,7 @@ def catalog(
     resources: Sequence[Mapping[str, Any]] = (),
     text: str = "Server Error: no catalog",
     **fields: Any,
-) -> Part:
+) -> ExamplePart:
     """The catalog: facts there, resources back.
 
     ``asks`` is the environment asked for, ``environment`` the one that the catalog is for; ``facts`` are added
@@ -590,7 +590,7 @@ def catalog(
     return part
 
 
-def report(*, uuid: str | None = "a-1", status: int = 200, told: str = "unchanged", **fields: Any) -> Part:
+def report(*, uuid: str | None = "a-1", status: int = 200, told: str = "unchanged", **fields: Any) -> ExamplePart:
     """The report; ``told`` is the run's status in it, ``fields`` are set in it besides."""
 
     def part(scene: Scene) -> Exchange:

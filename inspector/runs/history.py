@@ -88,7 +88,7 @@ class Presented:
 
 
 @dataclass(slots=True)
-class Known:
+class NameHistory:
     """What was seen of one certname."""
 
     csrs: dict[str, CsrSeen] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class Refusals:
 class Ledger:
     """The memory of an analyzer."""
 
-    names: dict[str, Known] = field(default_factory=dict)
+    names: dict[str, NameHistory] = field(default_factory=dict)
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Public keys of signing requests: the certname that used it first, and where."""
     bundles: dict[str, BundleSeen] = field(default_factory=dict)
@@ -156,9 +156,9 @@ class Ledger:
     now: float = 0.0
     """The latest moment that a record told of."""
 
-    def known(self, certname: str | None) -> Known:
+    def known(self, certname: str | None) -> NameHistory:
         """What was seen of a name; empty if nothing was."""
-        return self.names.get(certname or "") or Known()
+        return self.names.get(certname or "") or NameHistory()
 
     def bundle(self, exchange: Exchange) -> BundleSeen | None:
         """The last CA bundle that was handed out under the name by which this request calls the master."""
@@ -226,8 +226,8 @@ class Ledger:
                            revoked)  # fmt: skip
             _keep(self.crls, (crl.issuer, crl.authority_key_identifier), seen, ISSUERS)
 
-    def _name(self, certname: str) -> Known:
-        known = self.names.pop(certname, None) or Known()
+    def _name(self, certname: str) -> NameHistory:
+        known = self.names.pop(certname, None) or NameHistory()
         if len(self.names) >= NAMES:
             del self.names[next(iter(self.names))]
         self.names[certname] = known
@@ -248,7 +248,7 @@ class Ledger:
                 del self.keys[next(iter(self.keys))]
             self.keys[key] = (certname, record.seq)
 
-    def _present(self, known: Known, record: Exchange, certificate: d.Certificate) -> None:
+    def _present(self, known: NameHistory, record: Exchange, certificate: d.Certificate) -> None:
         now = known.presented
         if now is None or now.certificate.der != certificate.der:
             address = record.agent.address

@@ -130,7 +130,7 @@ class Bundle[T]:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestSent:
     """A request without a client certificate, one that was refused, or one that was put off (503)."""
 
     seq: int
@@ -160,7 +160,7 @@ class LegUse:
     """Of the latest answer."""
 
 
-class Told(NamedTuple):
+class FileChecksum(NamedTuple):
     """What the master said of a file."""
 
     checksum: Checksum
@@ -168,7 +168,7 @@ class Told(NamedTuple):
     environment: str | None
 
 
-class Asked(NamedTuple):
+class MetadataAnswer(NamedTuple):
     """The last request for the metadata of a file or directory."""
 
     status: int | None
@@ -201,9 +201,9 @@ class FilesSeen:
     Names are keys of the URL: ``modules/demo/app.conf``, ``plugins/facter/role.rb``.
     """
 
-    told: dict[str, Told] = field(default_factory=dict)
+    told: dict[str, FileChecksum] = field(default_factory=dict)
     """Checksums of files by metadata requests, by name; the last that was told."""
-    asked: dict[str, Asked] = field(default_factory=dict)
+    asked: dict[str, MetadataAnswer] = field(default_factory=dict)
     """Each name whose metadata were asked for."""
     fetched: dict[str, Fetched] = field(default_factory=dict)
     """Each name whose content came."""
@@ -242,7 +242,7 @@ class FilesSeen:
             if status == 200:
                 self._fetch(name, match.environment, exchange.seq)
             return
-        self.asked[name] = Asked(status, exchange.seq)
+        self.asked[name] = MetadataAnswer(status, exchange.seq)
         if isinstance(answer, d.FileMetadata):
             self._tell(name, answer, exchange.seq, match.environment)
         elif isinstance(answer, d.FileMetadatas):
@@ -258,7 +258,7 @@ class FilesSeen:
 
     def _tell(self, name: str, said: d.FileMetadata, seq: int, environment: str | None) -> None:
         if said.checksum and said.type != "link":
-            self.told[name] = Told(said.checksum, seq, environment)
+            self.told[name] = FileChecksum(said.checksum, seq, environment)
         else:
             self.told.pop(name, None)
 

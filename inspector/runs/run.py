@@ -30,7 +30,7 @@ from inspector.runs.observations import (
     LegUse,
     PhaseSpan,
     ReportSent,
-    Request,
+    RequestSent,
     merge,
 )
 from inspector.runs.snapshot import RunSnapshot, Span
@@ -86,15 +86,15 @@ class Run:
     catalogs: Bounded[CatalogAnswer] = field(default_factory=Bounded)
     reports: Bounded[ReportSent] = field(default_factory=Bounded)
     handshakes: Bounded[Handshake] = field(default_factory=Bounded)
-    anonymous: Bounded[Request] = field(default_factory=Bounded)
+    anonymous: Bounded[RequestSent] = field(default_factory=Bounded)
     """Requests on connections without a client certificate."""
-    denied: Bounded[Request] = field(default_factory=Bounded)
+    denied: Bounded[RequestSent] = field(default_factory=Bounded)
     """Requests that a run needs, answered 401 or 403."""
     authenticated: int | None = None
     """The first request that was made with a client certificate."""
     answered: int = 0
     """How many requests got an answer."""
-    delayed: Bounded[Request] = field(default_factory=Bounded)
+    delayed: Bounded[RequestSent] = field(default_factory=Bounded)
     """Requests that were answered 503."""
     files: FilesSeen = field(default_factory=FilesSeen)
     changed: frozenset[str] = frozenset()
@@ -497,10 +497,10 @@ class Placed:
     """The request was made with a client certificate."""
 
 
-def _request(exchange: Exchange, endpoint: Endpoint) -> Request:
+def _request(exchange: Exchange, endpoint: Endpoint) -> RequestSent:
     response = exchange.response
     status, retry_after = (response.status, response.header("retry-after")) if response else (None, None)
-    return Request(exchange.seq, endpoint, status, exchange.time, retry_after)
+    return RequestSent(exchange.seq, endpoint, status, exchange.time, retry_after)
 
 
 def _refreshes(exchange: Exchange) -> bool:

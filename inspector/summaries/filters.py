@@ -174,7 +174,7 @@ def _term(found: re.Match[str], latest: float | None) -> Term:
     try:
         if not value:
             raise ValueError("")
-        asks = key.make(value) if isinstance(key, Key) else key.make(_moment(value, latest))
+        asks = key.make(value) if isinstance(key, FilterKey) else key.make(_moment(value, latest))
     except ValueError as error:
         raise InspectorError(
             f"The filter's {name.lower()} can't be {value!r}.",
@@ -327,13 +327,13 @@ def _text(value: str) -> Asks:
     return Asks(step_is, reads=True)
 
 
-class Key(NamedTuple):
+class FilterKey(NamedTuple):
     meaning: str
     example: str
     make: Callable[[str], Asks]
 
 
-class Time(NamedTuple):
+class TimeKey(NamedTuple):
     """A key whose value is a moment."""
 
     meaning: str
@@ -341,24 +341,26 @@ class Time(NamedTuple):
     make: Callable[[float], Asks]
 
 
-KEYS: dict[str, Key | Time] = {
-    "agent": Key("a certname or an address, `*` for any part", "agent:web*", _agent),
-    "phase": Key(f"one of {', '.join(Phase)}; handshake, gap", "phase:catalog", _phase),
-    "endpoint": Key("an endpoint's name, `*` for any part", "endpoint:file_*", _endpoint),
-    "method": Key("an HTTP method", "method:PUT", _method),
-    "path": Key("a part of the path, or all of it with `*`", "path:/modules/", _path),
-    "status": Key("a status, a range, or none for no answer", "status:>=400, status:4xx or status:none", _status),
-    "rule": Key("a rule id, its first letter, or any", "rule:B23 or rule:B", _rule),
-    "severity": Key("a finding that is at least an error, a warning or a notice", "severity:warning", _severity),
-    "ms": Key("duration in milliseconds", "ms:>500", _ms),
-    "size": Key("size of both bodies in bytes", "size:>1M", _size),
-    "outcome": Key(f"outcome of the run: {', '.join(OUTCOMES)}", "outcome:failed", _outcome),
-    "run": Key("the run's number", "run:12 or run:3-5", _run),
-    "env": Key("the environment, `*` for any part", "env:production", _env),
-    "version": Key("the agent's version, in part or in full", "version:7 or version:<6.4", _version),
-    "since": Time("at this time (UTC) or later; 10m: relative to the latest record", "since:2026-11-21T07:00", _since),
-    "until": Time("at this time (UTC) or earlier; 2h: relative to the latest record", "until:10m", _until),
-    "text": Key("a part of target, headers, bodies or error", 'text:"Could not find"', _text),
+KEYS: dict[str, FilterKey | TimeKey] = {
+    "agent": FilterKey("a certname or an address, `*` for any part", "agent:web*", _agent),
+    "phase": FilterKey(f"one of {', '.join(Phase)}; handshake, gap", "phase:catalog", _phase),
+    "endpoint": FilterKey("an endpoint's name, `*` for any part", "endpoint:file_*", _endpoint),
+    "method": FilterKey("an HTTP method", "method:PUT", _method),
+    "path": FilterKey("a part of the path, or all of it with `*`", "path:/modules/", _path),
+    "status": FilterKey("a status, a range, or none for no answer", "status:>=400, status:4xx or status:none", _status),
+    "rule": FilterKey("a rule id, its first letter, or any", "rule:B23 or rule:B", _rule),
+    "severity": FilterKey("a finding that is at least an error, a warning or a notice", "severity:warning", _severity),
+    "ms": FilterKey("duration in milliseconds", "ms:>500", _ms),
+    "size": FilterKey("size of both bodies in bytes", "size:>1M", _size),
+    "outcome": FilterKey(f"outcome of the run: {', '.join(OUTCOMES)}", "outcome:failed", _outcome),
+    "run": FilterKey("the run's number", "run:12 or run:3-5", _run),
+    "env": FilterKey("the environment, `*` for any part", "env:production", _env),
+    "version": FilterKey("the agent's version, in part or in full", "version:7 or version:<6.4", _version),
+    "since": TimeKey(
+        "at this time (UTC) or later; 10m: relative to the latest record", "since:2026-11-21T07:00", _since
+    ),
+    "until": TimeKey("at this time (UTC) or earlier; 2h: relative to the latest record", "until:10m", _until),
+    "text": FilterKey("a part of target, headers, bodies or error", 'text:"Could not find"', _text),
 }
 
 OTHER_NAMES = {

@@ -150,7 +150,7 @@ def wait() -> None:
         raise BrokenPipeError
 
 
-class Line(NamedTuple):
+class PrintedLine(NamedTuple):
     """A line, and what it is about."""
 
     text: str
@@ -187,7 +187,7 @@ class Follower:
         self._active: dict[Run, float] = {}
         self._told: dict[Run, str] = {}
 
-    def look(self) -> Iterator[Line]:
+    def look(self) -> Iterator[PrintedLine]:
         """Lines of what came since the last look. Raises CaptureError."""
         try:
             yield from self._check()
@@ -208,13 +208,13 @@ class Follower:
                 raise CaptureError(f"{self._path} can't be read: {error}.", "Check its disk.") from error
         yield from self.sum_up()
 
-    def _check(self) -> Iterator[Line]:
+    def _check(self) -> Iterator[PrintedLine]:
         """Say so when the capture is gone, or another one."""
         try:
             status = self._path.stat()
         except OSError:
             if self._file is not None:
-                yield Line(f"-- {wording.clean(str(self._path))} was deleted")
+                yield PrintedLine(f"-- {wording.clean(str(self._path))} was deleted")
                 self._file = None
                 self._silent = 0
                 self._begin()
@@ -224,12 +224,12 @@ class Follower:
             yield self._anew()
         self._file = file
 
-    def _anew(self) -> Line:
+    def _anew(self) -> PrintedLine:
         self._silent = 0
         self._begin()
-        return Line(f"-- {wording.clean(str(self._path))} was replaced by another capture")
+        return PrintedLine(f"-- {wording.clean(str(self._path))} was replaced by another capture")
 
-    def _read(self, capture: Capture) -> Iterator[Line]:
+    def _read(self, capture: Capture) -> Iterator[PrintedLine]:
         if 0 < capture.last < self._after:  # deleted and made again between two looks
             yield self._anew()
         for record in capture.records(self._after):
@@ -244,7 +244,7 @@ class Follower:
                 if step.run:
                     self._active[step.run] = time.monotonic()
                 if self._chosen.matches_step(look):
-                    yield Line(look.line(), step)
+                    yield PrintedLine(look.line(), step)
             for run in step.over:
                 if not silent:
                     yield from self._tell(run)
@@ -258,7 +258,7 @@ class Follower:
         self._told.pop(run, None)
         self._marked.difference_update(run.seqs)
 
-    def sum_up(self, *, ended: bool = False) -> Iterator[Line]:
+    def sum_up(self, *, ended: bool = False) -> Iterator[PrintedLine]:
         """The runs that fell silent without an end of their own; with ``ended`` all that are open."""
         now = time.monotonic()
         due = [run for run, last in self._active.items() if ended or now - last >= QUIET]
@@ -268,7 +268,7 @@ class Follower:
         for run in [each for each in self._analyzer.runs if each in due] if due else ():
             yield from self._tell(run)
 
-    def _tell(self, run: Run) -> list[Line]:
+    def _tell(self, run: Run) -> list[PrintedLine]:
         """A run's summary and verdict, unless that was said or the filter does not let it through."""
         if not run.real or self._told.get(run) == _state(run):
             return []
@@ -282,7 +282,7 @@ class Follower:
             lines += [f"run {run.number}: {verdict.message}", f"{DO}{verdict.fix}"]
         if not self._chosen.matches_run(facts, "\n".join(lines), marked=not self._marked.isdisjoint(run.seqs)):
             return []
-        return [Line(line, run=run, trouble=() if at else tuple(trouble)) for at, line in enumerate(lines)]
+        return [PrintedLine(line, run=run, trouble=() if at else tuple(trouble)) for at, line in enumerate(lines)]
 
 
 def _state(run: Run) -> str:

@@ -39,14 +39,14 @@ _PAGE = 500
 """Values in one SQL statement."""
 
 
-class Run(NamedTuple):
+class IndexedRun(NamedTuple):
     """A run in brief, and the numbers of its records."""
 
     brief: RunBrief
     seqs: array[int]
 
 
-class State(NamedTuple):
+class IndexState(NamedTuple):
     """How far an index has come."""
 
     last: int
@@ -122,24 +122,24 @@ class Index:
             capture.digest(last),
         )
 
-    def state(self) -> State:
+    def state(self) -> IndexState:
         """How far it has come."""
         meta = self._meta()
         with _readable():
-            return State(
+            return IndexState(
                 int(meta.get("last", "0")),
                 int(meta.get("change", "0")),
                 meta.get("complete") == "1",
                 meta.get("trouble", ""),
             )
 
-    def runs(self, after: int = 0) -> dict[int, Run | None]:
+    def runs(self, after: int = 0) -> dict[int, IndexedRun | None]:
         """The runs that a later flush than this one wrote, by their place; None: it is part of another one now."""
         with _readable():
             rows = self._db.execute(
                 "SELECT place, data, seqs FROM run WHERE change > ? ORDER BY place", (after,)
             ).fetchall()
-            return {at: Run(_RUN.decode(data), array("Q", seqs)) if data else None for at, data, seqs in rows}
+            return {at: IndexedRun(_RUN.decode(data), array("Q", seqs)) if data else None for at, data, seqs in rows}
 
     def briefs(self, seqs: Iterable[int]) -> Iterator[Brief]:
         """These records, in order; their ``signs`` are with the runs."""

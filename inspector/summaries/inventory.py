@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Finding
-    from inspector.summaries.index import State
+    from inspector.summaries.index import IndexState
 
 COLUMNS = ("capture", "from", "to", "size", "agents", "runs", "findings", "state")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CaptureSummary:
     """What the index knows of a capture."""
 
     begun: float
@@ -45,7 +45,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CaptureEntry:
     """One capture of a directory."""
 
     path: Path
@@ -53,7 +53,7 @@ class Held:
     """Bytes, with what is being written."""
     live: bool = False
     """A proxy is writing it, or was killed while it did."""
-    known: Known | None = None
+    known: CaptureSummary | None = None
     """None: there is no record in it, or it can't be read."""
     trouble: str = ""
     """What can't be read of it; empty if nothing."""
@@ -102,13 +102,13 @@ def captures_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.sqlite"), key=lambda path: (paths.written(path), path.name))
 
 
-def look(path: Path, say: Callable[[str], None]) -> Held:
+def look(path: Path, say: Callable[[str], None]) -> CaptureEntry:
     """A capture at a glance. ``say`` gets a line before it takes long. Never raises: see ``trouble``."""
-    held = Held(path, paths.size(path))
+    held = CaptureEntry(path, paths.size(path))
     try:
         with Capture.open(path) as capture:
             last = capture.last
-            held = Held(path, held.size, capture.live)
+            held = CaptureEntry(path, held.size, capture.live)
             with _index(path) as found:
                 whole = found is not None and found.fits(capture) and _whole(found.state(), last, live=capture.live)
         if not last:
@@ -119,9 +119,9 @@ def look(path: Path, say: Callable[[str], None]) -> Held:
         with _index(path) as found:
             if found is None or found.state().last < last:
                 raise CaptureError("Another process is reading it.", "Try again in a moment.")
-            return Held(path, held.size, held.live, _known(found), found.state().trouble)
+            return CaptureEntry(path, held.size, held.live, _known(found), found.state().trouble)
     except (InspectorError, sqlite3.Error, OSError) as error:
-        return Held(
+        return CaptureEntry(
             path, held.size, held.live, trouble=error.message if isinstance(error, InspectorError) else str(error)
         )
 
@@ -136,15 +136,17 @@ def _index(path: Path) -> Iterator[Index | None]:
             found.close()
 
 
-def _whole(state: State, last: int, *, live: bool) -> bool:
+def _whole(state: IndexState, last: int, *, live: bool) -> bool:
     """Whether an index says all that there is to say by now."""
     return state.last == last and (state.complete or live)
 
 
-def _known(found: Index) -> Known | None:
+def _known(found: Index) -> CaptureSummary | None:
     begun, ended, records = math.inf, -math.inf, 0
     for each in found.all_briefs():
         begun, ended, records = min(begun, each.time), max(ended, each.ended), records + 1
     runs = [run.brief for run in found.runs().values() if run is not None]
     findings = tuple(finding for run in runs for finding in run.findings)
-    return Known(begun, ended, records, len({run.name for run in runs}), len(runs), findings) if records else None
+    return (
+        CaptureSummary(begun, ended, records, len({run.name for run in runs}), len(runs), findings) if records else None
+    )

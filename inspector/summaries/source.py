@@ -44,7 +44,7 @@ class Source:
         self.path = path
         self.total = 0
         """The capture's last record."""
-        self.state = index.State(0, 0, complete=False, trouble="")
+        self.state = index.IndexState(0, 0, complete=False, trouble="")
         self.open = False
         """Whether somebody may still write it."""
         self.revision = 0
@@ -52,15 +52,15 @@ class Source:
         self._place = index.place(path)
         self._index: index.Index | None = None
         self._indexer: subprocess.Popen[bytes] | None = None
-        self._runs: dict[int, index.Run] = {}
+        self._runs: dict[int, index.IndexedRun] = {}
         """By where they stand among all that began in the capture."""
-        self._by_number: dict[int, index.Run] = {}
+        self._by_number: dict[int, index.IndexedRun] = {}
         self._all: list[Brief] = []
         self._read = -1
         """The revision that these are of."""
         self._reading = threading.Lock()
         self._owner: dict[int, RunBrief] = {}
-        self._unowned: deque[index.Run] = deque()
+        self._unowned: deque[index.IndexedRun] = deque()
         """Whose records are not in there yet."""
         self._begun = -AGAIN
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - what the process says, as long as we live
@@ -139,7 +139,7 @@ class Source:
                 self._index.close()
             self._index = found
             self._inode, self._spoiled = _inode(self._place), False
-            self.state = index.State(0, 0, complete=False, trouble="")
+            self.state = index.IndexState(0, 0, complete=False, trouble="")
             self._runs, self._by_number, self._all, self._read = {}, {}, [], -1
             self._owner, self._unowned = {}, deque()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inspector.protocol import kinds
     from inspector.runs.run import Run
 
-type Kind = Literal["exchange", "handshake", "gap"]
+type RecordKind = Literal["exchange", "handshake", "gap"]
 type Party = Literal["agent", "proxy", "master"]
 type RunLike = Run | RunSnapshot
 """A run while it is analyzed, or its facts."""
@@ -53,7 +53,7 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     """A record without its bodies, headers and certificates."""
 
     seq: int
-    kind: Kind
+    kind: RecordKind
     time: float
     """When it began."""
     ended: float

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.explain.bootstrap import Key, Ladder, Ladders, Rung
+    from inspector.explain.bootstrap import KeySighting, Ladder, Ladders, Rung
 
 RARE = 10
 """While a capture grows, ladders are read again after so many times as long as that takes."""
@@ -134,7 +134,7 @@ class Bootstrap(View):
             if self._wanted and self._ladders is None:
                 self._judge(bootstrap_reading.read(self.source, progress, self._wanted))
             self._judge(bootstrap_reading.read(self.source, progress))
-        except bootstrap_reading.Cancelled:
+        except bootstrap_reading.ReadingCancelled:
             return
         except InspectorError as error:
             trouble = error.message
@@ -192,7 +192,7 @@ class Bootstrap(View):
     def _choose(self, *, first: bool) -> None:
         ladder = self.ladder
         rungs: Rows[Rung] = self.query_one("#rungs", Rows)
-        keys: Rows[Key] = self.query_one("#seen", Rows)
+        keys: Rows[KeySighting] = self.query_one("#seen", Rows)
         rungs.show(ladder.rungs if ladder else ())
         keys.show(ladder.keys if ladder else ())
         stuck = ladder.hangs.state if ladder and ladder.hangs else None
@@ -209,15 +209,15 @@ class Bootstrap(View):
         self.query_one("#rung", Static).update(ladders.rung(rungs.item))
 
     def _tell_key(self) -> None:
-        keys: Rows[Key] = self.query_one("#seen", Rows)
+        keys: Rows[KeySighting] = self.query_one("#seen", Rows)
         self.query_one("#key", Static).update(ladders.key(keys.item, self.ladder))
 
-    def on_rows_chosen(self, event: Rows.Chosen[Ladder | Rung | Key]) -> None:
+    def on_rows_chosen(self, event: Rows.Chosen[Ladder | Rung | KeySighting]) -> None:
         """Go on to the agent's ladder, or open the first record of a rung or a key."""
         if event.rows.id == "agents":
             self.action_pane("ladder")
             return
-        seq = cast("Rung | Key", event.item).seqs[0]
+        seq = cast("Rung | KeySighting", event.item).seqs[0]
         run = self.source.owner(seq)
         self.inspector.open_exchange(run.number if run else None, seq)
 
@@ -266,7 +266,7 @@ class Bootstrap(View):
 
     def copy_value(self) -> str | None:
         """The fingerprint of the key under the cursor."""
-        keys: Rows[Key] = self.query_one("#seen", Rows)
+        keys: Rows[KeySighting] = self.query_one("#seen", Rows)
         return keys.item.fingerprint if keys.item else None
 
     def action_copy(self) -> None:

@@ -29,7 +29,7 @@ def _seconds(duration: float | None) -> str:
     return "-" if duration is None else seconds(max(0.0, duration))
 
 
-def _drawn(cells: Sequence[connection_usage.Part]) -> Text:
+def _drawn(cells: Sequence[connection_usage.BarCell]) -> Text:
     text = Text()
     for cell in cells:
         char, style = _BARE[cell] if cell in _BARE else palette.PHASES[cell]  # type: ignore[index]

@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static, Tree
 
-from inspector.pages.model import Item, Path, Table, find
+from inspector.pages.model import Item, Table, TreePath, find
 from inspector.text import clean
 from inspector.tui.rows import Column, Rows
 
@@ -151,7 +151,7 @@ class Leaves(Tree[Item]):
         """Have the line under the cursor in the middle."""
         self.scroll_to(y=self.cursor_line - self.size.height // 2, animate=False)
 
-    def _way(self) -> Path:
+    def _way(self) -> TreePath:
         way: list[int] = []
         node = self.cursor_node
         while node is not None and node.parent is not None:

@@ -8,9 +8,9 @@ from rich.text import Text
 from textual.worker import get_current_worker
 
 from inspector.explain import file_transfers
-from inspector.explain.file_transfers import FileUse, State
+from inspector.explain.file_transfers import FileState, FileUse
 from inspector.pages.styles import BAD, DOUBT, GOOD
-from inspector.protocol.files import Verdict
+from inspector.protocol.files import ChecksumResult
 from inspector.text import clean, size
 from inspector.tui.part import Cancelled, Details, PartView, middle
 from inspector.tui.rows import Column
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
 
 _STATES = {
-    State.WRONG: BAD,
-    State.MISSING: BAD,
-    State.REFUSED: BAD,
-    State.FETCHED: DOUBT,
-    State.IN_SYNC: GOOD,
-    State.PASSED: "dim",
-    State.UNKNOWN: "dim",
-    State.BARE: "dim",
+    FileState.WRONG: BAD,
+    FileState.MISSING: BAD,
+    FileState.REFUSED: BAD,
+    FileState.FETCHED: DOUBT,
+    FileState.IN_SYNC: GOOD,
+    FileState.PASSED: "dim",
+    FileState.UNKNOWN: "dim",
+    FileState.BARE: "dim",
 }
-_RANK = {state: place for place, state in enumerate(State)}
-_BAD = (State.WRONG, State.MISSING, State.REFUSED)
+_RANK = {state: place for place, state in enumerate(FileState)}
+_BAD = (FileState.WRONG, FileState.MISSING, FileState.REFUSED)
 _ASKING = {
     "metadata": "metadata requested",
     "listing": "listed with its directory",
@@ -46,11 +46,11 @@ def _digest(use: FileUse) -> Text:
     if told is None:
         return Text("-")
     match told.verdict:
-        case Verdict.RIGHT:
+        case ChecksumResult.RIGHT:
             return Text("right", style=GOOD)
-        case Verdict.WRONG:
+        case ChecksumResult.WRONG:
             return Text("WRONG", style=BAD)
-        case Verdict.UNCHECKABLE:
+        case ChecksumResult.UNCHECKABLE:
             return Text(clean(told.why), style="dim")
 
 
@@ -109,7 +109,7 @@ class Files(PartView[FileUse]):
 
         # The causes of a failed run are at the top, the rest is in the order in which it was asked for.
         return lambda: sorted(
-            file_transfers.files(steps()), key=lambda use: _RANK[use.state] if use.state in _BAD else len(State)
+            file_transfers.files(steps()), key=lambda use: _RANK[use.state] if use.state in _BAD else len(FileState)
         )
 
     def nothing(self) -> str:

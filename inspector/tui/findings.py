@@ -10,7 +10,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Static
 
 from inspector.model import Severity
-from inspector.pages.finding_groups import ORDERS, Group, Line, Member, grouped, shown
+from inspector.pages.finding_groups import ORDERS, Group, GroupLine, Member, grouped, shown
 from inspector.summaries import wording
 from inspector.text import clean
 from inspector.tui import advice
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
 
 
-class FoundRows(Rows[Line]):
+class FoundRows(Rows[GroupLine]):
     """Groups that are unfolded by Enter, an arrow or a click on their mark, and the findings in them."""
 
     BINDINGS = [
@@ -142,7 +142,7 @@ class Findings(View):
         """Say what is under the cursor."""
         self._tell()
 
-    def on_rows_chosen(self, event: Rows.Chosen[Line]) -> None:
+    def on_rows_chosen(self, event: Rows.Chosen[GroupLine]) -> None:
         """Unfold or fold a group, open a finding."""
         line = event.item
         if isinstance(line, Group):
@@ -241,7 +241,7 @@ class Findings(View):
         self.query_one(PaneTabs).show(self._pane)
 
 
-_COLUMNS: tuple[Column[Line], ...] = (
+_COLUMNS: tuple[Column[GroupLine], ...] = (
     Column("", lambda line, _: line.mark, 1),
     Column("severity", lambda line, _: line.level, 8),
     Column("rule", lambda line, _: line.name, 6),

@@ -19,7 +19,7 @@ from inspector.tui.rows import Column
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from inspector.explain.bootstrap import Key, Ladder, Rung
+    from inspector.explain.bootstrap import KeySighting, Ladder, Rung
 
 _BAD = palette.SEVERITIES[Severity.ERROR]
 _GOOD = palette.OUTCOMES["complete"]
@@ -66,7 +66,7 @@ def _facts(rung: Rung) -> Iterable[str]:
     return (f"{name} {bootstrap_text.brief(name, value)}" for name, value in rung.facts)
 
 
-def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[Key], ...]:
+def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[KeySighting], ...]:
     """The columns of the keys of the ladder that is shown; the same key has the same letter."""
     return (
         Column("same", lambda each, _: _letter(each, ladder()), 4),
@@ -85,7 +85,7 @@ def _digits(fingerprint: str, width: int) -> str:
     return told if len(told) <= width else f"{told[: (width - 1) // 3 * 3 - 1]}…"
 
 
-def _letter(key: Key, ladder: Ladder | None) -> Text:
+def _letter(key: KeySighting, ladder: Ladder | None) -> Text:
     keys = list(dict.fromkeys(each.key for each in ladder.keys)) if ladder else []
     at = keys.index(key.key) if key.key in keys else 0
     return Text(chr(ord("A") + at % 26), style=f"bold {_LETTERS[at % len(_LETTERS)]}")
@@ -161,7 +161,7 @@ def rung(each: Rung | None) -> Text | Group:
     return Group(told, facts)
 
 
-def key(each: Key | None, ladder: Ladder | None) -> Text | Group:
+def key(each: KeySighting | None, ladder: Ladder | None) -> Text | Group:
     """What the keys of an agent prove, and one of them in full."""
     told = Text()
     if ladder:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 
-class Line(NamedTuple):
+class RunLine(NamedTuple):
     """A run, or with ``of`` the line of an agent, with its latest run, above its runs."""
 
     run: RunBrief
@@ -33,15 +33,15 @@ class Line(NamedTuple):
     open: bool = False
 
 
-def _cell(show: Callable[[RunBrief, int], Text | str]) -> Callable[[Line, int], Text | str]:
+def _cell(show: Callable[[RunBrief, int], Text | str]) -> Callable[[RunLine, int], Text | str]:
     return lambda line, width: show(line.run, width)
 
 
-def _number(line: Line) -> Text | str:
+def _number(line: RunLine) -> Text | str:
     return ("v " if line.open else "> ") + str(len(line.of)) if line.of else str(line.run.number)
 
 
-def _agent(line: Line) -> Text:
+def _agent(line: RunLine) -> Text:
     run = line.run
     text = Text(clean(run.name) + (f" ({clean(run.tool)})" if run.tool else ""))
     if line.of:
@@ -49,7 +49,7 @@ def _agent(line: Line) -> Text:
     return text
 
 
-def _outcome(line: Line) -> Text:
+def _outcome(line: RunLine) -> Text:
     if not line.of:
         return palette.outcome(line.run)
     bad = sum(run.outcome != "complete" for run in line.of)
@@ -60,11 +60,11 @@ def _worst(run: RunBrief) -> int:
     return max((each.severity.rank for each in run.findings), default=0)
 
 
-def _by(key: Callable[[RunBrief], Any]) -> Callable[[Line], Any]:
+def _by(key: Callable[[RunBrief], Any]) -> Callable[[RunLine], Any]:
     return lambda line: key(line.run)
 
 
-class RunRows(Rows[Line]):
+class RunRows(Rows[RunLine]):
     """Runs and lines of agents; an agent's runs stay below its line, however all are sorted."""
 
     def _arrange(self) -> None:
@@ -110,7 +110,7 @@ class Runs(View):
         """The filter that takes long, and the source's revision that it was asked of."""
 
     def body(self) -> Iterable[Widget]:
-        columns: tuple[Column[Line], ...] = (
+        columns: tuple[Column[RunLine], ...] = (
             Column("", self._mark, 1),
             Column("run", lambda line, _: _number(line), 5, sort=_by(lambda run: run.number), right=True),
             Column("day", _cell(lambda run, _: day(run.started)), 10, least=130),
@@ -159,7 +159,7 @@ class Runs(View):
         """The runs that are shown: the line of an agent stands for all of its runs, also when it is folded."""
         return {run.number for line in self._rows.items for run in line.of or (line.run,)}
 
-    def _mark(self, line: Line, _: int) -> Text | str:
+    def _mark(self, line: RunLine, _: int) -> Text | str:
         marked = not line.of and self.inspector.marks.marked_run(line.run.number)
         return Text("*", style=f"bold {DOUBT}") if marked else ""
 
@@ -184,17 +184,17 @@ class Runs(View):
         self._tell()
         self.retitle()
 
-    def _lines(self, runs: list[RunBrief]) -> list[Line]:
+    def _lines(self, runs: list[RunBrief]) -> list[RunLine]:
         if not self._grouped:
-            return [Line(run) for run in runs]
+            return [RunLine(run) for run in runs]
         agents: dict[str, list[RunBrief]] = {}
         for run in runs:
             agents.setdefault(run.name, []).append(run)
         lines = []
         for name, own in agents.items():
-            lines.append(Line(own[-1], tuple(own), name in self._open))
+            lines.append(RunLine(own[-1], tuple(own), name in self._open))
             if name in self._open:
-                lines += map(Line, own)
+                lines += map(RunLine, own)
         return lines
 
     def _tell(self) -> None:
@@ -225,7 +225,7 @@ class Runs(View):
     def on_rows_moved(self) -> None:
         self._tell()
 
-    def on_rows_chosen(self, event: Rows.Chosen[Line]) -> None:
+    def on_rows_chosen(self, event: Rows.Chosen[RunLine]) -> None:
         line = event.item
         if line.of:
             self._open ^= {line.run.name}

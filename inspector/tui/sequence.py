@@ -31,7 +31,7 @@ _WARNING = palette.SEVERITIES[Severity.WARNING]
 
 
 @dataclass(frozen=True)
-class Answer(Entry):
+class ResponseArrow(Entry):
     """The arrow back: a line of its own, at the moment at which the exchange ended."""
 
     @property
@@ -59,7 +59,7 @@ class Sequence(Timed):
         for place, each in enumerate(told):
             lines.append((each.began, place, each))
             if each.kind == "record" and each.brief is not None and each.brief.kind == "exchange":
-                answer = Answer("record", each.seq, each.brief, each.ended, each.ended, each.text)
+                answer = ResponseArrow("record", each.seq, each.brief, each.ended, each.ended, each.text)
                 lines.append((each.ended, place + 0.5, answer))
         return [each for _, _, each in sorted(lines, key=lambda line: line[:2])]
 
@@ -79,7 +79,7 @@ class Sequence(Timed):
             return ""
         # What a record proves is known when it is whole, so it stands with its last line.
         alone = entry.brief.kind != "exchange"
-        return marks(entry.brief, words=False) if isinstance(entry, Answer) or alone else ""
+        return marks(entry.brief, words=False) if isinstance(entry, ResponseArrow) or alone else ""
 
     def _lanes(self, entry: Entry, width: int) -> Text:
         brief = entry.brief
@@ -96,7 +96,7 @@ class Sequence(Timed):
             return _handshake(brief, first, second)
         if brief.kind == "gap":
             return Text(f"│{_fill(f' {entry.text}', first + 1 + second, ' ')}│")
-        return _answer(brief, first, second) if isinstance(entry, Answer) else self._asked(brief, first, second)
+        return _answer(brief, first, second) if isinstance(entry, ResponseArrow) else self._asked(brief, first, second)
 
     def _asked(self, brief: Brief, first: int, second: int) -> Text:
         words = ", unverified" if unverified(brief) and self._done(brief) else ""

@@ -57,7 +57,7 @@ def test_what_an_agent_printed_is_found(pasted: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize("known", MESSAGES, ids=[each.texts[0][:40] for each in MESSAGES])
-def test_each_message_finds_itself_and_names_rules_that_exist(known: known_errors.Known) -> None:
+def test_each_message_finds_itself_and_names_rules_that_exist(known: known_errors.KnownError) -> None:
     for text in known.texts:
         printed = re.sub("NAME|HOST", "web1.example", text).replace("X", "other.example")
         found = known_errors.find(f"Error: {printed}")

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.host.pki import SslDir
+from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from tests.bench import aims, analysis
 from tests.bench.roads import Caller, enrolled, master, ours, stock
@@ -83,7 +83,7 @@ def passed(road: Road, caller: Caller, size: int, *, sent: bool) -> Passed:
         return Passed(size / 1e6 / answer.whole, answer.first, cpu, _memory(road.pid, "VmHWM") - before)
 
 
-def streaming(roads: list[Road], lab: Lab, agent: SslDir, megabytes: int, turns: int = 3) -> Iterator[str]:
+def streaming(roads: list[Road], lab: Lab, agent: SslDirPaths, megabytes: int, turns: int = 3) -> Iterator[str]:
     """The table of large bodies."""
     yield f"| body | road | to {BARE} | aim | speed | first byte | CPU for a MB | the process grows by | aim |"
     yield "|---|---|---|---|---|---|---|---|---|"
@@ -158,7 +158,9 @@ def meanwhile(caller: Caller, other: Caller, seconds: float) -> list[float]:
         process.join(60)
 
 
-def delays(roads: list[Road], lab: Lab, agent: SslDir, other: SslDir, seconds: float, turns: int = 2) -> Iterator[str]:
+def delays(
+    roads: list[Road], lab: Lab, agent: SslDirPaths, other: SslDirPaths, seconds: float, turns: int = 2
+) -> Iterator[str]:
     """The table of small requests."""
     yield "| an agent's small requests | meanwhile | p50 | p99 | worst | delay at p99 | aim |"
     yield "|---|---|---|---|---|---|---|"
@@ -194,7 +196,7 @@ def bench(megabytes: int) -> Iterator[str]:
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(autosign=True))
         answers = {CATALOG.encode(): catalog, REPORT.encode(): b'{"a":1}'}
-        target = stack.enter_context(master(SslDir(lab.directory / "master", lab.master_name), answers))
+        target = stack.enter_context(master(SslDirPaths(lab.directory / "master", lab.master_name), answers))
         agent, other = (enrolled(lab, name, None) for name in ("small.example", "large.example"))
         mine = [stack.enter_context(ours(lab, target, ADDON)), stack.enter_context(ours(lab, target, OWN, own=True))]
         with stock(lab, agent, target, BARE, records=False, stream_large_bodies="1m") as bare:

@@ -17,7 +17,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from inspector.host.pki import SslDir
+from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from tests.bench import aims
 from tests.bench.roads import STOCK, Caller, enrolled, master, ours, stock
@@ -137,7 +137,7 @@ def throughput(road: Road, caller: Caller, number: int) -> tuple[float, float, f
     return asked / wall, asked / max(used.serving), sum(used.serving) / asked
 
 
-def workers(lab: Lab, target: tuple[str, int], agent: SslDir, number: int, turns: int = 3) -> Iterator[str]:
+def workers(lab: Lab, target: tuple[str, int], agent: SslDirPaths, number: int, turns: int = 3) -> Iterator[str]:
     """The table of workers."""
     names = {1: OWN, 2: f"{OWN[:-1]} --workers 2`"}
     figures: dict[int, list[tuple[float, float, float]]] = {each: [] for each in names}
@@ -171,7 +171,7 @@ def bench(number: int) -> Iterator[str]:
     """The tables."""
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(autosign=True))
-        target = stack.enter_context(master(SslDir(lab.directory / "master", lab.master_name)))
+        target = stack.enter_context(master(SslDirPaths(lab.directory / "master", lab.master_name)))
         agents = {"RSA-4096": enrolled(lab, "rsa.lab.example", 4096), "EC": enrolled(lab, "ec.lab.example", None)}
         proxies = [
             stack.enter_context(ours(lab, target, ADDON)),
@@ -182,7 +182,7 @@ def bench(number: int) -> Iterator[str]:
             with stock(lab, agent, target) as bare:
                 roads = [bare, *proxies]
 
-                def caller(road: Road, agent: SslDir = agent) -> Caller:
+                def caller(road: Road, agent: SslDirPaths = agent) -> Caller:
                     return Caller(road.address, lab.proxy_name, agent)
 
                 if kind == "RSA-4096":

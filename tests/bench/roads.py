@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Self
 
 from inspector.cli import demo
 from inspector.host import pki
-from inspector.host.pki import SslDir
+from inspector.host.pki import SslDirPaths
 from inspector.proxy.launcher import Proxy
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _LARGE = re.compile(rb"/(\d+)\.bin\b")
 # -- a master that costs next to nothing ------------------------------------------------------------------
 
 
-def serve(place: SslDir, port: socket.socket, stop: Event, answers: Mapping[bytes, bytes]) -> None:
+def serve(place: SslDirPaths, port: socket.socket, stop: Event, answers: Mapping[bytes, bytes]) -> None:
     """Answer every request, a thread a connection.
 
     What begins with one of ``answers`` gets that (a JSON object, each time with another first member), a file
@@ -123,7 +123,7 @@ def _head(length: int, kind: bytes = b"application/octet-stream") -> bytes:
 
 
 @contextmanager
-def master(place: SslDir, answers: Mapping[bytes, bytes] | None = None) -> Iterator[tuple[str, int]]:
+def master(place: SslDirPaths, answers: Mapping[bytes, bytes] | None = None) -> Iterator[tuple[str, int]]:
     """A running one."""
     port = socket.create_server(("127.0.0.1", 0), backlog=256)
     context = multiprocessing.get_context("fork")
@@ -228,7 +228,7 @@ class Caller:
 
     address: tuple[str, int]
     name: str
-    place: SslDir
+    place: SslDirPaths
     source: str = ""
     """The address to connect from; empty: the system's choice."""
 
@@ -242,9 +242,9 @@ class Caller:
         return Line(self.name, context.wrap_socket(raw, server_hostname=self.name))
 
 
-def enrolled(lab: Lab, certname: str, bits: int | None) -> SslDir:
+def enrolled(lab: Lab, certname: str, bits: int | None) -> SslDirPaths:
     """An agent with an RSA key of so many bits (Puppet's default is 4096), or with an EC key."""
-    place, key = SslDir(lab.directory / certname, certname), pki.new_key(bits)
+    place, key = SslDirPaths(lab.directory / certname, certname), pki.new_key(bits)
     place.create()
     certificate = lab.ca._issue(key.public_key(), certname, ())
     pki.write_private(place.key, pki.key_pem(key))
@@ -305,13 +305,13 @@ def _below(pid: int) -> list[int]:
 
 @contextmanager
 def stock(
-    lab: Lab, agent: SslDir, target: tuple[str, int], name: str = STOCK, *, records: bool = True, **more: str
+    lab: Lab, agent: SslDirPaths, target: tuple[str, int], name: str = STOCK, *, records: bool = True, **more: str
 ) -> Iterator[Road]:
     """mitmproxy as it comes: no checks, and a fixed certificate for whoever comes. ``records``: all flows to a file."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as made:
-        folder, shown = Path(made), SslDir(lab.proxy_ssldir, lab.proxy_name)
+        folder, shown = Path(made), SslDirPaths(lab.proxy_ssldir, lab.proxy_name)
         (folder / "agent.pem").write_bytes(agent.key.read_bytes() + agent.certificate.read_bytes())
         (folder / "shown.pem").write_bytes(shown.key.read_bytes() + shown.certificate.read_bytes())
         options = {

@@ -33,7 +33,7 @@ from xml.etree import ElementTree
 from OpenSSL import SSL
 
 from inspector import __version__
-from inspector.host.pki import SslDir
+from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from inspector.rules import all_rules
 from tests.bench import aims
@@ -195,7 +195,7 @@ def load(given: argparse.Namespace) -> Iterator[str]:
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(autosign=True))
         places = [enrolled(lab, f"agent{number}.lab.example", None) for number in range(given.agents)]
-        target = stack.enter_context(master(SslDir(lab.directory / "master", lab.master_name)))
+        target = stack.enter_context(master(SslDirPaths(lab.directory / "master", lab.master_name)))
         yield (
             f"| {given.agents} agents at once | minutes | runs | failed | requests/s "
             "| p50 | p90 | p99 | max | connect p50 | p99 | CPU of each serving process | of the others |"
@@ -275,7 +275,7 @@ def kept_alive(given: argparse.Namespace, own: bool) -> tuple[int, list[tuple[fl
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(autosign=True))
         place = enrolled(lab, "agent.lab.example", None)
-        target = stack.enter_context(master(SslDir(lab.directory / "master", lab.master_name)))
+        target = stack.enter_context(master(SslDirPaths(lab.directory / "master", lab.master_name)))
         road = stack.enter_context(ours(lab, target, "", own=own))
         line = stack.enter_context(Caller(road.address, lab.proxy_name, place).connect())
         found = []

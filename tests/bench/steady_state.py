@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.host import pki
-from inspector.host.pki import SslDir
+from inspector.host.pki import SslDirPaths
 from tests.bench import aims
 from tests.real.machine import end, free_port, host_names, missing
 from tests.real.puppet import RealMaster
@@ -78,7 +78,7 @@ def bootstraps(roads: dict[str, Road], stage: Stage, keys: Path, runs: int) -> d
     for turn in range(-1, runs):
         for number, (name, road) in enumerate(roads.items()):
             agent = stage.agent(f"auto-{turn + 1}-{number}.example", keylength=KEYLENGTH)
-            place = SslDir(agent.ssldir, agent.certname)
+            place = SslDirPaths(agent.ssldir, agent.certname)
             place.create()
             pki.write_private(place.key, pki.key_pem(pki.new_key(KEYLENGTH)))
             for kind in ("private_keys", "certs"):

@@ -61,13 +61,13 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def own(ca: LabCA, conf: Path) -> pki.SslDir:
+def own(ca: LabCA, conf: Path) -> pki.SslDirPaths:
     """This host, enrolled."""
     return ca.enrol(conf.parent / "ssl", HOST)
 
 
 @pytest.fixture
-def ca_host(ca: LabCA, own: pki.SslDir, tmp_path: Path) -> Install:
+def ca_host(ca: LabCA, own: pki.SslDirPaths, tmp_path: Path) -> Install:
     """Makes this the CA's host, with a command of that name."""
     ca.write_cadir(own.path / "ca")
     made = ca.enrol(tmp_path / "made", NAME)
@@ -91,7 +91,7 @@ def _failed(result: Result) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", [None, HOST])
-def test_an_enrolled_host_uses_its_own_certificate(name: str | None, own: pki.SslDir) -> None:
+def test_an_enrolled_host_uses_its_own_certificate(name: str | None, own: pki.SslDirPaths) -> None:
     result = provision(name)
     assert result.ok
     assert (result.how, result.name, result.certificate, result.key) == ("own", HOST, own.certificate, own.key)
@@ -102,7 +102,7 @@ def test_an_enrolled_host_uses_its_own_certificate(name: str | None, own: pki.Ss
     assert "To undo this" not in text
 
 
-def test_another_name_is_not_its_own(own: pki.SslDir) -> None:
+def test_another_name_is_not_its_own(own: pki.SslDirPaths) -> None:
     result = provision(NAME)
     assert not result.ok
     assert _failed(result) == {
@@ -235,7 +235,7 @@ def test_invalid_certnames(name: str, cadir: Path) -> None:
 
 
 def test_json_has_always_the_same_fields(
-    own: pki.SslDir, cadir: Path, ca_host: Install, capsys: pytest.CaptureFixture[str]
+    own: pki.SslDirPaths, cadir: Path, ca_host: Install, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ca_host("puppetserver")
     fields = {"name", "how", "certificate", "key", "command", "executed", "ok", "checks", "notes", "proxy", "agent",

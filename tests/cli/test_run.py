@@ -54,7 +54,7 @@ def ca() -> LabCA:
 
 
 @pytest.fixture
-def place(ca: LabCA, tmp_path: Path) -> pki.SslDir:
+def place(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
     return ca.enrol(tmp_path / "ssl", NAME)
 
 
@@ -65,11 +65,11 @@ def master(ca: LabCA, tmp_path: Path) -> Iterator[LabMaster]:
 
 
 @pytest.fixture
-def confdir(place: pki.SslDir, tmp_path: Path) -> Path:
+def confdir(place: pki.SslDirPaths, tmp_path: Path) -> Path:
     return _configure(tmp_path / "conf", place, ("127.0.0.1", 8140))
 
 
-def _configure(confdir: Path, place: pki.SslDir, master: tuple[str, int], more: str = "") -> Path:
+def _configure(confdir: Path, place: pki.SslDirPaths, master: tuple[str, int], more: str = "") -> Path:
     confdir.mkdir(exist_ok=True)
     text = f"[main]\nssldir = {place.path}\ncertname = {NAME}\nserver = {NAME}\nserverport = {master[1]}\n{more}"
     (confdir / "puppet.conf").write_text(text)
@@ -77,7 +77,7 @@ def _configure(confdir: Path, place: pki.SslDir, master: tuple[str, int], more: 
 
 
 @pytest.fixture
-def install(place: pki.SslDir, tmp_path: Path) -> Install:
+def install(place: pki.SslDirPaths, tmp_path: Path) -> Install:
     """Installs a command ``puppet``."""
 
     def installed(text: str) -> Path:
@@ -99,7 +99,7 @@ def _exchanges(capture: Path) -> list[Exchange]:
 
 
 def test_the_agent_goes_through_the_proxy(
-    master: LabMaster, place: pki.SslDir, install: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    master: LabMaster, place: pki.SslDirPaths, install: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     confdir = _configure(tmp_path / "conf", place, master.address)
     command = [str(install(AGENT)), "agent", "-t", "--confdir", str(confdir)]
@@ -118,7 +118,12 @@ def test_the_agent_goes_through_the_proxy(
 
 
 def test_the_commands_own_options_count(
-    master: LabMaster, ca: LabCA, place: pki.SslDir, install: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    master: LabMaster,
+    ca: LabCA,
+    place: pki.SslDirPaths,
+    install: Install,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """They select the master and the ssldir's certificate; after a failure the proxy's related lines are printed."""
     ca.enrol(place.path, "another.example")
@@ -221,7 +226,7 @@ def test_a_command_that_stays(words: str) -> None:
     run._must_stay(["timeout", "60", "/opt/puppetlabs/bin/puppet", *words.split()], conf)
 
 
-def test_a_host_without_a_certificate(install: Install, confdir: Path, place: pki.SslDir) -> None:
+def test_a_host_without_a_certificate(install: Install, confdir: Path, place: pki.SslDirPaths) -> None:
     place.certificate.unlink()
     error = _mistake(str(install("")), "agent", "-t", confdir=str(confdir))
     assert error.message.startswith("This host has no certificate yet")
@@ -234,7 +239,7 @@ def test_a_host_without_a_certificate(install: Install, confdir: Path, place: pk
     [("nowhere.invalid", "does not resolve"), ("192.0.2.1", "resolves to 192.0.2.1, which is not this host")],
 )
 def test_a_certname_that_does_not_resolve_to_this_host(
-    certname: str, text: str, install: Install, confdir: Path, ca: LabCA, place: pki.SslDir
+    certname: str, text: str, install: Install, confdir: Path, ca: LabCA, place: pki.SslDirPaths
 ) -> None:
     ca.enrol(place.path, certname)
     error = _mistake(str(install("")), "agent", "-t", "--certname", certname, confdir=str(confdir))

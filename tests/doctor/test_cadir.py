@@ -328,7 +328,7 @@ class Pair:
 
     def __init__(self, authority: Authority, path: Path) -> None:
         self.authority, self.path = authority, path
-        place = pki.SslDir(path, NAME)
+        place = pki.SslDirPaths(path, NAME)
         place.create()
         self.place = place
         pki.write_private(place.key, pki.key_pem(authority.keys[NAME]))

@@ -17,7 +17,7 @@ from inspector.errors import IdentityError
 from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
-from inspector.lab.server import Server
+from inspector.lab.server import LabServer
 from inspector.model import Request, Response, Severity
 
 if TYPE_CHECKING:
@@ -343,7 +343,7 @@ def test_an_endless_answer(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
 # -- protocols --------------------------------------------------------------------------------------------
 
 
-def speaking(site: Site, lowest: str, highest: str) -> Server:
+def speaking(site: Site, lowest: str, highest: str) -> LabServer:
     """The lab master behind old TLS."""
 
     def context() -> ssl.SSLContext:
@@ -357,7 +357,7 @@ def speaking(site: Site, lowest: str, highest: str) -> Server:
     def answer(request: Request, certname: str | None) -> Response:
         return site.master.answer(request, certname)
 
-    return Server(context, answer)
+    return LabServer(context, answer)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_a_master_of_puppet_3(site: Site) -> None:
             return Response(status=403, body=b"Forbidden request")
         return Response(status=400, body=b"The environment must be purely alphanumeric, not 'puppet-ca'")
 
-    server = Server(site.master.context, answer)
+    server = LabServer(site.master.context, answer)
     server.start()
     try:
         site.address = server.address

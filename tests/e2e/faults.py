@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from inspector.host.pki import SslDir
+    from inspector.host.pki import SslDirPaths
     from inspector.model import Record, Request, Response
 
 NAME = "web1.lab.example"
@@ -195,7 +195,7 @@ class Scene:
         self._folder, self._own, self._speed = folder, own, speed
         self.capture = folder / "captures" / "test.sqlite"
         self._number = 0
-        self._places: dict[str, SslDir] = {}
+        self._places: dict[str, SslDirPaths] = {}
         self._without: Done | None = None
         self.broken = faulty.switch(folder)
         """Which hook of the proxy raises."""
@@ -220,7 +220,7 @@ class Scene:
 
     # -- agents -----------------------------------------------------------------------------------------
 
-    def place(self, certname: str) -> SslDir:
+    def place(self, certname: str) -> SslDirPaths:
         """An enrolled agent's keys."""
         if certname not in self._places:
             self._places[certname] = self.lab.agent(certname, enrolled=True).place

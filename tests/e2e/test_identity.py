@@ -20,16 +20,16 @@ from tests.e2e.wire import Peer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.host.pki import SslDir
+    from inspector.host.pki import SslDirPaths
     from tests.e2e.conftest import Proxied
 
 NAME = "web1.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"
 
 
-def place_with(tmp_path: Path, certificate: bytes, key: pki.PrivateKey, ca: bytes) -> SslDir:
+def place_with(tmp_path: Path, certificate: bytes, key: pki.PrivateKey, ca: bytes) -> SslDirPaths:
     """An ssldir with a certificate made for the occasion."""
-    place = pki.SslDir(tmp_path / "odd", NAME)
+    place = pki.SslDirPaths(tmp_path / "odd", NAME)
     place.create()
     place.ca.write_bytes(ca)
     place.certificate.write_bytes(certificate)
@@ -37,7 +37,7 @@ def place_with(tmp_path: Path, certificate: bytes, key: pki.PrivateKey, ca: byte
     return place
 
 
-def ask(lab: Lab, address: tuple[str, int], place: SslDir | None, target: str = NODE) -> int:
+def ask(lab: Lab, address: tuple[str, int], place: SslDirPaths | None, target: str = NODE) -> int:
     return Peer.of(address, lab.proxy_name, place).ask("GET", target).status
 
 

@@ -274,7 +274,7 @@ def test_renegotiating_changes_nobody(lab: Lab, proxied: Proxied, capture: Path)
     assert not any(each.identity and each.identity.certname == OTHER for each in exchanges(capture))
 
 
-def _show(connection: SSL.Connection, place: pki.SslDir) -> None:
+def _show(connection: SSL.Connection, place: pki.SslDirPaths) -> None:
     connection.use_certificate(x509.load_pem_x509_certificate(place.certificate.read_bytes()))
     connection.use_privatekey(pki.read_key(place.key))
 
@@ -333,7 +333,12 @@ def test_no_private_key_is_ever_written(
         found = {file.name for file in _files(room) if b"PRIVATE KEY" in file.read_bytes()}
         assert found == (set() if own else {"mitmproxy-ca.pem"})
         assert all(each.stat().st_mode & 0o77 == 0 for each in room.iterdir())
-        ours = [place.key, agent.place.key, lab.cadir / "ca_key.pem", pki.SslDir(lab.proxy_ssldir, lab.proxy_name).key]
+        ours = [
+            place.key,
+            agent.place.key,
+            lab.cadir / "ca_key.pem",
+            pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name).key,
+        ]
         secrets = [_secret(pki.read_key(key)) for key in ours]
         written = b"".join(file.read_bytes() for file in [*_files(room), *_files(capture.parent)])
         assert not any(secret in written for secret in secrets)

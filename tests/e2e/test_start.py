@@ -53,7 +53,7 @@ def start(lab: Lab, tmp_path: Path, **options: str | Path) -> subprocess.Complet
 def mistakes(lab: Lab, tmp_path: Path) -> dict[str, dict[str, str | Path]]:
     """What a user can get wrong, and how."""
     other = lab.ca.enrol(tmp_path / "other", "other.example")
-    place = pki.SslDir(lab.proxy_ssldir, lab.proxy_name)
+    place = pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name)
     mixed, directory = tmp_path / "mixed.pem", tmp_path / "directory"
     mixed.write_bytes(other.key.read_bytes() + place.certificate.read_bytes())
     directory.mkdir()

@@ -63,7 +63,7 @@ def test_an_eager_connection_strategy_is_overruled(lab: Lab, proxied: Proxied) -
 
 
 def test_a_renewed_certificate_is_shown_to_the_next_agent(lab: Lab, proxied: Proxied) -> None:
-    shown = pki.SslDir(lab.proxy_ssldir, lab.proxy_name)
+    shown = pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name)
     with proxied(lab) as proxy:
         peer = Peer(proxy.address, lab.proxy_name, shown.ca)
         with peer.connect() as connection:
@@ -76,7 +76,7 @@ def test_a_renewed_certificate_is_shown_to_the_next_agent(lab: Lab, proxied: Pro
 
 
 def test_a_file_in_mid_renewal_keeps_the_last_good_one(lab: Lab, proxied: Proxied, capture: Path) -> None:
-    shown = pki.SslDir(lab.proxy_ssldir, lab.proxy_name)
+    shown = pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name)
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
         shown.certificate.write_bytes(b"")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from inspector.host.pki import SslDir
+    from inspector.host.pki import SslDirPaths
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Peer:
     contexts: dict[str, ssl.SSLContext] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, address: tuple[str, int], name: str, place: SslDir | None) -> Peer:
+    def of(cls, address: tuple[str, int], name: str, place: SslDirPaths | None) -> Peer:
         """A peer that trusts and shows what an ssldir holds."""
         if place is None:
             return cls(address, name)

@@ -125,7 +125,7 @@ def test_an_agent_before_6_keeps_one_certificate_of_a_bundle() -> None:
         (s.unanswered(s.ca()), "requested, not received: no answer"),
     ],
 )
-def test_what_became_of_a_download(part: s.Part, words: str) -> None:
+def test_what_became_of_a_download(part: s.ExamplePart, words: str) -> None:
     assert told(s.talk(part, certificate=False))[-1]["CA"].startswith(words)
 
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from inspector.analysis.analyzer import Analyzer
 from inspector.explain import bootstrap as module
 from inspector.explain.bootstrap import Ladder, Ladders
-from inspector.explain.bootstrap_requests import State, day
+from inspector.explain.bootstrap_requests import BootstrapState, day
 from inspector.explain.bootstrap_text import lines, plain
 from inspector.host.pki import make_ca
 from inspector.model import Exchange
@@ -81,7 +81,7 @@ def test_an_agent_that_waits_hangs_at_its_certificate_and_tries_again() -> None:
     assert polls.seqs == (4, 32)
     hang = seen.hangs
     assert hang is not None
-    assert (hang.state, hang.why) == (State.CERTIFICATE, "its request is waiting to be signed")
+    assert (hang.state, hang.why) == (BootstrapState.CERTIFICATE, "its request is waiting to be signed")
     assert hang.last - hang.since == pytest.approx(14 * 122 + 0.2)
     assert hang.next_try == pytest.approx(hang.last + 122)
     assert not hang.overdue
@@ -464,7 +464,7 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
         assert all(rung.seqs[0] <= rung.seqs[-1] for rung in seen.rungs)
         # Whoever finished a run hangs nowhere, but for its clone.
         if seen.hangs is None:
-            assert any(rung.state is State.RUN for rung in seen.rungs)
+            assert any(rung.state is BootstrapState.RUN for rung in seen.rungs)
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)

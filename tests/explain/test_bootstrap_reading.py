@@ -103,5 +103,5 @@ def test_one_agent_is_read_without_the_others_and_reading_can_be_given_up(tmp_pa
     path = written(records, tmp_path / "two.sqlite")
     with Source(path) as source:
         assert bootstrap_reading.read(source, lambda *_: True, "b.example").names() == ["b.example"]
-        with pytest.raises(bootstrap_reading.Cancelled):
+        with pytest.raises(bootstrap_reading.ReadingCancelled):
             bootstrap_reading.read(source, lambda *_: False)

@@ -12,11 +12,11 @@ import pytest
 from inspector.analysis.analyzer import retrace
 from inspector.capture.store import Capture
 from inspector.explain import connection_usage, file_transfers, resource_outcomes
-from inspector.explain.file_transfers import FileUse, State
+from inspector.explain.file_transfers import FileState, FileUse
 from inspector.explain.resource_outcomes import MASK, Status
 from inspector.model import Closed, Connection, Exchange, Handshake, Leg, Phase
 from inspector.protocol import documents as d
-from inspector.protocol.files import Checksum, FileMetadata, Verdict
+from inspector.protocol.files import Checksum, ChecksumResult, FileMetadata
 from inspector.runs.examples import asked, catalog, content, listing, metadata, plugins, report, talk
 from inspector.summaries import summary
 from tests.support import places
@@ -44,7 +44,7 @@ def file_resource(*sources: str) -> dict[str, Any]:
 
 def test_what_was_asked_and_not_fetched_is_in_sync() -> None:
     uses = files(talk(plugins(), catalog(), metadata(FILE), report()))
-    assert uses[FILE].state is State.IN_SYNC
+    assert uses[FILE].state is FileState.IN_SYNC
     assert uses[FILE].had is True
     assert (uses[FILE].seq, uses[FILE].environment, uses[FILE].asking) == (3, "production", "metadata")
     told = uses[FILE].told
@@ -56,7 +56,7 @@ def test_what_was_asked_and_not_fetched_is_in_sync() -> None:
 
 def test_in_noop_mode_a_file_that_was_not_fetched_may_differ() -> None:
     use = files(talk(catalog(), metadata(FILE), report(noop=True)))[FILE]
-    assert (use.state, use.had) == (State.UNKNOWN, None)
+    assert (use.state, use.had) == (FileState.UNKNOWN, None)
 
 
 def test_fetched_content_is_checked_by_the_digest_that_was_told() -> None:
@@ -65,20 +65,20 @@ def test_fetched_content_is_checked_by_the_digest_that_was_told() -> None:
             catalog(), metadata(FILE), content(FILE), metadata("modules/x/y", b"old"), content("modules/x/y", b"newer")
         )
     )
-    assert (uses[FILE].state, uses[FILE].had) == (State.FETCHED, False)
-    assert uses[FILE].fetches == [file_transfers.Fetch(3, 200, 7, Verdict.RIGHT)]
-    assert uses["modules/x/y"].state is State.WRONG
-    assert uses["modules/x/y"].verdict == file_transfers.Fetch(5, 200, 5, Verdict.WRONG)
+    assert (uses[FILE].state, uses[FILE].had) == (FileState.FETCHED, False)
+    assert uses[FILE].fetches == [file_transfers.Fetch(3, 200, 7, ChecksumResult.RIGHT)]
+    assert uses["modules/x/y"].state is FileState.WRONG
+    assert uses["modules/x/y"].verdict == file_transfers.Fetch(5, 200, 5, ChecksumResult.WRONG)
     assert uses["modules/x/y"].seq == 5
-    assert file_transfers.totals(uses.values()) == file_transfers.Totals(2, 0, 2, 0, 12, 1, 0)
+    assert file_transfers.totals(uses.values()) == file_transfers.FileTotals(2, 0, 2, 0, 12, 1, 0)
 
 
 @pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha512"])
 def test_other_digests_are_checked_too(algorithm: str) -> None:
     use = files(talk(metadata(FILE, b"new", algorithm=algorithm), content(FILE, b"new")))[FILE]
-    assert use.fetches[0].verdict is Verdict.RIGHT
+    assert use.fetches[0].verdict is ChecksumResult.RIGHT
     use = files(talk(metadata(FILE, b"old", algorithm=algorithm), content(FILE, b"new")))[FILE]
-    assert use.state is State.WRONG
+    assert use.state is FileState.WRONG
 
 
 def test_the_digest_is_of_the_content_without_its_encoding() -> None:
@@ -90,10 +90,10 @@ def test_the_digest_is_of_the_content_without_its_encoding() -> None:
     headers = (*fetched.response.headers, ("Content-Encoding", "gzip"))
     answer = dataclasses.replace(fetched.response, body=packed, headers=headers)
     use = files([records[0], dataclasses.replace(fetched, response=answer)])[FILE]
-    assert use.fetches == [file_transfers.Fetch(2, 200, len(packed), Verdict.RIGHT)]
+    assert use.fetches == [file_transfers.Fetch(2, 200, len(packed), ChecksumResult.RIGHT)]
     broken = dataclasses.replace(answer, body=b"no gzip")
     use = files([records[0], dataclasses.replace(fetched, response=broken)])[FILE]
-    assert use.fetches[0][3:] == (Verdict.UNCHECKABLE, "its content encoding cannot be decoded")
+    assert use.fetches[0][3:] == (ChecksumResult.UNCHECKABLE, "its content encoding cannot be decoded")
 
 
 def told_as(checksum: dict[str, str] | None) -> file_transfers.Fetch:
@@ -102,7 +102,10 @@ def told_as(checksum: dict[str, str] | None) -> file_transfers.Fetch:
 
 
 def test_why_content_can_not_be_checked() -> None:
-    assert told_as({"type": "mtime", "value": "{mtime}2026-01-01"})[3:] == (Verdict.UNCHECKABLE, "checksum mtime")
+    assert told_as({"type": "mtime", "value": "{mtime}2026-01-01"})[3:] == (
+        ChecksumResult.UNCHECKABLE,
+        "checksum mtime",
+    )
     assert told_as({"type": "none", "value": "{none}"}).why == "checksum none"
     assert told_as(None).why == "no checksum"
     assert told_as({"type": "sha3", "value": "{sha3}00"}).why == "unknown checksum sha3"
@@ -114,50 +117,53 @@ def test_why_content_can_not_be_checked() -> None:
     assert cut.response
     cut = dataclasses.replace(cut, response=dataclasses.replace(cut.response, lost=3))
     assert files([records[0], cut])[FILE].fetches == [
-        file_transfers.Fetch(2, 200, 10, Verdict.UNCHECKABLE, "incomplete")
+        file_transfers.Fetch(2, 200, 10, ChecksumResult.UNCHECKABLE, "incomplete")
     ]
 
 
 def test_content_of_another_environment_is_not_held_against_these_metadata() -> None:
     uses = file_transfers.files(retrace(talk(metadata(FILE, b"old"), content(FILE, b"new", environment="testing"))))
-    assert [(use.environment, use.state) for use in uses] == [("production", State.IN_SYNC), ("testing", State.FETCHED)]
+    assert [(use.environment, use.state) for use in uses] == [
+        ("production", FileState.IN_SYNC),
+        ("testing", FileState.FETCHED),
+    ]
     assert uses[1].fetches[0].why == "metadata of another environment"
 
 
 def test_fetching_twice_is_counted() -> None:
     uses = files(talk(metadata(FILE), content(FILE), content(FILE), content(FILE, status=500)))
-    assert (uses[FILE].times, uses[FILE].size, uses[FILE].state) == (2, 14, State.FETCHED)
-    assert file_transfers.totals(uses.values()) == file_transfers.Totals(1, 0, 1, 1, 14, 0, 0)
+    assert (uses[FILE].times, uses[FILE].size, uses[FILE].state) == (2, 14, FileState.FETCHED)
+    assert file_transfers.totals(uses.values()) == file_transfers.FileTotals(1, 0, 1, 1, 14, 0, 0)
 
 
 def test_candidates_are_tried_in_turn() -> None:
     first, second = "modules/demo/app.conf.a", "modules/demo/app.conf.b"
     resource = file_resource(f"puppet:///{first}", f"puppet:///{second}")
     uses = files(talk(catalog(resources=[resource]), metadata(first, status=404), metadata(second)))
-    assert (uses[first].state, uses[first].instead) == (State.PASSED, second)
-    assert (uses[second].state, uses[second].resources) == (State.IN_SYNC, ["File[/etc/app.conf]"])
+    assert (uses[first].state, uses[first].instead) == (FileState.PASSED, second)
+    assert (uses[second].state, uses[second].resources) == (FileState.IN_SYNC, ["File[/etc/app.conf]"])
     uses = files(talk(catalog(resources=[resource]), metadata(first, status=404), metadata(second, status=404)))
-    assert [uses[first].state, uses[second].state] == [State.MISSING, State.MISSING]
+    assert [uses[first].state, uses[second].state] == [FileState.MISSING, FileState.MISSING]
     assert file_transfers.totals(uses.values()).missing == 2
 
 
 def test_a_refused_file_is_not_missing() -> None:
     uses = files(talk(metadata(FILE, status=403), metadata("modules/x/y"), content("modules/x/y", status=500)))
-    assert [use.state for use in uses.values()] == [State.REFUSED, State.REFUSED]
+    assert [use.state for use in uses.values()] == [FileState.REFUSED, FileState.REFUSED]
 
 
 def test_listed_files_are_asked_and_of_plugins_it_is_not_known_whether_they_were_there() -> None:
     uses = files(talk(listing("modules/demo/tree", {"a": b"1", "b/c": b"2"}), content("modules/demo/tree/b/c", b"2")))
     assert [(use.name, use.asking, use.state) for use in uses.values()] == [
-        ("modules/demo/tree", "listing", State.IN_SYNC),
-        ("modules/demo/tree/a", "listing", State.IN_SYNC),
-        ("modules/demo/tree/b/c", "listing", State.FETCHED),
+        ("modules/demo/tree", "listing", FileState.IN_SYNC),
+        ("modules/demo/tree/a", "listing", FileState.IN_SYNC),
+        ("modules/demo/tree/b/c", "listing", FileState.FETCHED),
     ]
     uses = files(
         talk(listing("plugins", {"facter/a.rb": b"1", "facter/b.rb": b"2"}), content("plugins/facter/b.rb", b"2"))
     )
-    assert (uses["plugins/facter/a.rb"].state, uses["plugins/facter/a.rb"].had) == (State.UNKNOWN, None)
-    assert (uses["plugins/facter/b.rb"].state, uses["plugins/facter/b.rb"].asking) == (State.FETCHED, "plugins")
+    assert (uses["plugins/facter/a.rb"].state, uses["plugins/facter/a.rb"].had) == (FileState.UNKNOWN, None)
+    assert (uses["plugins/facter/b.rb"].state, uses["plugins/facter/b.rb"].asking) == (FileState.FETCHED, "plugins")
 
 
 def inlined(body: bytes) -> dict[str, Any]:
@@ -175,12 +181,12 @@ def test_files_of_static_catalogs() -> None:
     resource = file_resource(f"puppet:///{FILE}")
     static = catalog(resources=[resource], code_id="v1", metadata=inlined(b"content"))
     assert [(use.name, use.asking, use.state) for use in files(talk(static)).values()] == [
-        (FILE, "catalog", State.IN_SYNC)
+        (FILE, "catalog", FileState.IN_SYNC)
     ]
     fetch = content("modules/demo/files/app.conf", code_id="v1")
     uses = files(talk(static, fetch))
     assert list(uses) == [FILE]
-    assert uses[FILE].fetches == [file_transfers.Fetch(2, 200, 7, Verdict.RIGHT)]
+    assert uses[FILE].fetches == [file_transfers.Fetch(2, 200, 7, ChecksumResult.RIGHT)]
     other = content("modules/demo/files/app.conf", b"x", code_id="v2")
     assert files(talk(static, other))[FILE].fetches[0].why == "metadata of another code_id"
 
@@ -192,7 +198,7 @@ def test_a_directory_or_a_link_has_no_content() -> None:
         "destination": "/y",
         "checksum": {"type": "sha256", "value": "{sha256}00"},
     }
-    assert files(talk(asked(f"file_metadata/{FILE}", said)))[FILE].state is State.BARE
+    assert files(talk(asked(f"file_metadata/{FILE}", said)))[FILE].state is FileState.BARE
 
 
 # -- resources ----------------------------------------------------------------------------------------------------
@@ -354,8 +360,8 @@ def leg(**times: float) -> Leg:
 
 def test_a_life_is_drawn_to_scale() -> None:
     requests = [
-        connection_usage.Request(1, 3.0, 4.0, Phase.CATALOG),
-        connection_usage.Request(2, 8.0, 9.0, Phase.REPORT),
+        connection_usage.RequestTimes(1, 3.0, 4.0, Phase.CATALOG),
+        connection_usage.RequestTimes(2, 8.0, 9.0, Phase.REPORT),
     ]
     each = connection_usage.Used("x", "agent", "x", leg(connected=1.0, secured=2.0), Closed(10.0, "proxy"), requests)
     drawn = connection_usage.bar(each, 0.0, 12.0, 12)
@@ -390,4 +396,4 @@ def test_several_connections_to_the_master_stand_below_the_agents() -> None:
 
 def test_the_top_of_a_listing_is_the_directory_itself() -> None:
     use = FileUse("m", None, "listing", told=FileMetadata(type="directory", checksum=Checksum("ctime", "{ctime}x")))
-    assert use.state is State.BARE
+    assert use.state is FileState.BARE

@@ -28,13 +28,13 @@ from tests.support.recorded import SAMPLES, records_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inspector.formats.lossless import Item
+    from inspector.formats.lossless import CaptureItem
 
 SCHEMA = json.loads((places.SCHEMAS / "har.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def archive(*items: Item, secrets: bool = True) -> Any:
+def archive(*items: CaptureItem, secrets: bool = True) -> Any:
     """An archive that fits the schema."""
     return fitting("".join(har.lines(items, secrets=secrets)))
 

@@ -9,7 +9,7 @@ import pytest
 from inspector.model import Request, Response
 from inspector.protocol import decode
 from inspector.protocol import documents as d
-from inspector.protocol.files import Verdict, check
+from inspector.protocol.files import ChecksumResult, check
 from tests.support.bodies import answered, asked
 
 CONTENT = b"x" * 600
@@ -20,10 +20,10 @@ def test_a_digest_is_right_or_wrong(name: str) -> None:
     seen = CONTENT[:512] if name.endswith("lite") else CONTENT
     digest = hashlib.new(name.removesuffix("lite"), seen).hexdigest()
     for value in (digest, f"{{{name}}}{digest}", f"{{{name}}}{digest.upper()}"):
-        assert check(CONTENT, d.Checksum(name, value)) is Verdict.RIGHT
-        assert check(b"y" + CONTENT, d.Checksum(name, value)) is Verdict.WRONG
+        assert check(CONTENT, d.Checksum(name, value)) is ChecksumResult.RIGHT
+        assert check(b"y" + CONTENT, d.Checksum(name, value)) is ChecksumResult.WRONG
     # What comes after the first 512 bytes is not looked at by the lite ones.
-    after = Verdict.RIGHT if name.endswith("lite") else Verdict.WRONG
+    after = ChecksumResult.RIGHT if name.endswith("lite") else ChecksumResult.WRONG
     assert check(CONTENT[:-1] + b"y", d.Checksum(name, digest)) is after
 
 
@@ -39,7 +39,7 @@ def test_a_digest_is_right_or_wrong(name: str) -> None:
     ],
 )
 def test_what_is_no_digest_is_not_checkable(checksum: d.Checksum | None) -> None:
-    assert check(CONTENT, checksum) is Verdict.UNCHECKABLE
+    assert check(CONTENT, checksum) is ChecksumResult.UNCHECKABLE
 
 
 SHA = hashlib.sha256(b"drift\n").hexdigest()
@@ -48,15 +48,21 @@ SHA = hashlib.sha256(b"drift\n").hexdigest()
 @pytest.mark.parametrize(
     ("target", "media", "body", "path", "verdict"),
     [
-        (f"/puppet/v3/file_bucket_file/sha256/{SHA}//etc/x?environment=p", "", b"drift\n", "/etc/x", Verdict.RIGHT),
-        (f"/puppet/v3/file_bucket_file/sha256/{SHA}?environment=p", "", b"other", None, Verdict.WRONG),
-        ("/p/file_bucket_file/md5/ae4a092d", "text/plain", b"x", None, Verdict.WRONG),
-        (f"/p/file_bucket_file/sha256/{SHA}//x", "text/pson", b'{"contents":"drift\\n"}', "/x", Verdict.RIGHT),
-        ("/p/elsewhere", "", b"drift\n", None, Verdict.UNCHECKABLE),
+        (
+            f"/puppet/v3/file_bucket_file/sha256/{SHA}//etc/x?environment=p",
+            "",
+            b"drift\n",
+            "/etc/x",
+            ChecksumResult.RIGHT,
+        ),
+        (f"/puppet/v3/file_bucket_file/sha256/{SHA}?environment=p", "", b"other", None, ChecksumResult.WRONG),
+        ("/p/file_bucket_file/md5/ae4a092d", "text/plain", b"x", None, ChecksumResult.WRONG),
+        (f"/p/file_bucket_file/sha256/{SHA}//x", "text/pson", b'{"contents":"drift\\n"}', "/x", ChecksumResult.RIGHT),
+        ("/p/elsewhere", "", b"drift\n", None, ChecksumResult.UNCHECKABLE),
     ],
 )
 def test_a_buckets_file_is_checked_against_its_url(
-    target: str, media: str, body: bytes, path: str | None, verdict: Verdict
+    target: str, media: str, body: bytes, path: str | None, verdict: ChecksumResult
 ) -> None:
     found = decode.bucket(asked(media, body, target=target))
     assert isinstance(found, d.BucketFile)
@@ -68,7 +74,7 @@ def test_pson_of_a_bucket_keeps_bytes_that_are_no_text() -> None:
     digest = hashlib.md5(b"caf\xe9", usedforsecurity=False).hexdigest()
     found = decode.bucket(asked("text/pson", b'{"contents":"caf\xe9"}', target=f"/p/file_bucket_file/md5/{digest}"))
     assert isinstance(found, d.BucketFile)
-    assert (found.size, found.verdict) == (4, Verdict.RIGHT)
+    assert (found.size, found.verdict) == (4, ChecksumResult.RIGHT)
 
 
 def test_head_is_answered_with_nothing() -> None:

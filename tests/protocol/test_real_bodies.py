@@ -13,7 +13,7 @@ from inspector.model import Exchange
 from inspector.protocol import decode, endpoints
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import content_type
-from inspector.protocol.files import Verdict, check
+from inspector.protocol.files import ChecksumResult, check
 from tests.support import places
 from tests.support.touching import touch
 
@@ -120,7 +120,7 @@ def test_every_real_catalog_is_whole(exchanges: Exchanges) -> None:
 
 def test_real_content_has_the_checksum_of_its_metadata(exchanges: Exchanges) -> None:
     """Within one recording, of plugins and files that did not change meanwhile."""
-    verdicts: Counter[Verdict] = Counter()
+    verdicts: Counter[ChecksumResult] = Counter()
     known: dict[tuple[str, str], set[d.Checksum]] = {}
     for where, exchange, match in exchanges:
         response, key = exchange.response, match.key or ""
@@ -136,14 +136,14 @@ def test_real_content_has_the_checksum_of_its_metadata(exchanges: Exchanges) -> 
             content = decode.content(response)
             assert content is not None
             checked = {check(content, each) for each in known[where, key]}
-            verdicts[Verdict.RIGHT if Verdict.RIGHT in checked else checked.pop()] += 1
-    assert verdicts[Verdict.RIGHT] > 400
-    assert verdicts[Verdict.WRONG] == 0
+            verdicts[ChecksumResult.RIGHT if ChecksumResult.RIGHT in checked else checked.pop()] += 1
+    assert verdicts[ChecksumResult.RIGHT] > 400
+    assert verdicts[ChecksumResult.WRONG] == 0
 
 
 def test_real_static_content_has_the_checksum_that_the_catalog_says(exchanges: Exchanges) -> None:
     said: dict[str, dict[str, list[d.FileMetadata]]] = {}
-    verdicts: Counter[Verdict] = Counter()
+    verdicts: Counter[ChecksumResult] = Counter()
     for where, exchange, match in exchanges:
         if exchange.response is None:
             continue
@@ -168,8 +168,8 @@ def test_real_static_content_has_the_checksum_that_the_catalog_says(exchanges: E
             assert metadata.checksum is not None
             assert metadata.checksum.type in ("md5", "sha256")
             verdicts[check(content, metadata.checksum)] += 1
-    assert verdicts[Verdict.RIGHT] > 20
-    assert set(verdicts) <= {Verdict.RIGHT, Verdict.WRONG}
+    assert verdicts[ChecksumResult.RIGHT] > 20
+    assert set(verdicts) <= {ChecksumResult.RIGHT, ChecksumResult.WRONG}
 
 
 def test_real_empty_files_are_files(exchanges: Exchanges) -> None:
@@ -236,5 +236,5 @@ def test_real_buckets_get_what_their_url_says(exchanges: Exchanges) -> None:
         for found in [decode.bucket(exchange.request)]
         if isinstance(found, d.BucketFile)
     )
-    assert verdicts[Verdict.RIGHT] >= 15
-    assert set(verdicts) == {Verdict.RIGHT}
+    assert verdicts[ChecksumResult.RIGHT] >= 15
+    assert set(verdicts) == {ChecksumResult.RIGHT}

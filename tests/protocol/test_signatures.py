@@ -69,7 +69,7 @@ def test_a_crl_over_sha1_is_judged_alike_everywhere(served: lib.CertificateRevoc
 
     assert [problem.code for problem in crl_problems([CA], [read], NOW)] == ([] if genuine else [8])
 
-    known = pages.Known(NOW, certificates=(CA,), crls=(read,), trusted=(CA,))
+    known = pages.TrustContext(NOW, certificates=(CA,), crls=(read,), trusted=(CA,))
     (signer,) = [item for item in pages.crl(read, known).items if item.name == "signed by"]
     assert (str(signer.value) == CA.subject) is genuine
 
@@ -80,7 +80,7 @@ def test_a_crl_over_sha1_is_judged_alike_everywhere(served: lib.CertificateRevoc
 def test_a_certificate_and_a_request_over_sha1() -> None:
     signed = OLD.certificate.public_bytes(Encoding.DER)
     weak = x509.read_der(_over_sha1(signed, OLD.certificate.tbs_certificate_bytes, OLD.key))
-    known = pages.Known(NOW, certificates=(weak,))
+    known = pages.TrustContext(NOW, certificates=(weak,))
     assert next(item.text for item in pages.verdicts(weak, known)) == "signed by: itself (root certificate)"
     assert not signatures.signed_by(weak, x509.read_certificates(pki.pem(STRANGER.certificate))[0])
 

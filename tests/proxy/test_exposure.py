@@ -23,11 +23,11 @@ def ca() -> LabCA:
 
 
 @pytest.fixture
-def place(ca: LabCA, tmp_path: Path) -> pki.SslDir:
+def place(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
     return ca.enrol(tmp_path / "ssl", NAME)
 
 
-def settled(place: pki.SslDir, **given: object) -> options.Settings:
+def settled(place: pki.SslDirPaths, **given: object) -> options.Settings:
     chosen = {f"puppet_{name}": value for name, value in given.items()}
     files = {"puppet_ca": str(place.ca), "puppet_crl": str(place.crl), "puppet_identity": f"keys:{place.path}"}
     pem = place.path / "shown.pem"
@@ -48,19 +48,19 @@ def settled(place: pki.SslDir, **given: object) -> options.Settings:
         (["192.0.2.1:8140", "[2001:db8::1]:8140"], "192.0.2.1:8140, [2001:db8::1]:8140"),
     ],
 )
-def test_it_says_what_others_can_reach(place: pki.SslDir, addresses: list[str], reached: str | None) -> None:
+def test_it_says_what_others_can_reach(place: pki.SslDirPaths, addresses: list[str], reached: str | None) -> None:
     said = [line for line in options.startup_lines(settled(place), addresses) if "from the network" in line]
     assert len(said) == bool(reached)
     assert all(line.startswith(f"-- {reached} can be reached from the network: ") for line in said)
 
 
-def test_nothing_is_exposed_unless_it_is_asked_for(place: pki.SslDir) -> None:
+def test_nothing_is_exposed_unless_it_is_asked_for(place: pki.SslDirPaths) -> None:
     assert settled(place).listen[0] == "127.0.0.1"
     assert settled(place).warnings == ()
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o620, 0o602, 0o666])
-def test_a_key_that_is_open_to_others_is_refused(place: pki.SslDir, mode: int) -> None:
+def test_a_key_that_is_open_to_others_is_refused(place: pki.SslDirPaths, mode: int) -> None:
     place.key.chmod(mode)
     with pytest.raises(IdentityError, match=f"mode {mode:04o}. Run chmod g-w,o= {place.key} ") as refused:
         tls.PresentedCertificate(place.certificate, place.key)
@@ -69,12 +69,12 @@ def test_a_key_that_is_open_to_others_is_refused(place: pki.SslDir, mode: int) -
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o440])
-def test_puppets_own_modes_are_fine(place: pki.SslDir, mode: int) -> None:
+def test_puppets_own_modes_are_fine(place: pki.SslDirPaths, mode: int) -> None:
     place.key.chmod(mode)
     assert tls.PresentedCertificate(place.certificate, place.key).credentials.chain
 
 
-def test_a_directory_in_which_anybody_can_exchange_the_key(place: pki.SslDir, tmp_path: Path) -> None:
+def test_a_directory_in_which_anybody_can_exchange_the_key(place: pki.SslDirPaths, tmp_path: Path) -> None:
     place.key.parent.chmod(0o777)
     with pytest.raises(IdentityError, match=f"chmod o-w {place.key.parent}"):
         identity.load(place.certificate, place.key)
@@ -98,7 +98,7 @@ def test_the_key_of_a_ca_is_a_key(ca: LabCA, tmp_path: Path) -> None:
     assert identity.source_of(f"mint:{tmp_path / 'ca'}", unsafe=True).mode == "mint"
 
 
-def test_an_open_key_stops_the_start_unless_it_is_meant_so(place: pki.SslDir) -> None:
+def test_an_open_key_stops_the_start_unless_it_is_meant_so(place: pki.SslDirPaths) -> None:
     pem = place.path / "open.pem"
     pem.write_bytes(place.key.read_bytes() + place.certificate.read_bytes())
     pem.chmod(0o644)
@@ -107,7 +107,7 @@ def test_an_open_key_stops_the_start_unless_it_is_meant_so(place: pki.SslDir) ->
     assert settled(place, cert=str(pem), unsafe_keys=True).presented_path == pem
 
 
-def test_a_renewed_key_that_is_open_is_not_taken_up(place: pki.SslDir, ca: LabCA) -> None:
+def test_a_renewed_key_that_is_open_is_not_taken_up(place: pki.SslDirPaths, ca: LabCA) -> None:
     shown = tls.PresentedCertificate(place.certificate, place.key)
     before = shown.refresh()
     key = pki.new_key()

@@ -29,13 +29,13 @@ def ca() -> LabCA:
 
 
 @pytest.fixture
-def place(ca: LabCA, tmp_path: Path) -> pki.SslDir:
+def place(ca: LabCA, tmp_path: Path) -> pki.SslDirPaths:
     """The ssldir of an enrolled host."""
     return ca.enrol(tmp_path / "ssl", NAME)
 
 
 @pytest.fixture
-def conf(place: pki.SslDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def conf(place: pki.SslDirPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """This host's puppet.conf."""
     file = tmp_path / "conf" / "puppet.conf"
     file.parent.mkdir()
@@ -57,7 +57,7 @@ def settle(conf: Path) -> Settle:
     return settled
 
 
-def test_an_enrolled_host_needs_no_options(settle: Settle, place: pki.SslDir) -> None:
+def test_an_enrolled_host_needs_no_options(settle: Settle, place: pki.SslDirPaths) -> None:
     settings = settle()
     assert settings.master == ("master.example", 8149)
     assert settings.master_name == "master.example"
@@ -79,7 +79,7 @@ def test_a_mode_of_the_users_own_names_the_master(settle: Settle) -> None:
     assert settle(own_mode=True, mode=("transparent",)).master == ("master.example", 8149)
 
 
-def test_the_introduction_says_how_to_come(settle: Settle, place: pki.SslDir) -> None:
+def test_the_introduction_says_how_to_come(settle: Settle, place: pki.SslDirPaths) -> None:
     text = "\n".join(options.startup_lines(settle(), ["127.0.0.1:8155"]))
     assert str(place.certificate) in text
     assert f"puppet agent -t --server {NAME} --serverport 8155" in text
@@ -88,7 +88,7 @@ def test_the_introduction_says_how_to_come(settle: Settle, place: pki.SslDir) ->
 # -- mistakes -----------------------------------------------------------------------------------------
 
 
-def test_no_puppet_conf_and_no_master(settle: Settle, conf: Path, place: pki.SslDir) -> None:
+def test_no_puppet_conf_and_no_master(settle: Settle, conf: Path, place: pki.SslDirPaths) -> None:
     conf.unlink()
     with pytest.raises(InspectorError, match=r"This host has no puppet\.conf") as error:
         settle(ssldir=place.path)
@@ -96,13 +96,13 @@ def test_no_puppet_conf_and_no_master(settle: Settle, conf: Path, place: pki.Ssl
     assert settle(ssldir=place.path, master="m.example").master == ("m.example", 8140)
 
 
-def test_no_certificate(settle: Settle, place: pki.SslDir) -> None:
+def test_no_certificate(settle: Settle, place: pki.SslDirPaths) -> None:
     place.certificate.unlink()
     with pytest.raises(InspectorError, match=r"Cannot read the certificate .*proxy\.example\.pem: No such file"):
         settle()
 
 
-def test_a_certificate_that_is_none(settle: Settle, place: pki.SslDir) -> None:
+def test_a_certificate_that_is_none(settle: Settle, place: pki.SslDirPaths) -> None:
     place.certificate.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
     with pytest.raises(InspectorError, match="contains no certificate in PEM format"):
         settle()
@@ -113,7 +113,7 @@ def test_a_directory_for_a_certificate(settle: Settle, tmp_path: Path) -> None:
         settle(cert=tmp_path)
 
 
-def test_no_key(settle: Settle, place: pki.SslDir) -> None:
+def test_no_key(settle: Settle, place: pki.SslDirPaths) -> None:
     place.key.unlink()
     # Without its key the certname is not known from the ssldir any more, so it is named.
     with pytest.raises(InspectorError, match="Cannot read the certificate"):
@@ -122,14 +122,14 @@ def test_no_key(settle: Settle, place: pki.SslDir) -> None:
         settle(cert=place.certificate)
 
 
-def test_a_key_of_another_certificate(settle: Settle, place: pki.SslDir) -> None:
+def test_a_key_of_another_certificate(settle: Settle, place: pki.SslDirPaths) -> None:
     pki.write_private(place.key, pki.key_pem(pki.new_key()))
     with pytest.raises(InspectorError, match="is not the key of the certificate") as error:
         settle()
     assert "its own key" in error.value.hint
 
 
-def test_no_ca_bundle(settle: Settle, place: pki.SslDir) -> None:
+def test_no_ca_bundle(settle: Settle, place: pki.SslDirPaths) -> None:
     place.ca.unlink()
     with pytest.raises(InspectorError, match=r"Cannot read the CA bundle .*: No such file") as error:
         settle()
@@ -188,19 +188,19 @@ def test_the_next_free_port_is_taken(settle: Settle, monkeypatch: pytest.MonkeyP
 # -- what the tool exists to diagnose -----------------------------------------------------------------
 
 
-def test_a_ca_without_crl_is_a_warning(settle: Settle, place: pki.SslDir) -> None:
+def test_a_ca_without_crl_is_a_warning(settle: Settle, place: pki.SslDirPaths) -> None:
     place.crl.unlink()
     (warning,) = settle().warnings
     assert "There is no CRL to check agents with" in warning
     assert "no identity is used towards the master" in warning
 
 
-def test_a_crl_that_is_none_is_a_warning(settle: Settle, place: pki.SslDir) -> None:
+def test_a_crl_that_is_none_is_a_warning(settle: Settle, place: pki.SslDirPaths) -> None:
     place.crl.write_text("nonsense")
     assert "Cannot read the CRL" in settle().warnings[0]
 
 
-def test_an_expired_crl_is_a_warning(settle: Settle, place: pki.SslDir, ca: LabCA) -> None:
+def test_an_expired_crl_is_a_warning(settle: Settle, place: pki.SslDirPaths, ca: LabCA) -> None:
     now = datetime.now(UTC)
     ca.publish_crl(now - timedelta(days=9), now - timedelta(days=1))
     place.crl.write_bytes(ca.crl_bundle)
@@ -208,14 +208,14 @@ def test_an_expired_crl_is_a_warning(settle: Settle, place: pki.SslDir, ca: LabC
     assert "The CRL issued by 'CN=Puppet CA: master.example' has expired" in warning
 
 
-def test_a_crl_that_does_not_cover_the_chain_is_a_warning(settle: Settle, place: pki.SslDir, ca: LabCA) -> None:
+def test_a_crl_that_does_not_cover_the_chain_is_a_warning(settle: Settle, place: pki.SslDirPaths, ca: LabCA) -> None:
     place.crl.write_bytes(ca.signing_crl)
     (warning,) = settle().warnings
     assert "The CRL issued by 'CN=Puppet Root CA" in warning
     assert "is missing" in warning
 
 
-def test_a_certificate_that_agents_refuse_is_a_warning(settle: Settle, place: pki.SslDir, ca: LabCA) -> None:
+def test_a_certificate_that_agents_refuse_is_a_warning(settle: Settle, place: pki.SslDirPaths, ca: LabCA) -> None:
     ca.revoke(NAME)
     place.crl.write_bytes(ca.crl_bundle)
     assert "is revoked" in settle().warnings[0]

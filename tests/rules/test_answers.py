@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Finding, Record
-    from inspector.runs.examples import Part
+    from inspector.runs.examples import ExamplePart
 
 FILE = "modules/demo/app.conf"
 
@@ -56,7 +56,7 @@ def found(ident: str, records: Sequence[Record]) -> list[Finding]:
     return list(said.values())
 
 
-def messages(ident: str, *parts: Part, **how: Any) -> list[str]:
+def messages(ident: str, *parts: ExamplePart, **how: Any) -> list[str]:
     return [each.message for each in found(ident, talk(*parts, **how))]
 
 
@@ -243,7 +243,7 @@ def test_s04_names_the_header(status: int, kind: str, says: str | None) -> None:
 # -- S05 to S07: a busy master -------------------------------------------------------------------------
 
 
-def busy(after: str | None) -> Part:
+def busy(after: str | None) -> ExamplePart:
     return altered(catalog(status=503), answers={"Retry-After": after})
 
 
@@ -551,13 +551,13 @@ def test_s20_names_the_compilers() -> None:
         (altered(asked("/status/v1/simple", b"", status=503), headers={"X-Puppet-Version": None}), None),
     ],
 )
-def test_s21_is_about_agents_probes(part: Part, says: str | None) -> None:
+def test_s21_is_about_agents_probes(part: ExamplePart, says: str | None) -> None:
     said = messages("S21", part, plugins(), catalog(), report())
     assert said == ([f"puppet.example:8140 {says} when asked whether it is up"] if says else [])
 
 
 def test_s22_a_deprecation_is_no_stack_trace() -> None:
-    def part(trace: object) -> Part:
+    def part(trace: object) -> ExamplePart:
         body = {"message": "x at a.rb:1", "issue_kind": "RUNTIME_ERROR", "stacktrace": trace}
         return asked(f"file_metadata/{FILE}", body, status=404)
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from inspector.runs.examples import Part
+    from inspector.runs.examples import ExamplePart
 
 MINE = {
     *(f"B{n:02}" for n in (2, 4, 5, 6, 9, 11, 12, 14, 15, 16, *range(31, 39))),
@@ -78,7 +78,7 @@ def ids(records: Sequence[Record]) -> set[str]:
     return {each.rule for each in said(records)}
 
 
-def with_leg(*parts: Part, **fields: Any) -> list[Part]:
+def with_leg(*parts: ExamplePart, **fields: Any) -> list[ExamplePart]:
     return [altered(each, leg=fields) for each in parts]
 
 
@@ -226,7 +226,7 @@ def test_b14_a_ca_that_nobody_saw_is_not_missed() -> None:
 
 
 def test_b15_an_equal_list_is_no_older_and_a_purged_one_is_a_notice() -> None:
-    def two(first: Part, second: Part) -> list[Finding]:
+    def two(first: ExamplePart, second: ExamplePart) -> list[Finding]:
         return said(together(talk(ca(), first), talk(ca(), second, address="192.0.2.8", after=60)), "B15")
 
     assert two(crl(number=4, revoked=[7]), crl(number=4, revoked=[7])) == []
@@ -428,7 +428,7 @@ def test_t07_a_name_that_fits_is_not_the_reason() -> None:
     ],
 )
 def test_t08_what_the_agents_own_crl_explains_is_no_fault_of_the_certificate(
-    lists: Part, alert: str, rule: str
+    lists: ExamplePart, alert: str, rule: str
 ) -> None:
     found = {each.rule for each in _all(talk(ca(), lists, refused(alert))) if each.severity is Severity.ERROR}
     assert rule in found
@@ -496,7 +496,7 @@ def test_t10_a_report_from_the_future_bounds_the_agents_clock_from_one_side() ->
     assert said(talk(catalog(), report(time="1999-01-01T00:00:00+00:00")), "T10") == []
 
 
-def _anew(parts: Sequence[Part], *, pause: float = 1, **talking: Any) -> list[Record]:
+def _anew(parts: Sequence[ExamplePart], *, pause: float = 1, **talking: Any) -> list[Record]:
     new = [altered(part, leg={"id": f"leg-{n}"}) for n, part in enumerate(parts)]
     return talk(*(part for each in new for part in (each, wait(pause))), **talking)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Finding, Record
     from inspector.protocol import documents as d
-    from inspector.runs.examples import Part
+    from inspector.runs.examples import ExamplePart
 
 FILE, OTHER = "modules/demo/app.conf", "modules/demo/other.conf"
 STATIC = "modules/demo/files/app.conf"
@@ -52,7 +52,7 @@ def found(ident: str, records: Sequence[Record]) -> list[Finding]:
     return [each for run in analyzer.finish() for each in run.findings]
 
 
-def messages(ident: str, *parts: Part, **how: Any) -> list[str]:
+def messages(ident: str, *parts: ExamplePart, **how: Any) -> list[str]:
     return [each.message for each in found(ident, talk(*parts, **how))]
 
 
@@ -61,7 +61,7 @@ def file(*sources: str, title: str = "/etc/app.conf", **parameters: Any) -> dict
     return {"type": "File", "title": title, "parameters": {"source": source} | parameters}
 
 
-def missing(name: str) -> Part:
+def missing(name: str) -> ExamplePart:
     return metadata(name, status=404)
 
 
@@ -91,7 +91,7 @@ def test_real_traffic_says_only_what_is_so(path: Path) -> None:
 # -- what a run remembers ------------------------------------------------------------------------------
 
 
-def files_of(*parts: Part, **how: Any) -> FilesSeen:
+def files_of(*parts: ExamplePart, **how: Any) -> FilesSeen:
     analyzer = Analyzer([])
     for record in talk(*parts, **how):
         analyzer.feed(record)
@@ -212,7 +212,7 @@ SOURCES = catalog(resources=[file(f"puppet:///{FILE}", f"puppet:///{OTHER}")])
         ((missing(FILE), missing(OTHER)), False),
     ],
 )
-def test_f02_needs_every_source_to_be_missing(parts: tuple[Part, ...], says: bool) -> None:
+def test_f02_needs_every_source_to_be_missing(parts: tuple[ExamplePart, ...], says: bool) -> None:
     said = found("F02", talk(plugins(), *parts, report(told="failed")))
     assert bool(said) is says
     if says:
@@ -296,7 +296,7 @@ def test_f03_compression_is_undone_first() -> None:
         altered(content(FILE, b"ne"), response={"lost": 1}),
     ],
 )
-def test_f03_judges_whole_contents_only(part: Part) -> None:
+def test_f03_judges_whole_contents_only(part: ExamplePart) -> None:
     assert messages("F03", metadata(FILE, b"new"), part) == []
     assert len(messages("F03", metadata(FILE, b"new"), content(FILE, b""))) == 1  # an empty file is a content
     assert len(messages("F03", metadata(FILE), altered(content(FILE, b"x"), answers={"Content-Length": "1"}))) == 1
@@ -413,7 +413,7 @@ def test_f09_without_a_certificate_is_t03() -> None:
 
 
 def test_f10_counts_entries_and_bytes() -> None:
-    def tree(count: int, length: int = 1) -> Part:
+    def tree(count: int, length: int = 1) -> ExamplePart:
         return listing("modules/demo/tree", {f"{n:0{length}}": b"" for n in range(count)})
 
     assert messages("F10", tree(1000)) == []

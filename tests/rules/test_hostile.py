@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     from inspector.analysis.analyzer import Step
     from inspector.model import Headers, Message
-    from inspector.runs.examples import Part
+    from inspector.runs.examples import ExamplePart
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the library's, about odd certificates
 
@@ -578,7 +578,7 @@ FILE = "modules/demo/app.conf"
     ids=["length-of-content", "length-of-csr", "version", "long-version", "long-sni", "control-characters",
          "times", "polls-for-ever"],
 )  # fmt: skip
-def test_what_once_brought_it_down(parts: tuple[Part, ...]) -> None:
+def test_what_once_brought_it_down(parts: tuple[ExamplePart, ...]) -> None:
     understood(talk(*parts))
 
 
@@ -617,7 +617,7 @@ def test_a_chain_is_judged_at_any_time() -> None:
     ],
     ids=["files", "polls", "report", "catalog", "crl"],
 )  # fmt: skip
-def test_much_traffic_costs_no_more_than_its_share(parts: tuple[Part, ...], most: float) -> None:
+def test_much_traffic_costs_no_more_than_its_share(parts: tuple[ExamplePart, ...], most: float) -> None:
     """Processor seconds, several times what it takes: what is not linear takes hundreds of times as long."""
     records = talk(*parts)
     analyzer, began = Analyzer(), process_time()

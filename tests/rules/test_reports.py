@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Record
     from inspector.rules import Rule
-    from inspector.runs.examples import Part
+    from inspector.runs.examples import ExamplePart
 
 REPORTS = tuple(rule for rule in all_rules() if rule.id.startswith("P"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
@@ -95,7 +95,7 @@ def test_p01_believes_the_metrics_of_old_agents_but_no_nonsense() -> None:
     assert findings(talk(catalog(), infinite, version="3.8.7"), "P01") == []
 
 
-def report_yaml(more: str = "", *, version: str = "3.8.7") -> Part:
+def report_yaml(more: str = "", *, version: str = "3.8.7") -> ExamplePart:
     body = (
         "--- !ruby/object:Puppet::Transaction::Report\nhost: node1.example\nreport_format: 4\n"
         f"puppet_version: '{version}'\nstatus: changed\n{more}"
@@ -197,7 +197,7 @@ def test_p04_has_thresholds_and_survives_a_lying_encoding() -> None:
     ],
     ids=["began", "no catalog", "no request", "cached", "refused: R07", "not told", "done"],
 )
-def test_p05_needs_a_catalog_that_could_have_been_applied(parts: tuple[Part, ...], expected: int) -> None:
+def test_p05_needs_a_catalog_that_could_have_been_applied(parts: tuple[ExamplePart, ...], expected: int) -> None:
     assert len(findings(talk(*parts), "P05")) == expected
 
 
@@ -260,7 +260,7 @@ def test_p13_is_about_runs_that_count_as_good() -> None:
 
 
 def reports(*changes: Sequence[str], pause: float = 1800) -> list[Record]:
-    parts: list[Part] = []
+    parts: list[ExamplePart] = []
     for number, refs in enumerate(changes):
         sent = report(uuid=f"a-{number}", told="changed", resource_statuses={ref: {"changed": True} for ref in refs})
         parts += [plugins(), catalog(uuid=f"a-{number}"), sent, wait(pause)]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.model import Finding, Record
-    from inspector.runs.examples import Part
+    from inspector.runs.examples import ExamplePart
 
 MINE = (
     "B19", "B21", "B23", "B24", "B25", "B26", "B27", "B28", "B29", "B30", "B39", "B40", "B41", "B42", "B43", "B44",
@@ -58,7 +58,7 @@ def found(records: Sequence[Record], *ids: str) -> list[Finding]:
     return [each for each in all_findings(records) if each.rule in (ids or MINE)]
 
 
-def raised(*parts: Part, version: str = "7.23.0") -> set[str]:
+def raised(*parts: ExamplePart, version: str = "7.23.0") -> set[str]:
     return {each.rule for each in found(talk(ca(), crl(), *parts, version=version))}
 
 
@@ -83,7 +83,7 @@ def test_a_refusal_is_an_error_and_a_request_that_waits_a_warning() -> None:
     ],
 )
 def test_what_a_request_asks_for_is_said_once_and_not_with_every_poll(rule: str, request_: dict[str, object]) -> None:
-    def sent(**answer: object) -> Part:
+    def sent(**answer: object) -> ExamplePart:
         return csr(**request_, **answer)  # type: ignore[arg-type]
 
     polls = (sent(), not_issued(), *(sent(status=400, text=WAITS), not_issued()) * 2)

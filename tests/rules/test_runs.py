@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Record
     from inspector.rules import Rule
-    from inspector.runs.examples import Part
+    from inspector.runs.examples import ExamplePart
 
 RUNS = tuple(rule for rule in all_rules() if rule.id.startswith("R"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
@@ -53,7 +53,7 @@ def severities(records: Sequence[Record], ident: str, **thresholds: float) -> li
     return [finding.severity for finding in findings(records, ident, **thresholds)]
 
 
-def check(text: str = "", *, kind: str = "", environment: str = "production") -> Part:
+def check(text: str = "", *, kind: str = "", environment: str = "production") -> ExamplePart:
     """The look whether the environment exists (6.25, 7.10 and later); with a text, refused with 404."""
     return asked(
         "file_metadatas/plugins", None if text else [], status=404 if text else 200, text=text, kind=kind,
@@ -61,7 +61,7 @@ def check(text: str = "", *, kind: str = "", environment: str = "production") ->
     )  # fmt: skip
 
 
-def run(uuid: str, *, pause: float = 1800, first: tuple[Part, ...] = ()) -> list[Part]:
+def run(uuid: str, *, pause: float = 1800, first: tuple[ExamplePart, ...] = ()) -> list[ExamplePart]:
     return [*first, plugins(), catalog(uuid=uuid), report(uuid=uuid), wait(pause)]
 
 
@@ -96,7 +96,7 @@ def test_answers_and_requests_that_are_nothing_break_no_rule(version: str, body:
 
 
 @pytest.mark.parametrize("part", [node(status=404), catalog(status=500), plugins(status=500), unanswered(catalog())])
-def test_a_run_that_ends_early_breaks_no_rule(part: Part) -> None:
+def test_a_run_that_ends_early_breaks_no_rule(part: ExamplePart) -> None:
     analyzer = Analyzer(RUNS)
     for record in talk(part, report(told="failed")):
         assert not analyzer.feed(record).trouble
@@ -122,7 +122,7 @@ def test_r01_is_said_once_for_several_catalogs() -> None:
     assert len(findings(switched, "R01")) == 1
 
 
-def own_node(uuid: str | None) -> Part:
+def own_node(uuid: str | None) -> ExamplePart:
     query = f"&transaction_uuid={uuid}" if uuid else ""
     return asked("node/node1.example", {"name": "node1.example", "environment": "production"}, query=query)
 
@@ -192,7 +192,7 @@ def test_r03_a_plugin_download_by_hand_is_no_next_run() -> None:
     ],
     ids=["failed", "no catalog", "puppet catalog download", "no answer"],
 )
-def test_r03_is_not_about_runs_that_never_had_a_catalog_to_report_of(parts: tuple[Part, ...]) -> None:
+def test_r03_is_not_about_runs_that_never_had_a_catalog_to_report_of(parts: tuple[ExamplePart, ...]) -> None:
     assert findings(talk(*parts), "R03") == []
 
 
@@ -239,7 +239,7 @@ def test_r04_says_why_and_is_silent_when_the_beginning_is_missing() -> None:
     ],
     ids=["503", "no answer", "another environment", "another question", "no uuid", "unreadable"],
 )
-def test_r05_asking_again_for_a_reason_is_right(again: tuple[Part, ...]) -> None:
+def test_r05_asking_again_for_a_reason_is_right(again: tuple[ExamplePart, ...]) -> None:
     assert findings(talk(plugins(), *again, report()), "R05") == []
 
 
@@ -250,7 +250,7 @@ def test_r05_is_not_about_2_7_nor_about_the_next_run() -> None:
 
 def switching(count: int) -> list[Record]:
     """A run in which so many catalogs are for another environment than was asked for."""
-    parts: list[Part] = [plugins()]
+    parts: list[ExamplePart] = [plugins()]
     for turn in range(count):
         asks, given = ("a", "b") if turn % 2 == 0 else ("b", "a")
         parts += [catalog(asks=asks, environment=given), plugins(environment=given)]
@@ -288,7 +288,7 @@ def test_r07_tells_an_agent_that_refuses_from_one_that_mixes() -> None:
     ],
     ids=["killed", "follows", "follows without files", "asks again", "asks again and fails"],
 )
-def test_r07_accuses_nobody_who_followed(rest: tuple[Part, ...]) -> None:
+def test_r07_accuses_nobody_who_followed(rest: tuple[ExamplePart, ...]) -> None:
     assert findings(talk(plugins(), catalog(environment="staging"), *rest), "R07") == []
 
 
@@ -313,7 +313,7 @@ def test_r08_says_once_what_node_and_catalog_say() -> None:
         (catalog(status=404, text="Not Found: Could not find node1"), []),
     ],
 )
-def test_r09_knows_a_missing_environment_by_the_masters_words(part: Part, expected: list[Severity]) -> None:
+def test_r09_knows_a_missing_environment_by_the_masters_words(part: ExamplePart, expected: list[Severity]) -> None:
     assert severities(talk(part), "R09") == expected
 
 
@@ -535,7 +535,7 @@ def test_r20_says_the_masters_reason_or_the_agents() -> None:
     ],
     ids=["cached", "applied all the same", "second try", "R04"],
 )
-def test_r20_is_about_runs_that_applied_nothing_for_want_of_a_catalog(parts: tuple[Part, ...]) -> None:
+def test_r20_is_about_runs_that_applied_nothing_for_want_of_a_catalog(parts: tuple[ExamplePart, ...]) -> None:
     assert findings(talk(*parts), "R20") == []
 
 

@@ -255,7 +255,7 @@ def test_reading_shows_how_far_it_is_and_ends_with_the_view(tmp_path: Path, monk
         progress(12_000, 100_000)
         goes_on.wait(10)
         outcome.append(progress(13_000, 100_000))
-        raise bootstrap_reading.Cancelled
+        raise bootstrap_reading.ReadingCancelled
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         monkeypatch.setattr(bootstrap_reading, "read", read)

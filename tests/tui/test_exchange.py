@@ -16,7 +16,7 @@ from inspector.model import Connection, Exchange, Finding, Handshake, Severity
 from inspector.pages.content import Content
 from inspector.pages.model import Field, Table, of
 from inspector.pages.proved import pages
-from inspector.pages.tabs import Part, Tab
+from inspector.pages.tabs import Tab, TabPart
 from inspector.privacy.secrets import MASK
 from inspector.tui import doc_pane
 from inspector.tui.bytes import Bytes
@@ -391,7 +391,7 @@ def test_a_proof_far_down_stands_in_the_middle(tmp_path: Path) -> None:
         pane = await opened(pilot, app, 4)
         for each in (tree, table, text):
             pane._clear()
-            pane.tabs = [Tab("Meaning", (Part("Facts", lambda each=each: each),))]  # type: ignore[misc]
+            pane.tabs = [Tab("Meaning", (TabPart("Facts", lambda each=each: each),))]  # type: ignore[misc]
             pane._wanted = ("Meaning", 0), ("fact0200",)
             pane._open("Meaning")
             await settled(pilot, app)

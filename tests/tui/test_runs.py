@@ -15,7 +15,7 @@ from inspector.tui.help import Help
 from inspector.tui.histogram import Histogram
 from inspector.tui.rows import Rows
 from inspector.tui.run import RunView
-from inspector.tui.runs import Line, Runs
+from inspector.tui.runs import RunLine, Runs
 from tests.support.captures import keep, save
 from tests.support.conversations import START, Agent, together
 from tests.tui.screens import SIZES, indexed, play, sample, screen_text
@@ -51,7 +51,7 @@ async def type_in(pilot: Pilot[None], key: str, text: str) -> None:
     await pilot.pause()
 
 
-def rows(app: Inspector) -> Rows[Line]:
+def rows(app: Inspector) -> Rows[RunLine]:
     return app.screen.query_one("#runs", Rows)
 
 
