@@ -39,7 +39,7 @@ class Inspector(App[None]):
     TITLE = "puppet-inspector"
     BINDINGS: ClassVar = [
         Binding("q", "quit", "Quit"),
-        Binding("T", "theme", "Light or dark", show=False),
+        Binding("T", "theme", "Light/dark theme", show=False),
     ]
 
     def __init__(self, path: Path, *, driver: type[Driver] | None = None) -> None:
@@ -188,14 +188,14 @@ class Inspector(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """What the command palette offers: the views, and what every key does here, so that the mouse does it too."""
-        yield SystemCommand("Findings", "of the whole capture, by rule, agent or severity", self.open_findings)
-        yield SystemCommand("Bootstrap", "how agents got their certificates", self.open_bootstrap)
-        yield SystemCommand("Search bodies", "of the whole capture", self.open_search)
-        yield SystemCommand("Light or dark", "the other theme", self.action_theme)
-        yield SystemCommand("Quit", "leave the inspector", self.exit)
+        yield SystemCommand("Findings", "All findings of the capture, by rule, agent or severity", self.open_findings)
+        yield SystemCommand("Bootstrap", "How agents got their certificates", self.open_bootstrap)
+        yield SystemCommand("Search bodies", "Search the bodies of all records", self.open_search)
+        yield SystemCommand("Light/dark theme", "Switch the theme", self.action_theme)
+        yield SystemCommand("Quit", "Leave the inspector", self.exit)
         from inspector.tui.help import keys
 
-        told = {"Light or dark", "Quit", "Findings", "Bootstrap", "Search bodies"}
+        told = {"Light/dark theme", "Quit", "Findings", "Bootstrap", "Search bodies"}
         for node, binding in keys(screen):
             if binding.description not in told:
                 told.add(binding.description)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RARE = 10
 """While a capture grows, ladders are read again after so many times as long as that takes."""
 _FOCUS = {"agents": "#agents", "ladder": "#rungs", "keys": "#seen", "forecast": "#forecast"}
-PANES = {"agents": "1 Agents", "ladder": "2 Ladder", "keys": "3 Keys", "forecast": "4 Forecast"}
+PANES = {"agents": "1 Agents", "ladder": "2 Steps", "keys": "3 Keys", "forecast": "4 Forecast"}
 
 
 class Bootstrap(View):
@@ -113,7 +113,7 @@ class Bootstrap(View):
         """Read what is new, now and then while the capture grows."""
         if self._revision != self.source.revision and not self._reading and time.monotonic() >= self._rests:
             self._revision = self.source.revision
-            self._reading = "reading"
+            self._reading = "reading ..."
             self.run_worker(self._read, thread=True, group="ladders")
         super().update()
 
@@ -139,7 +139,7 @@ class Bootstrap(View):
         except InspectorError as error:
             trouble = error.message
         except (msgspec.MsgspecError, ValueError) as error:
-            trouble = f"{self.source.path.name} can't be read: {error}"
+            trouble = f"{self.source.path.name} cannot be read: {error}"
         self.later(self._done, trouble, RARE * (time.monotonic() - began))
 
     def _judge(self, found: Ladders) -> None:
@@ -257,7 +257,7 @@ class Bootstrap(View):
         try:
             day = clocks.iso(text.strip()) if text.strip() else None
         except (ValueError, OverflowError):
-            self.say(f"{text!r} is no date; write it as 2027-03-02.")
+            self.say(f"{text!r} is not a date; write it as 2027-03-02.")
             return
         self.say("")
         self._at = day

@@ -130,7 +130,7 @@ class Catalog(PartView[Applied]):
     def sums(self, items: Sequence[Applied]) -> str:
         told = resource_outcomes.totals(items)
         counted = ", ".join(f"{number} {status}" for status, number in told.by_status.items())
-        which = "of the report alone" if self._at is None else f"catalog {self._number} of {len(self._catalogs)}"
+        which = "report only" if self._at is None else f"catalog {self._number} of {len(self._catalogs)}"
         report = "" if self._reported else ", no report"
         took = f", evaluated in {seconds(told.time)}" if self._reported else ""
         return f"{which}{report}: {len(items)} resources{took}; {counted}"
@@ -155,7 +155,7 @@ class Catalog(PartView[Applied]):
         if item.place:
             line("file", item.place)
         if path := item.path:
-            line("within", _cut(" / ".join(path)))
+            line("contained in", _cut(" / ".join(path)))
         for source in item.sources:
             line("source", source)
         for kind, other in islice(item.relations, _MANY):

@@ -46,13 +46,13 @@ def _state(each: Used) -> str:
 def _closed(each: Used) -> str:
     if each.closed is None:
         return "-" if each.failed else "open"
-    return each.closer or "not known"
+    return each.closer or "unknown"
 
 
 def _lent(each: Used) -> str:
     if each.side == "agent":
         return "-"
-    return clean(", ".join(each.lent)) or "nobody"
+    return clean(", ".join(each.lent)) or "none"
 
 
 def _name(each: Used) -> Text:
@@ -124,8 +124,8 @@ class Connections(PartView[Used]):
         told = connection_usage.totals(items)
         master = f", {told.master} to the master" if told.master else ""
         failed = f", {told.failed} failed" if told.failed else ""
-        tls = f", {seconds(told.tls)} of handshakes" if told.tls else ""
-        return f"{told.agent} of the agent{master}{failed}, {told.requests} requests{tls}"
+        tls = f", {seconds(told.tls)} in handshakes" if told.tls else ""
+        return f"{told.agent} from the agent{master}{failed}, {told.requests} requests{tls}"
 
     def proof(self, item: Used) -> int | None:
         return item.seq
@@ -151,10 +151,10 @@ class Connections(PartView[Used]):
             line("identity used", _lent(item) + (f" ({item.unlent})" if item.unlent else ""))
         if item.closed:
             after = seconds(max(0.0, item.closed.at - item.opened))
-            line("closed", f"{clock(item.closed.at)}, after {after}, by: {_closed(item)}")
+            line("closed", f"{clock(item.closed.at)}, after {after}, closed by: {_closed(item)}")
         details.draw(_drawn(connection_usage.bar(item, item.opened, item.ended, max(10, self.size.width - LABEL - 5))))
         silent = [None, *item.idle]
         for request, idle in zip(item.requests[:_REQUESTS], silent, strict=False):
-            after = f" after {seconds(idle)} of silence" if idle is not None else ""
+            after = f" after {seconds(idle)} idle" if idle is not None else ""
             took = seconds(max(0.0, request.ended - request.began))
             line(f"request {request.seq}", f"{clock(request.began)} {request.phase}, {took}{after}")

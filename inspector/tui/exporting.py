@@ -47,7 +47,7 @@ def _write(app: App[object], inspector: Application, path: Path, kind: Format, s
             inspector.source.path, whole=False, owners={seq: inspector.source.owner(seq) for seq in seqs}
         )
         number = chosen.write(kind, path)
-        told = f"{number} records are in {path}, secrets masked; with them: puppet-inspector export --with-secrets"
+        told = f"wrote {number} records to {path}, secrets masked; unmasked: puppet-inspector export --with-secrets"
     except InspectorError as error:
         told = str(error)
     if not get_current_worker().is_cancelled:

@@ -117,7 +117,7 @@ class Files(PartView[FileUse]):
 
     def sums(self, items: Sequence[FileUse]) -> str:
         told = file_transfers.totals(items)
-        again = f" (+{told.again} again)" if told.again else ""
+        again = f" (+{told.again} repeated)" if told.again else ""
         return (
             f"{told.asked} requested, {told.in_sync} in sync, {told.fetched} fetched{again}, {size(told.size)}, "
             f"{told.wrong} wrong, {told.missing} missing"
@@ -134,11 +134,11 @@ class Files(PartView[FileUse]):
         if item.had is not None:
             line("the agent", "already had it" if item.had else "did not have this content")
         seqs = ", ".join(str(seq) for seq in item.asked[-5:])
-        line("asked", f"{_ASKING[item.asking]}{f' (record {seqs})' if seqs else ''}")
+        line("request", f"{_ASKING[item.asking]}{f' (record {seqs})' if seqs else ''}")
         if item.status != 200:
-            line("answer", str(item.status or "none"))
+            line("status", str(item.status or "no answer"))
         if item.instead:
-            line("instead", item.instead)
+            line("used instead", item.instead)
         for ref in item.resources[:20]:
             line("resource", ref)
         if told := item.told:
@@ -146,7 +146,7 @@ class Files(PartView[FileUse]):
             line("checksum", told.checksum.value if told.checksum else "-")
             line("mode, owner", f"{_mode(told.mode)} {_owner(item)}")
             if told.destination:
-                line("points to", told.destination)
+                line("link target", told.destination)
         for fetch in item.fetches[:50]:
             answer = f"{fetch.status or 'no answer'}, {size(fetch.size)}, digest {fetch.verdict}"
             line(f"fetch {fetch.seq}", answer + (f": {fetch.why}" if fetch.why else ""))

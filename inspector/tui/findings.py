@@ -104,7 +104,7 @@ class Findings(View):
         told = wording.counts([each.finding for group in self._groups for each in group.members]) or "no findings"
         limit = {Severity.ERROR: ", errors only", Severity.WARNING: ", without notices"}.get(self._least, "")
         told = f"{told} of {clean(self.source.path.name)}, by {self._order}{limit}"
-        return told + ("   reading" if self.source.indexing else "")
+        return told + ("   reading ..." if self.source.indexing else "")
 
     # -- what is shown ----------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ _COLUMNS: tuple[Column[GroupLine], ...] = (
     Column("rule", lambda line, _: line.name, 6),
     Column("run", lambda line, _: line.where, 8, right=True),
     Column("agent", lambda line, _: line.who, 16, 1),
-    Column("what", lambda line, _: line.what, 28, 4),
-    Column("since", lambda line, _: line.since, 19, least=110),
-    Column("last", lambda line, _: line.last, 19, least=140),
+    Column("message", lambda line, _: line.what, 28, 4),
+    Column("first seen", lambda line, _: line.since, 19, least=110),
+    Column("last seen", lambda line, _: line.last, 19, least=140),
 )

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
 ABOUT = """\
-The mouse does what the keys do: click to choose, twice to open, click a title to sort, drag what divides panes;
-everything on this page is also in the palette (ctrl+p).
+Mouse: click to select, double-click to open, click a column title to sort, drag the line between panes to resize.
+The command palette (ctrl+p) lists every action on this page.
 
-filter   phase:catalog status:>=400 agent:web* rule:B23 ms:>500 text:"Could not find"   and plain words;
-         !term or -term for what must not be; the same as in `puppet-inspector runs --filter`
-search   goes through the lines of the view; `b` on the first screen searches all bodies of the capture
-phases   C certificates  n node  P plugins  K catalog  F files  R report  o other  . nothing on the wire
-times    ─ connect  ┼ TLS  ▸ request  ░ waiting for the master  ◂ answer  % the proxy's own  . silence  ≈ shortened
-found    E error  W warning  N notice, each with its rules
+filter   phase:catalog status:>=400 agent:web* rule:B23 ms:>500 text:"Could not find"   or plain words;
+         !term or -term excludes; the same syntax as `puppet-inspector runs --filter`
+search   / searches the lines of this view; b on the list of runs searches all bodies of the capture
+phases   C certificates  n node  P plugins  K catalog  F files  R report  o other  . no traffic
+times    ─ connect  ┼ TLS  ▸ request  ░ waiting for the master  ◂ answer  % in the proxy  . silence  ≈ shortened
+findings E error  W warning  N notice, followed by the rules
 """
 
 

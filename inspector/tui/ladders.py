@@ -49,7 +49,7 @@ RUNGS: tuple[Column[Rung], ...] = (
     Column("run", lambda each, _: str(each.run or "-"), 5, right=True),
     Column("when (UTC)", lambda each, _: stamp(each.began)[:19], 19),
     Column("step", lambda each, _: bootstrap_text.asked(each), 11),
-    Column("its own word", lambda each, _: each.agent_state or "-", 15, least=100),
+    Column("agent state", lambda each, _: each.agent_state or "-", 15, least=100),
     Column("answers", lambda each, _: clean(bootstrap_text.answered(each)), 12, 2),
     Column("repeated", lambda each, _: bootstrap_text.repeated(each), 14, 1),
     Column("verified", lambda each, _: _trusted(each), 10),
@@ -58,7 +58,7 @@ RUNGS: tuple[Column[Rung], ...] = (
 
 
 def _trusted(rung: Rung) -> Text:
-    told = {True: "yes", False: "NO", None: "not known"}[rung.verified] if bootstrap_text.trusted(rung) else "-"
+    told = {True: "yes", False: "NO", None: "unknown"}[rung.verified] if bootstrap_text.trusted(rung) else "-"
     return Text(told, style=_BAD if rung.verified is False else "")
 
 
@@ -69,7 +69,7 @@ def _facts(rung: Rung) -> Iterable[str]:
 def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[KeySighting], ...]:
     """The columns of the keys of the ladder that is shown; the same key has the same letter."""
     return (
-        Column("same", lambda each, _: _letter(each, ladder()), 4),
+        Column("id", lambda each, _: _letter(each, ladder()), 4),
         Column("where", lambda each, _: bootstrap_text.KINDS[each.kind], 27),
         Column("key (SHA-256)", lambda each, _: each.key, DIGITS + 1, 1),
         Column("fingerprint", lambda each, width: _digits(each.fingerprint, width), DIGITS + DIGITS // 2, 1),
@@ -124,7 +124,7 @@ def dates(ladder: Ladder | None) -> Text | Group:
             days.add_row(*first, Text(clean(problem), overflow="fold"))
     parts: list[Table | Text] = [told, days]
     if not breaks:
-        parts.append(Text("│\nno later end date is known", style="dim"))
+        parts.append(Text("│\nno later expiry date is known", style="dim"))
     if how := bootstrap_text.limits(ladder):
         parts.append(Text(f"\n(assumed: {clean(how)})", style="dim"))
     return Group(*parts)

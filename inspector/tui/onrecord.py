@@ -88,7 +88,7 @@ class OnRecord(View):
             with files.created(path) as file:
                 file.write(data)
             self.say(
-                f"{len(data)} bytes are in {path}, secrets masked; with them: puppet-inspector export --with-secrets"
+                f"wrote {len(data)} bytes to {path}, secrets masked; unmasked: puppet-inspector export --with-secrets"
             )
 
         self.attempt(write)

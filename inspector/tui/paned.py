@@ -100,7 +100,7 @@ class Paned(View):
     def action_zoom(self) -> None:
         """Let the pane with the focus have the whole screen, or give the others their room back."""
         if self.app.size.width < NARROW:
-            self.say("The terminal is narrow: there is one pane at a time, Tab goes to the next.")
+            self.say("The terminal is narrow: one pane is shown at a time; Tab shows the next.")
             return
         self._zoomed = not self._zoomed
         self.lay_out()

@@ -57,7 +57,7 @@ class PartView[T](View):
     BINDINGS = [
         Binding("enter", "open", "Open", show=True),
         Binding("d", "differing", "Only changed"),
-        Binding("v", "state", "View state"),
+        Binding("v", "state", "By state"),
         Binding("tab", "app.focus_next", "Table/details", show=False),
     ]
     DEFAULT_CSS = """
@@ -138,7 +138,7 @@ class PartView[T](View):
         run = self.run
         if run is None:
             return f"run {self.number} is now part of another run"
-        only = " that differ" if self._differing else ""
+        only = " (changed only)" if self._differing else ""
         only += f", {self._only}" if self._only else ""
         return f"{self.TITLE}{only} of run {self.number} of {clean(run.name)}: {run.outcome}"
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 FINDINGS: tuple[Column[Finding], ...] = (
     Column("", lambda each, _: palette.severity(each.severity), 7, sort=lambda each: -each.severity.rank),
     Column("rule", lambda each, _: each.rule, 4, sort=lambda each: each.rule),
-    Column("what", lambda each, _: clean(each.message), 20, 1),
+    Column("message", lambda each, _: clean(each.message), 20, 1),
 )
 
 

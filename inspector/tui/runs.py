@@ -53,7 +53,7 @@ def _outcome(line: RunLine) -> Text:
     if not line.of:
         return palette.outcome(line.run)
     bad = sum(run.outcome != "complete" for run in line.of)
-    return Text(f"{bad} bad", style=palette.OUTCOMES["failed"]) if bad else palette.outcome(line.run)
+    return Text(f"{bad} not ok", style=palette.OUTCOMES["failed"]) if bad else palette.outcome(line.run)
 
 
 def _worst(run: RunBrief) -> int:

@@ -157,7 +157,7 @@ class SearchView(View):
         except CaptureError as error:
             self.post_message(self.Told(number, done, found, str(error), over=True))
             return
-        trouble = f"there is more than these {MOST:,}" if every >= MOST else ""
+        trouble = f"only the first {MOST:,} matches are shown" if every >= MOST else ""
         self.post_message(self.Told(number, done if trouble else total, found, trouble, over=True))
 
     def on_search_view_told(self, event: Told) -> None:
@@ -178,7 +178,7 @@ class SearchView(View):
             self.say(event.trouble or ("" if self._hits else f"No record contains {clean(self._text)}."))
 
     def _tell(self) -> None:
-        told = f"{self._done:,} of {self._total:,} records, found {len(self._hits):,}"
+        told = f"{self._done:,} of {self._total:,} records, {len(self._hits):,} matches"
         self.query_one(_Progress).tell(self._done, self._total, told)
 
     # -- keys -------------------------------------------------------------------------------------------

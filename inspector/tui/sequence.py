@@ -46,8 +46,8 @@ class Sequence(Timed):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
-            Column("seq", lambda each, _: self.number(each) if type(each) is Entry else "", 6, right=True),
-            Column("at", lambda each, _: self._at(each), 9, right=True, least=64),
+            Column("record", lambda each, _: self.number(each) if type(each) is Entry else "", 6, right=True),
+            Column("offset", lambda each, _: self._at(each), 9, right=True, least=64),
             Column("", self._lanes, 40, 5),
             Column("findings", lambda each, _: self._found(each), 8, 1),
         )  # fmt: skip
@@ -116,7 +116,7 @@ class Sequence(Timed):
 def _as_whom(brief: Brief) -> str:
     if anonymous(brief):
         return "anonymous"
-    return "without an identity" if brief.unlent else ""
+    return "no identity" if brief.unlent else ""
 
 
 def _answer(brief: Brief, first: int, second: int) -> Text:

@@ -194,7 +194,7 @@ class Waterfall(Timed):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
-            Column("seq", lambda each, _: self.number(each), 6, right=True),
+            Column("record", lambda each, _: self.number(each), 6, right=True),
             Column("request", self._request, 19, 2),
             Column("status", lambda each, _: self._if_over(each, status), 6, right=True),
             Column("size", lambda each, _: self._if_over(each, _size), 8, right=True, least=90),

@@ -74,7 +74,7 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         text = screen_text(app)
-        assert "1 Agents  2 Ladder  3 Keys  4 Forecast" in text
+        assert "1 Agents  2 Steps  3 Keys  4 Forecast" in text
         assert "certificate 404" in text, "the only agent's ladder is shown at once"
         assert "fingerprint" not in text.partition("CA (NeedCACerts)")[0]
         await pilot.press("3")
@@ -204,7 +204,7 @@ def test_another_date_is_judged(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         await pilot.press("4", "d", *"soon", "enter")
-        assert "'soon' is no date; write it as 2027-03-02." in screen_text(app)
+        assert "'soon' is not a date; write it as 2027-03-02." in screen_text(app)
         await pilot.press("d", *"2031-11-21", "enter")
         await app.workers.wait_for_complete()
         await pilot.pause()

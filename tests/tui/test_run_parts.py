@@ -84,7 +84,7 @@ def test_files_by_keyboard(tmp_path: Path, size: tuple[int, int], opened: list[t
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(2))
         assert "Files of run 2 of node1.example: complete" in screen_text(app)
-        assert totals(view) == "13 requested, 4 in sync, 1 fetched (+2 again), 27 B, 0 wrong, 0 missing"
+        assert totals(view) == "13 requested, 4 in sync, 1 fetched (+2 repeated), 27 B, 0 wrong, 0 missing"
         await pilot.press("d")
         assert [use.name for use in view.rows.items] == ["modules/demo/single.txt"]
         assert "3x" in screen_text(app)
@@ -133,7 +133,7 @@ def test_wrong_digests_and_missing_files_are_said(tmp_path: Path) -> None:
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(1))
-        assert totals(view) == "3 requested, 0 in sync, 2 fetched (+1 again), 19 B, 1 wrong, 1 missing"
+        assert totals(view) == "3 requested, 0 in sync, 2 fetched (+1 repeated), 19 B, 1 wrong, 1 missing"
         assert "WRONG" in screen_text(app)
         assert "fetch 3  200, 5 B, digest wrong" in told(view)
         await pilot.press("down")
@@ -234,13 +234,13 @@ def test_the_catalog_of_a_first_run(
         await pilot.press(*"/single.txt", "enter")
         text = told(view)
         assert "source  puppet:///modules/demo/single.txt" in text
-        assert "within  Stage[main] / Class[Demo]" in text
+        assert "contained in  Stage[main] / Class[Demo]" in text
         assert "event success" in text
         await pilot.press("enter", "o", "home", "enter")
         assert opened == [(1, 22), (1, 11), (1, 11)]
         await pilot.press("d")
         assert {each.status for each in view.rows.items} == {"changed"}
-        assert "Resources that differ of run 1" in screen_text(app)
+        assert "Resources (changed only) of run 1" in screen_text(app)
         await pilot.press("d", "c")
         assert "This run has no earlier catalog." in screen_text(app)
         titles = next(each for each in screen_text(app).splitlines() if each.startswith("type "))
@@ -340,12 +340,12 @@ def test_the_connections_of_a_first_run(
 ) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))
-        assert totals(view).startswith("4 of the agent, 4 to the master, 22 requests, ")
+        assert totals(view).startswith("4 from the agent, 4 to the master, 22 requests, ")
         assert [each.side for each in view.rows.items] == ["agent", "master"] * 4
         text = told(view)
         assert "the agent presented none, was presented proxy.example" in text
         assert "TLSv1.3 TLS_AES_256_GCM_SHA384 SNI proxy.example, not resumed" in text
-        assert "by: agent" in text
+        assert "closed by: agent" in text
         await pilot.press("end", "enter")
         assert opened == [(1, 5)]
         assert "identity used  node1.example" in told(view)
@@ -360,7 +360,7 @@ def test_the_connections_of_a_first_run(
 def test_failed_handshakes_say_why(tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))
-        assert totals(view) == "3 of the agent, 3 failed, 0 requests"
+        assert totals(view) == "3 from the agent, 3 failed, 0 requests"
         assert "failed  Certificate 'CN=node2.example' is revoked (alert certificate_revoked from the proxy)" in told(
             view
         )

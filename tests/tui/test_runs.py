@@ -202,7 +202,7 @@ def test_runs_of_folded_agents_are_counted_and_exported(tmp_path: Path, unfold: 
         await app.workers.wait_for_complete()
         records = len({*app.source.seqs(1), *app.source.seqs(4)})
         await pilot.pause()
-        assert f"{records} records are in" in screen_text(app)
+        assert f"wrote {records} records to" in screen_text(app)
 
     play(several(tmp_path), act)
 

@@ -123,7 +123,7 @@ def test_the_search_finds_what_the_filter_lets_through(tmp_path: Path, size: tup
         assert list(dict.fromkeys(hit.seq for hit in rows.items)) == [each.seq for each in wanted]
         text = screen_text(app)
         total = app.source.total
-        assert f"{total} of {total} records, found {len(rows.items)}" in text
+        assert f"{total} of {total} records, {len(rows.items)} matches" in text
         assert "for mode" in text
         assert "node1.example" in text
         assert view.focused is rows
