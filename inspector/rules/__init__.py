@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from inspector.model import Finding, Place, Severity, Visible
 from inspector.privacy import patterns
 from inspector.protocol import documents as d
-from inspector.rules.places import NO_ANSWER, REFUSAL, REQUEST_LINE, STATUS
+from inspector.rules import places
 from inspector.rules.remedies import fill
 
 if TYPE_CHECKING:
@@ -53,10 +53,6 @@ class On(StrEnum):
     """After each failed handshake, with ``case.step``."""
     RUN_END = "run end"
     """When a run is over (and, for show only, when it has fallen silent)."""
-
-
-_PLACES = {On.EXCHANGE: (STATUS, NO_ANSWER), On.HANDSHAKE: (REFUSAL,), On.RUN_END: (REQUEST_LINE, REFUSAL)}
-"""Where the evidence is if a statement does not name a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +153,16 @@ class ExchangeCase(Case):
         return document.message if isinstance(document, d.ErrorDocument) else ""
 
 
+def _default(case: Case) -> tuple[Place, ...]:
+    """Where the evidence is if a statement does not name a place."""
+    match case:
+        case ExchangeCase():
+            return places.answer(case.step.response)
+        case HandshakeCase():
+            return (places.REFUSAL,)
+    return (places.REFUSAL, places.REQUEST_LINE)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A deviation and how it is recognised."""
@@ -220,7 +226,7 @@ class Rule:
             patterns.text(statement.text),
             seqs,
             run.started if record is None else record.time,
-            (statement.at,) if isinstance(statement.at, Place) else statement.at or _PLACES[self.on],
+            (statement.at,) if isinstance(statement.at, Place) else statement.at or _default(case),
         )
 
     def remedy_for(self, run: Run | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import altered, catalog, report, talk
 
 _CLOSE = {"Connection": "close"}
@@ -31,4 +31,4 @@ def agent_closes_connections(case: ExchangeCase) -> Iterator[Statement]:
     program makes the requests, or something changes them on the way. Every new connection costs a TLS handshake."""
     told = case.exchange.request.header("connection")
     if told is not None and told.lower() == "close" and not case.run.tool and case.run.major >= (3, 7):
-        yield Statement("the agent sends 'Connection: close' in its run")
+        yield Statement("the agent sends 'Connection: close' in its run", at=places.request_header(case, "connection"))

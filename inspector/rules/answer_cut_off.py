@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import altered, catalog, content, metadata, plugins, report, talk
 
 CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"
@@ -45,6 +45,11 @@ def answer_cut_off(case: ExchangeCase) -> Iterator[Statement]:
     told = (response.header("content-length") or "").strip()
     if told.isascii() and told.isdigit() and len(told) < 16:
         if int(told) > len(response.body):
-            yield Statement(f"{case.endpoint} was cut off before its {int(told)} bytes had come")
+            yield Statement(
+                f"{case.endpoint} was cut off before all {int(told)} bytes arrived",
+                at=places.response_header(case, "content-length"),
+            )
     elif "chunked" in (response.header("transfer-encoding") or "").lower():
-        yield Statement(f"{case.endpoint} was cut off before its last chunk")
+        yield Statement(
+            f"{case.endpoint} was cut off before its last chunk", at=places.response_header(case, "transfer-encoding")
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
 
@@ -39,4 +39,8 @@ def autosigned(case: ExchangeCase, *, within_s: float = 2) -> Iterator[Statement
     if took is None or case.exchange.time - took.time > within_s:
         return
     if not any(each.status == 404 and each.seq > took.seq for each in run.certificates):
-        yield Statement(f"the CA signed the request for {case.name} at once", (took.seq, case.exchange.seq))
+        yield Statement(
+            f"the CA signed the request for {case.name} immediately",
+            (took.seq, case.exchange.seq),
+            at=(places.csr(case.name), places.certificate(case.name)),
+        )

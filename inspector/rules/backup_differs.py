@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.files import ChecksumResult
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
@@ -30,5 +30,6 @@ def backup_differs(case: ExchangeCase) -> Iterator[Statement]:
     sent = case.step.request
     if isinstance(sent, d.BucketFile) and sent.verdict is ChecksumResult.WRONG and not case.exchange.error:
         yield Statement(
-            f"{brief(sent.path or 'a file')}: the body sent does not have the digest {sent.algorithm}/{sent.sum}"
+            f"{brief(sent.path or 'a file')}: the body sent does not have the digest {sent.algorithm}/{sent.sum}",
+            at=places.meaning(sent.sum or "verdict"),
         )

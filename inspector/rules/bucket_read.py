@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
 
@@ -21,11 +21,17 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     source="docs/protocol.md#default-rules; docs/protocol.md#endpoint-file_bucket_file",
     good=lambda: [
         talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
-        talk(plugins(), catalog(), bucket(method="GET", algorithm="md5"), report(), version="3.8.7",
-             master_version="3.8.7"),
+        talk(
+            plugins(),
+            catalog(),
+            bucket(method="GET", algorithm="md5"),
+            report(),
+            version="3.8.7",
+            master_version="3.8.7",
+        ),
     ],
     bad=lambda: [talk(plugins(), catalog(), bucket(method="GET"), report())],
-)  # fmt: skip
+)
 def bucket_read(case: ExchangeCase) -> Iterator[Statement]:
     """Any node's certificate is enough to read what other nodes have backed up, secrets included, if the digest is
     known or guessed. `puppet filebucket restore`, `get` and `diff` read the bucket; agent runs of version 4 and later
@@ -36,7 +42,10 @@ def bucket_read(case: ExchangeCase) -> Iterator[Statement]:
     if "pp_cli_auth" in client.extensions or "1.3.6.1.4.1.34380.1.3.39" in client.extensions:
         return
     if match.dialect == "legacy":
-        yield Statement("content is read from the master's filebucket, as the static_compiler has it",
-                   severity=Severity.NOTICE)  # fmt: skip
+        yield Statement(
+            "content is read from the master's filebucket (static_compiler)",
+            severity=Severity.NOTICE,
+            at=places.REQUEST_LINE,
+        )
     else:
-        yield Statement(f"{client.common_name} reads from the master's filebucket")
+        yield Statement(f"{client.common_name} reads from the master's filebucket", at=places.REQUEST_LINE)

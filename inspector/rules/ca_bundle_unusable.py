@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief, media_type
 from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, made, report, talk
@@ -42,10 +42,19 @@ def ca_bundle_unusable(case: ExchangeCase) -> Iterator[Statement]:
         case d.Certificates(certificates):
             subjects = {each.subject for each in certificates}
             if not any(each.is_ca or each.issuer == each.subject for each in certificates):
-                yield Statement(f"the CA bundle holds no CA: {some([each.subject for each in certificates])}")
+                yield Statement(
+                    f"the CA bundle contains no CA: {some([each.subject for each in certificates])}",
+                    at=places.certificate("CA: no"),
+                )
                 return
             for each in certificates:
                 if each.is_ca and each.issuer not in subjects:
-                    yield Statement(brief(f"the CA bundle lacks '{each.issuer}', which issued the CA '{each.subject}'"))
+                    yield Statement(
+                        brief(f"the CA bundle does not contain '{each.issuer}', which issued the CA '{each.subject}'"),
+                        at=places.certificate(f"issuer: {each.issuer}"),
+                    )
         case d.Undecodable(reason):
-            yield Statement(brief(f"the CA bundle ({media_type(case) or 'without a type'}) can't be read: {reason}"))
+            yield Statement(
+                brief(f"the CA bundle ({media_type(case) or 'without a type'}) cannot be read: {reason}"),
+                at=places.meaning(reason, "response unreadable"),
+            )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, wait
 
@@ -45,6 +45,7 @@ def ca_fetched_again(case: RunCase) -> Iterator[Statement]:
     fresh = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
     if fresh:
         yield Statement(
-            f"{run.certname} downloads the CA like a new node, but showed its certificate on {utc(before[1])}",
+            f"{run.certname} downloads the CA like a new node, but presented its certificate on {utc(before[1])}",
             (before[0], fresh.seq),
+            at=(places.certificate("signed by"), places.tls("presented by the agent")),
         )

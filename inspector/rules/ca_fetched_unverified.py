@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import ca, catalog, report, talk
 
 
@@ -29,4 +29,6 @@ def ca_fetched_unverified(case: ExchangeCase) -> Iterator[Statement]:
     if case.kind is not Kind.CA_BUNDLE or case.status != 200 or case.exchange.agent.peer_chain:
         return
     if case.exchange.request.header("if-modified-since") is None:
-        yield Statement("the CA bundle was downloaded without verifying who sent it")
+        yield Statement(
+            "the CA bundle was downloaded without verifying the server", at=places.tls("presented by the agent")
+        )

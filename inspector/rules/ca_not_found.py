@@ -30,8 +30,10 @@ def ca_not_found(case: ExchangeCase) -> Iterator[Statement]:
     if case.status != 404:
         return
     if case.exchange.request.header("if-modified-since"):
-        yield Statement("the master has no CA to give: the agent keeps the one it has", severity=Severity.WARNING)
+        yield Statement(
+            "the master serves no CA certificate: the agent keeps its current one", severity=Severity.WARNING
+        )
     else:
         yield Statement(
-            "the master has no CA to give: the agent stops with 'CA certificate is missing from the server'"
+            "the master serves no CA certificate: the agent stops with 'CA certificate is missing from the server'"
         )

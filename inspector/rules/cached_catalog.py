@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import cut, reason
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -36,10 +36,18 @@ def cached_catalog(case: ExchangeCase) -> Iterator[Statement]:
     if not isinstance(told, d.Report) or told.cached_catalog_status not in CACHED:
         return
     if told.cached_catalog_status == "explicitly_requested":
-        yield Statement("the agent applied its cached catalog, as it is set to", severity=Severity.NOTICE)
+        yield Statement(
+            "the agent applied its cached catalog, as configured",
+            severity=Severity.NOTICE,
+            at=places.meaning("cached_catalog_status", "about"),
+        )
         return
     last = case.run.catalogs[-1] if case.run.catalogs else None
     reasons = [cut(last.text) if last else "", reason(told)]
     why = next((f": {each}" for each in reasons if each), "")
     proof = (last.seq, case.exchange.seq) if last else (case.exchange.seq,)
-    yield Statement(f"the agent got no catalog and applied the one from its cache{why}", proof)
+    yield Statement(
+        f"the agent got no catalog and applied its cached catalog{why}",
+        proof,
+        at=(places.meaning("cached_catalog_status", "about"), places.STATUS, places.NO_ANSWER),
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -21,13 +21,16 @@ from inspector.runs.examples import catalog, plugins, report, talk
     source="docs/protocol.md#catalog-request",
     good=lambda: [
         talk(
-            plugins(), catalog(environment="staging"), plugins(environment="staging"),
-            catalog(environment="staging", asks="staging"), report(environment="staging"),
+            plugins(),
+            catalog(environment="staging"),
+            plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"),
+            report(environment="staging"),
         ),
         talk(plugins(), catalog(), report(), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),
     ],
     bad=lambda: [talk(plugins(), catalog(), catalog(), report())],
-)  # fmt: skip
+)
 def catalog_asked_twice(case: ExchangeCase) -> Iterator[Statement]:
     """The agent received its catalog for the requested environment, and the same run requested it again. The master
     compiled twice, once for nothing. An agent does not do this: something in between repeated the request, or the first
@@ -42,5 +45,8 @@ def catalog_asked_twice(case: ExchangeCase) -> Iterator[Statement]:
         and first.transaction_uuid is not None
         and first.transaction_uuid == second.transaction_uuid
     ):
-        yield Statement(f"the run asked again for the catalog of {second.asked or 'its environment'} that it had got",
-                   (first.seq, second.seq))  # fmt: skip
+        yield Statement(
+            f"the run requested the catalog of {second.asked or 'its environment'} again after it had received it",
+            (first.seq, second.seq),
+            at=places.REQUEST_LINE,
+        )

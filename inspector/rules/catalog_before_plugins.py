@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import catalog, node, plugins, report, talk
 
 
@@ -33,4 +33,8 @@ def catalog_before_plugins(case: ExchangeCase) -> Iterator[Statement]:
     # Without a node request the run may have started before the capture.
     if run.tool or len(run.catalogs) != 1 or Phase.NODE not in run.spans or Phase.PLUGINS in run.spans:
         return
-    yield Statement("the agent asked for the catalog without a look at the plugins", (run.seqs[0], case.exchange.seq))
+    yield Statement(
+        "the agent requested the catalog without requesting plugins",
+        (run.seqs[0], case.exchange.seq),
+        at=places.REQUEST_LINE,
+    )

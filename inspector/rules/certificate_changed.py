@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import serial
 from inspector.rules.words import brief
@@ -46,6 +46,12 @@ def certificate_changed(case: ExchangeCase) -> Iterator[Statement]:
     if asked and asked.last_seq > before.last_seq:
         return
     key = "the same key" if client.key == before.certificate.key else "another key"
-    words = (f"{client.common_name} shows the certificate {serial(client)}, with {key}; "
-             f"until {utc(before.last_time)} it showed {serial(before.certificate)}")  # fmt: skip
-    yield Statement(brief(words), (before.last_seq, case.exchange.seq))
+    words = (
+        f"{client.common_name} presents the certificate {serial(client)}, with {key}; "
+        f"until {utc(before.last_time)} it presented {serial(before.certificate)}"
+    )
+    yield Statement(
+        brief(words),
+        (before.last_seq, case.exchange.seq),
+        at=(places.tls(f"({client.serial})"), places.tls(f"({before.certificate.serial})")),
+    )

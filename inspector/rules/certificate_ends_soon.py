@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.clocks import DAY
 from inspector.model import Record, Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import used
 from inspector.rules.words import brief
@@ -44,13 +44,20 @@ def certificate_ends_soon(case: RunCase, *, days: float = 90, renewing_days: flo
     if presented and not (renewed and run.seqs and renewed.seq >= run.seqs[0]):
         mine, within = presented.certificate, renewing_days if run.major >= (8, 2) else days
         if 0 <= mine.not_after - presented.last_time < _limit(within, mine.not_before, mine.not_after):
-            yield Statement(brief(f"the certificate of {mine.common_name} ends on {utc(mine.not_after)}"),
-                       (presented.last_seq,))  # fmt: skip
+            yield Statement(
+                brief(f"the certificate of {mine.common_name} expires on {utc(mine.not_after)}"),
+                (presented.last_seq,),
+                at=places.tls(utc(mine.not_after)),
+            )
     for bundle in run.cas[-1:]:
         for each in bundle.items or []:
             left = each.not_after - bundle.time
             if each.is_ca and 0 <= left < _limit(days, each.not_before, each.not_after):
-                yield Statement(brief(f"the CA '{each.subject}' ends on {utc(each.not_after)}"), (bundle.seq,))
+                yield Statement(
+                    brief(f"the CA '{each.subject}' expires on {utc(each.not_after)}"),
+                    (bundle.seq,),
+                    at=places.certificate(utc(each.not_after)),
+                )
 
 
 def _limit(days: float, begins: float, ends: float) -> float:

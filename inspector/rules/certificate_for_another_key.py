@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 from inspector.runs.observations import CertificateAnswer
@@ -46,9 +46,10 @@ def certificate_for_another_key(case: RunCase) -> Iterator[Statement]:
     fetched = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
     if run.old_engine and fetched and not run.authenticated:
         yield Statement(
-            f"a fresh agent got the certificate of {case.name} without a request of its own and went no further: most "
+            f"a fresh agent received the certificate of {case.name} without requesting it and stopped: most "
             "likely it is for another key than the agent's",
             (fetched.seq, *(each.seq for each in answers)),
+            at=places.certificate("key: "),
         )
 
 
@@ -61,4 +62,5 @@ def _by_key(name: str, run: Run, answers: list[CertificateAnswer]) -> Iterator[S
                 f"the certificate of {name} (listed as {certificate.fingerprint[:23]}...) is for the public key "
                 f"{certificate.key[:16]}..., the agent's request for {asked.key[:16]}...",
                 (asked.seq, answer.seq),
+                at=(places.csr(asked.key), places.certificate(certificate.key)),
             )

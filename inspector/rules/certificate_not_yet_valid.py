@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import lent_or_shown, used
 from inspector.rules.words import brief
@@ -46,25 +46,29 @@ def certificate_not_yet_valid(case: RunCase) -> Iterator[Statement]:
     """The certificate's validity begins in the future. CAs backdate certificates by a day, so the clock of the CA that
     signed it is more than a day ahead of this proxy's, or this proxy's clock is behind. Every peer that verifies the
     certificate refuses it."""
-    run, found = case.run, dict[str, list[int]]()
+    run, found = case.run, dict[tuple[str, float], list[int]]()
     for handshake in run.handshakes:
         agent = lent_or_shown(handshake)
         if agent and agent.not_before > handshake.time:
-            words = f"the certificate of {agent.common_name} begins on {utc(agent.not_before)}"
-            found.setdefault(words, []).append(handshake.seq)
+            words = f"the certificate of {agent.common_name} is not valid before {utc(agent.not_before)}"
+            found.setdefault((words, agent.not_before), []).append(handshake.seq)
     presented = used(case)
     if presented and presented.certificate.not_before > presented.last_time:
         mine = presented.certificate
-        words = f"the certificate of {mine.common_name} begins on {utc(mine.not_before)}"
-        found.setdefault(words, []).append(presented.last_seq)
+        words = f"the certificate of {mine.common_name} is not valid before {utc(mine.not_before)}"
+        found.setdefault((words, mine.not_before), []).append(presented.last_seq)
     for answer in run.certificates:
         given = answer.certificate
         if given and given.not_before > answer.time:
-            words = f"the CA hands out a certificate of {given.common_name} that begins on {utc(given.not_before)}"
-            found.setdefault(words, []).append(answer.seq)
+            words = (
+                f"the CA issued a certificate of {given.common_name} that is not valid before {utc(given.not_before)}"
+            )
+            found.setdefault((words, given.not_before), []).append(answer.seq)
     for bundle in run.cas:
         for each in bundle.items or []:
             if each.is_ca and each.not_before > bundle.time:
-                found.setdefault(f"the CA '{each.subject}' begins on {utc(each.not_before)}", []).append(bundle.seq)
-    for words, seqs in found.items():
-        yield Statement(brief(words), tuple(seqs))
+                found.setdefault(
+                    (f"the CA '{each.subject}' is not valid before {utc(each.not_before)}", each.not_before), []
+                ).append(bundle.seq)
+    for (words, date), seqs in found.items():
+        yield Statement(brief(words), tuple(seqs), at=(places.certificate(utc(date)), places.tls(utc(date))))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief
 from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, not_issued, report, talk
@@ -36,8 +36,13 @@ def certificate_of_another_name(case: ExchangeCase) -> Iterator[Statement]:
         return
     got, name = given.certificates[0], match.certname.lower()
     if (got.common_name or "").lower() != name:
-        yield Statement(brief(f"the CA's certificate for {name} is for '{got.subject}'"))
+        yield Statement(
+            brief(f"the CA's certificate for {name} is for '{got.subject}'"), at=places.certificate(got.subject)
+        )
     elif got.alt_names and f"dns:{name}" not in [each.lower() for each in got.alt_names]:
         names = some(got.alt_names)
-        yield Statement(brief(f"the CA's certificate for {name} is not for that name, but for {names}"),
-                   severity=Severity.WARNING)  # fmt: skip
+        yield Statement(
+            brief(f"the CA's certificate for {name} is not for that name, but for {names}"),
+            severity=Severity.WARNING,
+            at=places.certificate("alternative name"),
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import leaf, lent_or_shown, serial, used
 from inspector.rules.words import brief
@@ -41,18 +41,22 @@ def _with(serial: int) -> list[ExamplePart]:
     "restart the server if it is older than 5.1.",
     source="docs/protocol.md#client-certificates-at-the-master; docs/protocol.md#crls",
     good=lambda: [
-        together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"),
-                 talk(*_with(4712), after=60)),
+        together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"), talk(*_with(4712), after=60)),
     ],
     bad=lambda: [
-        talk(refused("certificate_revoked", by="proxy", certificate=True,
-                     culprits=("Certificate 'CN=node1.example' is revoked",))),
+        talk(
+            refused(
+                "certificate_revoked",
+                by="proxy",
+                certificate=True,
+                culprits=("Certificate 'CN=node1.example' is revoked",),
+            )
+        ),
         talk(refused("certificate_revoked", by="agent")),
-        together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"),
-                 talk(*_with(4711), after=60)),
+        together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"), talk(*_with(4711), after=60)),
     ],
     also=("B01",),
-)  # fmt: skip
+)
 def certificate_revoked(case: RunCase) -> Iterator[Statement]:
     """A certificate that the CA has revoked is still in use. An agent with a revoked certificate is refused in every
     handshake: none of its requests arrives. If a master accepts it, the master's CRL is out of date. If the revoked
@@ -63,7 +67,7 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
         if told and handshake.alert_by == "agent":
             shown = leaf(handshake.leg.own_chain)
             what = f", {shown.subject} (serial {serial(shown)})," if shown else ""
-            found.setdefault(f"the agent says that the certificate it was shown{what} is revoked", []).append(
+            found.setdefault(f"the agent says that the certificate presented to it{what} is revoked", []).append(
                 handshake.seq
             )
             continue
@@ -83,8 +87,14 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
     listed = case.ledger.revoked(presented.certificate) if presented else None
     if presented and listed and presented.accepted and presented.accepted > listed.seq:
         mine = presented.certificate
-        words = (f"the certificate of {mine.common_name} (serial {serial(mine)}) is revoked by the CRL of "
-                 f"{utc(listed.last_update)}, and the master accepts it")  # fmt: skip
+        words = (
+            f"the certificate of {mine.common_name} (serial {serial(mine)}) is revoked by the CRL of "
+            f"{utc(listed.last_update)}, and the master accepts it"
+        )
         found[words] = [listed.seq, presented.accepted]
     for words, seqs in found.items():
-        yield Statement(brief(words), tuple(seqs))
+        yield Statement(
+            brief(words),
+            tuple(seqs),
+            at=(places.REFUSAL, places.meaning("revokes", "crls"), places.tls("presented by the agent")),
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.certname_upper_case import names_asked_for
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
@@ -34,18 +34,28 @@ def _wrong(name: str) -> str:
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="web_1.rack-2.example")],
     bad=lambda: [
-        talk(ca(), crl(), csr(status=400, body=b"Subject contains a wildcard, which is not allowed: *.example"),
-             certname="*.example"),
+        talk(
+            ca(),
+            crl(),
+            csr(status=400, body=b"Subject contains a wildcard, which is not allowed: *.example"),
+            certname="*.example",
+        ),
         talk(ca(), crl(), csr(status=400, body=b"Subject hostname format is invalid"), certname="node1-"),
     ],
     also=("B01",),
-)  # fmt: skip
+)
 def certname_invalid(case: ExchangeCase) -> Iterator[Statement]:
     """The certname contains characters that a CA refuses, or that cause failures later: it is part of URLs, of file
     names on both ends and of auth.conf's rules. An older CA that accepts it only delays the failure."""
     for name in names_asked_for(case):
         if wrong := _wrong(name):
             if case.status is not None and case.status < 400:
-                yield Statement(f"the certname {name} {wrong}; this CA took it", severity=Severity.WARNING)
+                yield Statement(
+                    f"the certname {name} {wrong}; this CA accepted it",
+                    severity=Severity.WARNING,
+                    at=(places.csr(f"CN={name}"), places.REQUEST_LINE),
+                )
             else:
-                yield Statement(f"the certname {name} {wrong}: CAs refuse it")
+                yield Statement(
+                    f"the certname {name} {wrong}: CAs refuse it", at=(places.csr(f"CN={name}"), places.REQUEST_LINE)
+                )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import asked, catalog, node, plugins, report, talk
 
@@ -26,12 +26,18 @@ from inspector.runs.examples import asked, catalog, node, plugins, report, talk
         talk(asked("node/NODE1.example", {"name": "node1.example"})),
     ],
     bad=lambda: [
-        talk(asked("node/node2.example", b"Forbidden request: /puppet/v3/node/node2.example", status=403,
-                   media="text/plain")),
+        talk(
+            asked(
+                "node/node2.example",
+                b"Forbidden request: /puppet/v3/node/node2.example",
+                status=403,
+                media="text/plain",
+            )
+        ),
         talk(asked("node/node2.example", {"name": "node2.example"})),
     ],
     also=("S02",),
-)  # fmt: skip
+)
 def certname_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     """The certificate is for one name, the request is about another. Masters refuse that: each node may only request
     its own data. Either the node's certname was changed after it got its certificate, or a client is trying to read
@@ -44,6 +50,8 @@ def certname_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
         return
     what = brief(f"{match.endpoint.name} of {match.certname}")
     if status in (401, 403):
-        yield Statement(f"{mine} asks for {what} and is refused")
+        yield Statement(f"{mine} requests {what} and is refused", at=places.REQUEST_LINE)
     elif status < 400:
-        yield Statement(f"{mine} asks for {what}, and the master answers", severity=Severity.WARNING)
+        yield Statement(
+            f"{mine} requests {what}, and the master answers", severity=Severity.WARNING, at=places.REQUEST_LINE
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.runs.examples import ca, catalog, crl, csr, metadata, not_issued, plugins, report, talk, together, wait
 from inspector.runs.run import Run
@@ -21,10 +21,13 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
     "CA, {reset} on each of them, and sign their new names unless the CA autosigns.",
     source="docs/protocol.md#locks; docs/protocol.md#keys",
     good=lambda: [
-        together(talk(catalog(), report()),
-                 talk(catalog(uuid="a-2"), report(uuid="a-2"), address="192.0.2.99", after=1800)),
-        together(talk(ca(), crl(), csr(), not_issued(), wait(60), csr(status=400, text=WAITS), not_issued()),
-                 talk(ca(), crl(), csr(), not_issued(), certname="node2.example", after=30)),
+        together(
+            talk(catalog(), report()), talk(catalog(uuid="a-2"), report(uuid="a-2"), address="192.0.2.99", after=1800)
+        ),
+        together(
+            talk(ca(), crl(), csr(), not_issued(), wait(60), csr(status=400, text=WAITS), not_issued()),
+            talk(ca(), crl(), csr(), not_issued(), certname="node2.example", after=30),
+        ),
     ],
     bad=lambda: [
         together(talk(*_LONG), talk(catalog(uuid="a-2"), wait(10), report(uuid="a-2"), address="192.0.2.8", after=9)),
@@ -34,7 +37,7 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
         ),
     ],
     also=("B01", "B17", "B20", "R17"),
-)  # fmt: skip
+)
 def certname_shared(case: RunCase) -> Iterator[Statement]:
     """Two hosts use the same certname: a virtual machine was cloned, or a certname was assigned twice. With a copied
     key, both get the same node's catalog and overwrite each other's reports; with separate keys, one of them never gets
@@ -60,10 +63,13 @@ def _at_once(case: RunCase, run: Run) -> Iterator[Statement]:
         if other in same or other.address in (None, run.address) or other.key is None:
             continue
         if other.started < run.ended and began < other.ended:
-            keys = "with the same key: the key was copied" if other.key == run.key else "each with a key of its own"
+            keys = "with the same key: the key was copied" if other.key == run.key else "each with its own key"
             first, second = sorted((str(other.address), run.address))
-            yield Statement(f"{first} and {second} run as {run.certname} at the same time, {keys}",
-                       (same[0].seqs[0] if same else run.seqs[0], other.seqs[0]))  # fmt: skip
+            yield Statement(
+                f"{first} and {second} run as {run.certname} at the same time, {keys}",
+                (same[0].seqs[0] if same else run.seqs[0], other.seqs[0]),
+                at=(places.tls(f"address: {run.address}"), places.tls("address: ")),
+            )
 
 
 def _taking_turns(case: RunCase, run: Run) -> Iterator[Statement]:
@@ -76,9 +82,16 @@ def _taking_turns(case: RunCase, run: Run) -> Iterator[Statement]:
     for other in known.csrs.values():
         if other is not mine and other.time < mine.last_time and mine.time < other.last_time:
             proof = tuple(sorted({mine.seq, other.seq, mine.last_seq}))
-            yield Statement(f"two keys ask for {run.certname} in turn: {where}", proof)
+            yield Statement(
+                f"signing requests for {run.certname} alternate between two keys: {where}",
+                proof,
+                at=(places.csr("key: "), places.REQUEST_LINE),
+            )
             return
     used = known.presented
     if used and used.certificate.key != mine.key and used.time < mine.last_time and mine.time < used.last_time:
-        yield Statement(f"{run.certname} asks for a certificate with one key while another one is at work: {where}",
-                   (used.seq, mine.seq))  # fmt: skip
+        yield Statement(
+            f"{run.certname} requests a certificate with one key while another key is in use: {where}",
+            (used.seq, mine.seq),
+            at=(places.csr("key: "), places.tls("presented by the agent")),
+        )

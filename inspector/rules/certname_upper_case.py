@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
@@ -41,7 +41,12 @@ def certname_upper_case(case: ExchangeCase) -> Iterator[Statement]:
         if any(letter.isupper() for letter in name):
             if case.status is not None and case.status < 400:
                 yield Statement(
-                    f"the certname {name} has upper-case letters; this CA took it", severity=Severity.WARNING
+                    f"the certname {name} has upper-case letters; this CA accepted it",
+                    severity=Severity.WARNING,
+                    at=(places.csr(f"CN={name}"), places.REQUEST_LINE),
                 )
             else:
-                yield Statement(f"the certname {name} has upper-case letters: CAs refuse it")
+                yield Statement(
+                    f"the certname {name} has upper-case letters: CAs refuse it",
+                    at=(places.csr(f"CN={name}"), places.REQUEST_LINE),
+                )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import catalog, report, talk
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
@@ -29,5 +29,6 @@ def client_certificate_missing(case: ExchangeCase) -> Iterator[Statement]:
     match = case.step.match
     if match and match.endpoint.phase in RUN and case.status in (401, 403) and not case.exchange.agent.peer_chain:
         yield Statement(
-            f"{match.endpoint.name} was asked for without a client certificate and refused with {case.status}"
+            f"{match.endpoint.name} was requested without a client certificate and refused with {case.status}",
+            at=places.tls("presented by the agent"),
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Handshake, Severity, Visible
-from inspector.rules import HandshakeCase, On, Statement, rule
+from inspector.rules import HandshakeCase, On, Statement, places, rule
 from inspector.rules.trust import lent_or_shown
 from inspector.rules.words import brief
 from inspector.runs.examples import carried, catalog, made, refused, report, talk
@@ -31,12 +31,12 @@ _WORDS = "certificate verify failed [unable to get local issuer certificate for 
         talk(refused(None, by=None, reason="the agent left", certificate=True)),
     ],
     bad=lambda: [
-        talk(refused("unknown_ca", by="proxy", leg={"peer_chain": carried(made(foreign=True))},
-                     culprits=(_WORDS,))),
-        talk(refused("unknown_ca", by="master",
-                     leg={"side": "master", "own_chain": carried(made()), "peer_chain": ()})),
+        talk(refused("unknown_ca", by="proxy", leg={"peer_chain": carried(made(foreign=True))}, culprits=(_WORDS,))),
+        talk(
+            refused("unknown_ca", by="master", leg={"side": "master", "own_chain": carried(made()), "peer_chain": ()})
+        ),
     ],
-)  # fmt: skip
+)
 def client_certificate_untrusted(case: HandshakeCase) -> Iterator[Statement]:
     """The agent presents a certificate that was not issued by this site's CA: the node comes from another installation,
     or the CA was recreated and the node still has its old certificate. None of its requests arrives."""
@@ -53,5 +53,6 @@ def client_certificate_untrusted(case: HandshakeCase) -> Iterator[Statement]:
         yield Statement(f"the {handshake.alert_by} does not know the CA of the agent's certificate")
     else:
         yield Statement(
-            brief(f"the {handshake.alert_by} does not know the CA '{mine.issuer}' of {mine.common_name}'s certificate")
+            brief(f"the {handshake.alert_by} does not know the CA '{mine.issuer}' of {mine.common_name}'s certificate"),
+            at=places.tls(f"issuer: {mine.issuer}"),
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.clocks import DAY
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.runs.examples import catalog, report, skewed, talk
 
 
@@ -40,7 +40,10 @@ def clock_skew(case: RunCase, *, warning_s: float = 300, error_s: float = 900) -
         direction = "ahead of" if offset.low > 0 else "behind"
         severity = Severity.ERROR if certain > error_s else Severity.WARNING
         yield Statement(
-            f"the {side}'s clock is {_span(certain)} {direction} the proxy's", tuple(run.seqs[-1:]), severity=severity
+            f"the {side}'s clock is {_span(certain)} {direction} the proxy's",
+            tuple(run.seqs[-1:]),
+            severity=severity,
+            at=(places.timing("all of it"), places.REQUEST_LINE),
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from inspector.model import Phase, Record, Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk, wait
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
@@ -39,9 +39,14 @@ def connection_not_reused(case: RunCase, *, times: float = 3, keepalive_s: float
     needless = [
         use
         for before, use in pairwise(legs)
-        if 0 <= use.began - before.ended < keepalive_s and before.status is not None and before.status not in (429, 503)
+        if 0 <= use.began - before.ended < keepalive_s
+        and before.status is not None
+        and before.status not in (429, 503)
         and before.status < 500
-    ]  # fmt: skip
+    ]
     if len(needless) >= times:
-        yield Statement(f"{len(needless)} connections were opened though the one before was free",
-                   tuple(use.first for use in needless))  # fmt: skip
+        yield Statement(
+            f"{len(needless)} connections were opened although the previous one was free",
+            tuple(use.first for use in needless),
+            at=(places.timing("TLS with the agent"), places.REQUEST_LINE),
+        )

@@ -7,7 +7,7 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, ChecksumResult, check
 from inspector.protocol.kinds import CONTENT, Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
@@ -54,8 +54,12 @@ def content_differs(case: ExchangeCase) -> Iterator[Statement]:
     for checksum, seq in claims:
         if checksum.type.endswith("lite") or not _differs(checksum, answer, case):
             continue
-        yield Statement(f"{brief(match.key)}: the content does not have the digest that the master told, "
-                   f"{brief(checksum.value)}", (seq, case.exchange.seq))  # fmt: skip
+        yield Statement(
+            f"{brief(match.key)}: the content does not have the digest that the master announced, "
+            f"{brief(checksum.value)}",
+            (seq, case.exchange.seq),
+            at=(places.meaning(checksum.value.rpartition("}")[2]), places.REQUEST_LINE),
+        )
 
 
 def _differs(checksum: Checksum, answer: d.Opaque, case: ExchangeCase) -> bool:

@@ -5,15 +5,21 @@ from functools import lru_cache
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import PARSED
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 FORMATS = {
-    "s": "text/plain", "pson": "text/pson", "json": "application/json", "yaml": "text/yaml", "dot": "text/dot",
-    "b64_zlib_yaml": "text/b64_zlib_yaml", "msgpack": "application/x-msgpack", "raw": "application/x-raw",
+    "s": "text/plain",
+    "pson": "text/pson",
+    "json": "application/json",
+    "yaml": "text/yaml",
+    "dot": "text/dot",
+    "b64_zlib_yaml": "text/b64_zlib_yaml",
+    "msgpack": "application/x-msgpack",
+    "raw": "application/x-raw",
     "binary": "application/octet-stream",
-}  # fmt: skip
+}
 """Short names that agents up to version 4 use in Accept (docs/protocol.md#formats-and-media-types)."""
 
 
@@ -54,6 +60,9 @@ def content_type_unexpected(case: ExchangeCase) -> Iterator[Statement]:
         return
     told = media_type(case)
     if not told:
-        yield Statement(f"{case.endpoint} was answered without Content-Type")
+        yield Statement(f"{case.endpoint} was answered without Content-Type", at=places.STATUS)
     elif told not in accepted(accept) and "html" not in told:
-        yield Statement(f"{case.endpoint} was answered as {brief(told)}, the agent accepts {brief(accept)}")
+        yield Statement(
+            f"{case.endpoint} was answered as {brief(told)}, the agent accepts {brief(accept)}",
+            at=places.response_header(case, "content-type"),
+        )

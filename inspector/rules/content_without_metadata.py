@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, listing, metadata, plugins, report, talk
 
@@ -37,4 +37,6 @@ def content_without_metadata(case: ExchangeCase) -> Iterator[Statement]:
         return
     if not run.catalogs or run.files.full or run.files.knows(match.key):  # no catalog: the run began before the capture
         return
-    yield Statement(f"the content of {brief(match.key)} was fetched, but its metadata were not asked for")
+    yield Statement(
+        f"the content of {brief(match.key)} was fetched, but its metadata was not requested", at=places.REQUEST_LINE
+    )

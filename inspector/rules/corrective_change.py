@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import some
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -23,13 +23,18 @@ from inspector.runs.examples import catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), report(told="changed", corrective_change=False))],
     bad=lambda: [
         talk(
-            plugins(), catalog(),
-            report(told="changed", corrective_change=True, resource_statuses={
-                "File[/etc/app.conf]": {"changed": True, "corrective_change": True},
-            }),
+            plugins(),
+            catalog(),
+            report(
+                told="changed",
+                corrective_change=True,
+                resource_statuses={
+                    "File[/etc/app.conf]": {"changed": True, "corrective_change": True},
+                },
+            ),
         ),
     ],
-)  # fmt: skip
+)
 def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
     """The agent restored a value that an earlier run had already set: it was changed on the node in between. Puppet is
     meant to do this, but check it if you did not expect a change. An exec that runs each time also counts."""
@@ -37,4 +42,7 @@ def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
     if not isinstance(told, d.Report) or not told.corrective_change:
         return
     named = [ref for ref, each in told.resource_statuses.items() if each.corrective_change]
-    yield Statement(f"drift was repaired: {some(named)}" if named else "drift was repaired")
+    yield Statement(
+        f"drift was repaired: {some(named)}" if named else "drift was repaired",
+        at=places.meaning(named[0] if named else "corrective_change"),
+    )

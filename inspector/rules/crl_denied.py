@@ -30,8 +30,9 @@ def crl_denied(case: ExchangeCase) -> Iterator[Statement]:
     if case.status not in (401, 403):
         return
     if case.exchange.request.header("if-modified-since"):
-        yield Statement(f"the master refuses the CRL with {case.status}: the agent keeps the one it has",
-                   severity=Severity.WARNING)  # fmt: skip
+        yield Statement(
+            f"the master refuses the CRL with {case.status}: the agent keeps its current one", severity=Severity.WARNING
+        )
     elif case.exchange.agent.peer_chain:
         yield Statement(f"the master refuses the CRL with {case.status}: the agent stops")
     else:

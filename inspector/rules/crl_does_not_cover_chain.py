@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -36,7 +36,11 @@ def crl_does_not_cover_chain(case: RunCase) -> Iterator[Statement]:
     for subject in missing:
         message = f"the CRL issued by '{subject}' is missing from the bundle"
         if went_on:
-            yield Statement(f"{message}, the agent went on: it does not check the whole chain",
-                       (bundle.seq, lists.seq), severity=Severity.NOTICE)  # fmt: skip
+            yield Statement(
+                f"{message}; the agent continued: it does not check the whole chain",
+                (bundle.seq, lists.seq),
+                severity=Severity.NOTICE,
+                at=(places.certificate(subject), places.crl("CRL of")),
+            )
         else:
-            yield Statement(message, (bundle.seq, lists.seq))
+            yield Statement(message, (bundle.seq, lists.seq), at=(places.certificate(subject), places.crl("CRL of")))

@@ -6,7 +6,7 @@ from inspector.clocks import DAY
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
@@ -43,4 +43,7 @@ def crl_ends_soon(case: ExchangeCase, *, days: float = 30) -> Iterator[Statement
         if each.next_update is None or each.next_update < now:
             continue
         if each.next_update - now < min(days * DAY, (each.next_update - each.last_update) / 10):
-            yield Statement(f"the CRL issued by '{brief(each.issuer)}' ends on {utc(each.next_update)}")
+            yield Statement(
+                f"the CRL issued by '{brief(each.issuer)}' expires on {utc(each.next_update)}",
+                at=places.crl(utc(each.next_update)),
+            )

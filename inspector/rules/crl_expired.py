@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -33,4 +33,7 @@ def crl_expired(case: ExchangeCase) -> Iterator[Statement]:
     for each in case.step.response.crls:
         if each.next_update is not None and each.next_update < case.exchange.ended:
             when = datetime.datetime.fromtimestamp(each.next_update, datetime.UTC)
-            yield Statement(f"the CRL issued by '{each.issuer}' expired on {when:%Y-%m-%d %H:%M} UTC")
+            yield Statement(
+                f"the CRL issued by '{each.issuer}' expired on {when:%Y-%m-%d %H:%M} UTC",
+                at=places.crl(f"{when:%Y-%m-%d %H:%M} UTC"),
+            )

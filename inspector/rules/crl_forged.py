@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.trust import bundle_of, forged, made_by
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, report, talk
@@ -38,5 +38,6 @@ def crl_forged(case: ExchangeCase) -> Iterator[Statement]:
         if forged(each, authorities):
             key = made_by(each, authorities)[0].key
             yield Statement(
-                brief(f"the CRL issued by '{each.issuer}' is not signed by that CA's key (SHA-256 {key[:16]}…)")
+                brief(f"the CRL issued by '{each.issuer}' is not signed by that CA's key (SHA-256 {key[:16]}…)"),
+                at=places.crl(f"CRL of {each.issuer}"),
             )

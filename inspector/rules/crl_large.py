@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, slow, talk
 
 
@@ -29,6 +29,11 @@ def crl_large(case: ExchangeCase, *, megabytes: float = 5, seconds: float = 10) 
     if response is None or response.status != 200:
         return
     if len(response.body) > megabytes * 1e6:
-        yield Statement(f"the CRL has more than {megabytes:g} MB on the wire")
+        yield Statement(
+            f"the CRL takes more than {megabytes:g} MB on the network",
+            at=places.response_header(case, "content-length"),
+        )
     if exchange.ended - (exchange.request.started or exchange.ended) > seconds:
-        yield Statement(f"the download of the CRL took more than {seconds:g} s")
+        yield Statement(
+            f"the download of the CRL took more than {seconds:g} s", at=places.timing("receiving the response")
+        )

@@ -31,6 +31,4 @@ def crl_needs_certificate(case: ExchangeCase) -> Iterator[Statement]:
     """Agents of version 6.0 and later download the CRL before they request a certificate. A CA that runs on a Ruby
     master, or with auth.conf rules of that time, refuses the download, and no new agent can be enrolled."""
     if case.status in (401, 403) and not case.exchange.agent.peer_chain:
-        yield Statement(
-            f"the CRL was refused with {case.status} to an agent without a certificate: it can't be enrolled"
-        )
+        yield Statement(f"the CRL was refused with {case.status} to an agent without a certificate: it cannot enrol")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
 
@@ -32,6 +32,7 @@ def crl_never_fetched(case: RunCase) -> Iterator[Statement]:
     first = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
     if first and run.csrs and run.certificate:
         yield Statement(
-            "the agent bootstrapped and ran without ever asking for the CRL",
+            "the agent bootstrapped and ran without ever requesting the CRL",
             (first.seq, run.authenticated),
+            at=(places.certificate("signed by"), places.tls("presented by the agent")),
         )

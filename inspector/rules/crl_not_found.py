@@ -31,7 +31,8 @@ def crl_not_found(case: ExchangeCase) -> Iterator[Statement]:
     accept revoked certificates."""
     if case.status == 404:
         if case.run.old_engine:
-            yield Statement("the master has no CRL: the agent goes on without checking revocation",
-                       severity=Severity.WARNING)  # fmt: skip
+            yield Statement(
+                "the master has no CRL: the agent continues without checking revocation", severity=Severity.WARNING
+            )
         else:
             yield Statement("the master has no CRL: the agent stops with 'CRL is missing from the server'")

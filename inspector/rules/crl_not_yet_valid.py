@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
@@ -35,5 +35,10 @@ def crl_not_yet_valid(case: ExchangeCase, *, skew_s: float = 300) -> Iterator[St
         return
     for each in lists.crls:
         if each.last_update > case.exchange.ended + skew_s:
-            yield (Statement(f"the CRL issued by '{brief(each.issuer)}' begins on {utc(each.last_update)}, "
-                   f"it was downloaded on {utc(case.exchange.ended)}"))  # fmt: skip
+            yield (
+                Statement(
+                    f"the CRL issued by '{brief(each.issuer)}' is not valid before {utc(each.last_update)}, "
+                    f"it was downloaded on {utc(case.exchange.ended)}",
+                    at=places.crl(utc(each.last_update)),
+                )
+            )

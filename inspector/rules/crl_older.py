@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, together
@@ -23,16 +23,29 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     "With several masters: copy the CA's CRL to each.",
     source="docs/protocol.md#crls; RFC 5280 section 5.2.3",
     good=lambda: [
-        together(talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),
-                 talk(ca(), crl(number=5, revoked=[7, 8]), csr(), issued(), catalog(), report(),
-                      certname="node2.example", address="192.0.2.8", after=60)),
+        together(
+            talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),
+            talk(
+                ca(),
+                crl(number=5, revoked=[7, 8]),
+                csr(),
+                issued(),
+                catalog(),
+                report(),
+                certname="node2.example",
+                address="192.0.2.8",
+                after=60,
+            ),
+        ),
     ],
     bad=lambda: [
-        together(talk(ca(), crl(number=5, revoked=[7, 8])),
-                 talk(ca(), crl(number=4, revoked=[7]), address="192.0.2.8", after=60)),
+        together(
+            talk(ca(), crl(number=5, revoked=[7, 8])),
+            talk(ca(), crl(number=4, revoked=[7]), address="192.0.2.8", after=60),
+        ),
     ],
     also=("B01",),
-)  # fmt: skip
+)
 def crl_older(case: ExchangeCase) -> Iterator[Statement]:
     """The master serves an older CRL of a CA than before: it was restored from a backup, one of several masters has an
     old copy, or an attacker replays an old one so that a revoked certificate is accepted again."""
@@ -49,12 +62,21 @@ def crl_older(case: ExchangeCase) -> Iterator[Statement]:
         proof, what = (before.seq, case.exchange.seq), f"the CRL issued by '{brief(each.issuer)}'"
         numbers = each.number is not None and before.number is not None
         if numbers and (each.number or 0) < (before.number or 0):
-            yield Statement(f"{what} has the number {each.number}, it had {before.number} on {utc(before.time)}", proof)
+            yield Statement(
+                f"{what} has the number {each.number}, but had {before.number} on {utc(before.time)}",
+                proof,
+                at=(places.crl(f"number: {each.number}"), places.crl(f"number: {before.number}")),
+            )
         elif each.last_update < before.last_update:
             yield Statement(
-                f"{what} is of {utc(each.last_update)}, that of {utc(before.last_update)} was seen before", proof
+                f"{what} is from {utc(each.last_update)}, but one from {utc(before.last_update)} was served before",
+                proof,
+                at=(places.crl(utc(each.last_update)), places.crl(utc(before.last_update))),
             )
         elif gone := len(before.revoked.difference(each.revoked)):
             yield Statement(
-                f"{what} has {gone} serial numbers fewer than on {utc(before.time)}", proof, severity=Severity.NOTICE
+                f"{what} has {gone} fewer serial numbers than on {utc(before.time)}",
+                proof,
+                severity=Severity.NOTICE,
+                at=places.crl("serial numbers"),
             )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import refused
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
@@ -26,11 +26,21 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
     ],
     bad=lambda: [
-        talk(ca(), crl(), csr(), issued(), catalog(), report(),
-             ca(), crl(), csr(key="other", status=400, text=SIGNED), issued()),
+        talk(
+            ca(),
+            crl(),
+            csr(),
+            issued(),
+            catalog(),
+            report(),
+            ca(),
+            crl(),
+            csr(key="other", status=400, text=SIGNED),
+            issued(),
+        ),
     ],
     also=("B01", "B02", "B18", "B20", "B23", "B45"),
-)  # fmt: skip
+)
 def csr_after_certificate(case: ExchangeCase) -> Iterator[Statement]:
     """A certificate for this name was downloaded before, and now a signing request for the same name arrives: the node
     lost its disk, or two hosts share the name. If the CA accepts the request, the old certificate was cleaned on the
@@ -49,7 +59,15 @@ def csr_after_certificate(case: ExchangeCase) -> Iterator[Statement]:
         return
     proof = (seq, case.exchange.seq)
     if case.status is not None and case.status < 400:
-        yield Statement(f"{match.certname} enrols anew: the CA accepts a request for a name that had a certificate",
-                   proof, severity=Severity.NOTICE)  # fmt: skip
+        yield Statement(
+            f"{match.certname} enrols again: the CA accepts a request for a name that had a certificate",
+            proof,
+            severity=Severity.NOTICE,
+            at=(places.csr("key: "), places.certificate("key: ")),
+        )
     elif refused(case):
-        yield Statement(f"{match.certname} asks for a certificate though one was issued before", proof)
+        yield Statement(
+            f"{match.certname} requests a certificate although one was issued before",
+            proof,
+            at=(places.csr("key: "), places.certificate("key: ")),
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 
@@ -21,11 +21,18 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [
-        talk(ca(), crl(), csr(path="other.example", status=400,
-                              body=b'Instance name "node1.example" does not match requested key "other.example"')),
+        talk(
+            ca(),
+            crl(),
+            csr(
+                path="other.example",
+                status=400,
+                body=b'Instance name "node1.example" does not match requested key "other.example"',
+            ),
+        ),
     ],
     also=("B01",),
-)  # fmt: skip
+)
 def csr_for_another_name(case: ExchangeCase) -> Iterator[Statement]:
     """The URL names one certname, the subject of the request another. The agent takes both from its setting certname,
     so that setting was changed between creating the request and sending it, or something between agent and master
@@ -33,4 +40,7 @@ def csr_for_another_name(case: ExchangeCase) -> Iterator[Statement]:
     asked = case.step.request
     if isinstance(asked, d.CertificateRequest) and asked.common_name != case.name:
         subject = asked.common_name or "without a common name"
-        yield Statement(f"the request is sent for {case.name}, but its subject is {subject}")
+        yield Statement(
+            f"the request is sent for {case.name}, but its subject is {subject}",
+            at=places.csr(f"CN={asked.common_name}" if asked.common_name else "fingerprint"),
+        )

@@ -34,5 +34,5 @@ def csr_for_revoked_name(case: ExchangeCase) -> Iterator[Statement]:
     come back, the revocation works as intended."""
     if REVOKED in case.answer:
         yield Statement(
-            f"the certificate of {case.name} was revoked and the CA still holds it: it refuses a new request"
+            f"the certificate of {case.name} was revoked but is still on the CA, which refuses a new request"
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
 SIGNED = "already has a signed certificate"
@@ -38,6 +38,14 @@ def csr_for_signed_name(case: RunCase) -> Iterator[Statement]:
             continue
         proof = (each.seq, *(answer.seq for answer in answers[:1]))
         if answers:
-            yield Statement("the CA has a certificate for this name, made for another key than the agent's", proof)
+            yield Statement(
+                "the CA has a certificate for this name, made for another key than the agent's",
+                proof,
+                at=(places.csr("key: "), places.certificate("key: ")),
+            )
         else:
-            yield Statement("the CA has a certificate for this name and refuses the agent's request", proof)
+            yield Statement(
+                "the CA has a certificate for this name and refuses the agent's request",
+                proof,
+                at=(places.csr("key: "), places.certificate("key: ")),
+            )

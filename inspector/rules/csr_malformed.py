@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import altered, ca, crl, csr, not_issued, talk
 
 _BROKEN = {"body": b"-----BEGIN CERTIFICATE REQUEST-----\nMIIC"}
@@ -36,4 +36,7 @@ def csr_malformed(case: ExchangeCase) -> Iterator[Statement]:
         return
     told = case.exchange.request.header("content-length") or ""
     short = f" of {told[:12]} announced" if told.isdecimal() and int(told[:12]) != body else ""
-    yield Statement(f"the body ({body} bytes{short}) is no signing request: {asked.reason[:100]}")
+    yield Statement(
+        f"the body ({body} bytes{short}) is not a signing request: {asked.reason[:100]}",
+        at=places.meaning(asked.reason[:60], "request unreadable"),
+    )

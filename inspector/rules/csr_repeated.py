@@ -51,7 +51,9 @@ def csr_repeated(case: ExchangeCase) -> Iterator[Statement]:
     ):  # another key's request waits: B20
         return
     if case.run.old_engine:
-        yield Statement("the agent submitted its request again though it waits already: its own copy was lost",
-                   severity=Severity.WARNING)  # fmt: skip
+        yield Statement(
+            "the agent submitted its request again although it is already waiting: the agent's copy was lost",
+            severity=Severity.WARNING,
+        )
     else:
-        yield Statement("the request waits to be signed; the agent submits it again with each poll")
+        yield Statement("the request is waiting to be signed; the agent submits it again with each poll")

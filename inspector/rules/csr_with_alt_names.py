@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.csr_repeated import refused
 from inspector.rules.told import some
 from inspector.runs.examples import NAME, ca, crl, csr, not_issued, talk
@@ -48,9 +48,11 @@ def csr_with_alt_names(case: ExchangeCase) -> Iterator[Statement]:
         yield Statement(
             f"the CA refuses the request for {case.name} because of its alternative names: {some(extra)}",
             severity=Severity.ERROR,
+            at=places.csr(f"alternative name: {extra[0]}"),
         )
     elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
         yield Statement(
-            f"the request for {case.name} asks for alternative names ({some(extra)}): the CA does not sign it "
-            "unless it is told to"
+            f"the request for {case.name} contains alternative names ({some(extra)}): the CA does not sign it "
+            "unless it is configured to",
+            at=places.csr(f"alternative name: {extra[0]}"),
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.csr_repeated import WAITS, refused
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk
 
@@ -50,9 +50,12 @@ def csr_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
         return
     proof = (others[-1].last_seq, case.exchange.seq)
     if refused(case):
-        yield Statement(f"two keys ask for {match.certname}", proof)
+        yield Statement(f"two keys request a certificate for {match.certname}", proof, at=places.csr("key: "))
     elif case.status is not None and case.status < 400:
         # The first request was cleaned from the CA, or the CA allows duplicates.
         yield Statement(
-            f"{match.certname} asks with another key than before, and the CA takes it", proof, severity=Severity.NOTICE
+            f"{match.certname} requests a certificate with another key than before, and the CA accepts it",
+            proof,
+            severity=Severity.NOTICE,
+            at=places.csr("key: "),
         )

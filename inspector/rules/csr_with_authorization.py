@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.csr_repeated import refused
 from inspector.rules.told import some
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
@@ -33,8 +33,9 @@ _REFUSAL = (
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [
-        talk(ca(), crl(), csr(attributes={AUTO_RENEW: "true"}), not_issued(),
-             version="8.10.0", master_version="8.10.0"),
+        talk(
+            ca(), crl(), csr(attributes={AUTO_RENEW: "true"}), not_issued(), version="8.10.0", master_version="8.10.0"
+        ),
         talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "webserver"})), not_issued()),
     ],
     bad=lambda: [
@@ -42,7 +43,7 @@ _REFUSAL = (
         talk(ca(), crl(), csr(made=asking_for({CLI: "true"})), not_issued()),
     ],
     also=("B01",),
-)  # fmt: skip
+)
 def csr_with_authorization(case: ExchangeCase) -> Iterator[Statement]:
     """The request asks for an extension that grants rights: pp_cli_auth lets its owner sign and revoke certificates;
     the meaning of others depends on the site's own rules. CAs refuse them unless they are configured to allow them, and
@@ -53,7 +54,13 @@ def csr_with_authorization(case: ExchangeCase) -> Iterator[Statement]:
         return
     what = f"authorization extensions: {some(wanted)}"
     if "authorization extension" in case.answer:
-        yield Statement(f"the CA refuses the request for {case.name} because it asks for {what}")
+        yield Statement(
+            f"the CA refuses the request for {case.name} because it contains {what}", at=places.csr(wanted[0])
+        )
     elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
         allowed = "pp_cli_auth" not in wanted and case.status is not None and case.status < 400
-        yield Statement(f"the request for {case.name} asks for {what}", severity=Severity.WARNING if allowed else None)
+        yield Statement(
+            f"the request for {case.name} contains {what}",
+            severity=Severity.WARNING if allowed else None,
+            at=places.csr(wanted[0]),
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
 
 PASSWORD = "1.2.840.113549.1.9.7"  # noqa: S105 - an OID
@@ -45,8 +45,10 @@ def csr_with_secret(case: ExchangeCase) -> Iterator[Statement]:
     for name in ("challengePassword", "pp_preshared_key"):
         if name not in carried:
             continue
-        public = ", and the certificate will show it to anybody" if name in asked.extensions else ""
+        public = ", and the certificate will make it public" if name in asked.extensions else ""
         if case.run.old_engine:
-            yield Statement(f"the request carries a {name}{public}; the agent does not verify whom it sends it to")
+            yield Statement(
+                f"the request contains a {name}{public}; the agent does not verify the server", at=places.csr(name)
+            )
         else:
-            yield Statement(f"the request carries a {name}{public}", severity=Severity.NOTICE)
+            yield Statement(f"the request contains a {name}{public}", severity=Severity.NOTICE, at=places.csr(name))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 
@@ -34,6 +34,12 @@ def deprecated_endpoint(case: ExchangeCase) -> Iterator[Statement]:
     if match is None:
         return
     if match.endpoint.removed:
-        yield Statement(f"{case.endpoint} was asked for, which masters since {match.endpoint.removed} do not have")
+        yield Statement(
+            f"{case.endpoint} was requested, which masters since {match.endpoint.removed} do not have",
+            at=places.REQUEST_LINE,
+        )
     elif match.dialect == "legacy":
-        yield Statement(f"{case.endpoint} was asked for by its URL of 2.7 and 3, which masters since 4 do not have")
+        yield Statement(
+            f"{case.endpoint} was requested by its URL of 2.7 and 3, which masters since 4 do not have",
+            at=places.REQUEST_LINE,
+        )

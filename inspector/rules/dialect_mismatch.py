@@ -59,4 +59,4 @@ def dialect_mismatch(case: ExchangeCase) -> Iterator[Statement]:
     if unknown:
         yield Statement(f"the master has no {case.endpoint}: {brief(answer.message)}")
     elif older:
-        yield Statement(f"the master takes the agent's URLs for those of agents up to 3: {brief(answer.message)}")
+        yield Statement(f"the master interprets the agent's URLs as those of agents up to 3: {brief(answer.message)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from inspector.model import Place
+from inspector.protocol import documents as d
 
 if TYPE_CHECKING:
     from inspector.model import Message
@@ -41,9 +42,9 @@ def _header(message: Message, name: str, side: Literal["request", "response"]) -
     return None
 
 
-def answer(case: ExchangeCase) -> tuple[Place, ...]:
+def answer(document: d.Document | None) -> tuple[Place, ...]:
     """Return the place of the master's reason for refusing; without one, of the status line."""
-    reason = case.answer.strip()[:NEEDLE].partition("\n")[0]
+    reason = document.message.strip()[:NEEDLE].partition("\n")[0] if isinstance(document, d.ErrorDocument) else ""
     return (Place("meaning", "error", reason), STATUS, NO_ANSWER) if reason else (STATUS, NO_ANSWER)
 
 
@@ -70,3 +71,18 @@ def timing(row: str) -> Place:
 def body(side: Literal["request", "response"], needle: str) -> Place:
     """Return a place in a body."""
     return Place(side, "body", needle[:NEEDLE])
+
+
+def csr(text: str) -> Place:
+    """Return a place in a signing request that the agent sent."""
+    return Place("meaning", "signing request", text[:NEEDLE])
+
+
+def certificate(text: str) -> Place:
+    """Return a place in certificates that the master sent."""
+    return Place("meaning", "certificates", text[:NEEDLE])
+
+
+def crl(text: str) -> Place:
+    """Return a place in revocation lists that the master sent."""
+    return Place("meaning", "crls", text[:NEEDLE])

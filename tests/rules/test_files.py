@@ -179,7 +179,7 @@ def test_what_is_fetched_a_thousand_times_is_one_entry() -> None:
 
 def test_f01_wants_to_have_seen_the_beginning() -> None:
     assert messages("F01", catalog(), content(FILE)) == [
-        f"the content of {FILE} was fetched, but its metadata were not asked for"
+        f"the content of {FILE} was fetched, but its metadata was not requested"
     ]
     assert messages("F01", metadata(OTHER), content(FILE)) == []  # the capture began in the middle of the run
     assert messages("F01", catalog(), content(FILE, status=404)) == []
