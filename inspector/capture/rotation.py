@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from inspector import clocks, text
 from inspector.capture import paths
-from inspector.capture.store import marked
+from inspector.capture.schema import marked
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:

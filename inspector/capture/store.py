@@ -13,58 +13,26 @@ import hashlib
 import json
 import os
 import sqlite3
-import tempfile
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
-import zstandard
 
 from inspector import __version__
-from inspector.capture.spool import CHUNK, Spool
+from inspector.capture import schema
+from inspector.capture.bodies import Bodies
+from inspector.capture.texts import Texts
 from inspector.errors import CaptureError
 from inspector.model import Closed, Connection, Exchange, Gap, Handshake, Leg, Message, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-APPLICATION_ID = 0x50495350
-"""``PISP``: tells a capture from any other SQLite file (``PRAGMA application_id``)."""
-VERSION = 2
-"""``PRAGMA user_version``. There are no migrations: a later version is one clear error. Version 1 had no dictionary."""
-
-SCHEMA = """
-PRAGMA application_id = 1346982736;
-PRAGMA user_version = 2;
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
--- Bodies and DER certificates, each stored once whoever sent it: a thousand agents that sync the same
--- plugins cost one copy. data is a zstd frame.
-CREATE TABLE blob (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, size INTEGER NOT NULL,
-                   data BLOB NOT NULL);
--- JSON repeats itself: as a BLOB, leg and data are zstd frames made with this dictionary (one row, itself a frame: some
--- of the first legs and records). As TEXT they are JSON.
-CREATE TABLE dictionary (data BLOB NOT NULL);
--- One row a TLS connection of either leg, also of those that never carried a request.
-CREATE TABLE connection (id TEXT PRIMARY KEY, side TEXT NOT NULL, opened REAL, closed REAL,
-                         closed_by TEXT, leg NOT NULL);
--- Exchanges, failed handshakes and gaps, in the order in which they ended; data is JSON.
-CREATE TABLE record (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time REAL NOT NULL, data NOT NULL);
-"""
-
-LEARNT = 32
-"""Records that the dictionary is made from."""
-DICTIONARY = 2**16
-"""Maximum size of the dictionary in bytes."""
-MAX_TEXT = 2**26
-"""The largest JSON of a record that is unpacked (bytes)."""
-MAX_BLOB = 2**31 - 1
-"""The largest body that is unpacked (bytes)."""
+    from inspector.capture.spool import Spool
 
 BUSY = 1.0
 """Seconds to wait for another process that writes the same capture."""
-KNOWN = 20_000
-"""Digests of written bodies that are remembered."""
 KEPT_LEGS = 1024
 """Connections that a reader caches, with their certificates."""
 
@@ -96,53 +64,6 @@ class _Packed(msgspec.Struct):
     response_body: str | None = None
 
 
-class _Texts:
-    """Packs and unpacks the JSON of records and legs with the capture's dictionary, once there is one."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._packer: zstandard.ZstdCompressor | None = None
-        self._unpacker: zstandard.ZstdDecompressor | None = None
-
-    def learn(self) -> None:
-        """Load the dictionary, or make it from the records so far. Only within a transaction; discard it on failure."""
-        if self._packer is None and (known := self._known() or self._made()):
-            self._packer = zstandard.ZstdCompressor(level=3, dict_data=known, write_content_size=True)
-
-    def pack(self, text: str) -> str | bytes:
-        return self._packer.compress(text.encode()) if self._packer else text
-
-    def unpack(self, data: str | bytes) -> str | bytes:
-        """Unpack JSON. Raises ValueError if it is damaged."""
-        if isinstance(data, str):
-            return data
-        if self._unpacker is None:
-            self._unpacker = zstandard.ZstdDecompressor(dict_data=self._known())
-        try:
-            if zstandard.frame_content_size(data) > MAX_TEXT:
-                raise ValueError("it is too large")
-            return self._unpacker.decompress(data)
-        except zstandard.ZstdError as error:
-            raise ValueError(f"cannot be unpacked ({error})") from error
-
-    def _known(self) -> zstandard.ZstdCompressionDict | None:
-        row = self._db.execute("SELECT data FROM dictionary").fetchone()
-        return _dictionary(zstandard.decompress(row[0], max_output_size=DICTIONARY)) if row else None
-
-    def _made(self) -> zstandard.ZstdCompressionDict | None:
-        records = self._db.execute("SELECT data FROM record ORDER BY seq LIMIT ?", (LEARNT,)).fetchall()
-        if len(records) < LEARNT:
-            return None
-        legs = self._db.execute("SELECT leg FROM connection ORDER BY opened LIMIT ?", (LEARNT // 4,)).fetchall()
-        data = "".join(text for (text,) in legs + records).encode()[-DICTIONARY:]
-        self._db.execute("INSERT INTO dictionary VALUES (?)", (zstandard.compress(data),))
-        return _dictionary(data)
-
-
-def _dictionary(data: bytes) -> zstandard.ZstdCompressionDict:
-    return zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-
-
 class Capture:
     """A capture file, opened to read (``Capture.open``) or to append (``Capture.create``)."""
 
@@ -150,13 +71,11 @@ class Capture:
         self.path = path
         self._db = db
         self._writable = writable
-        self._zstd = zstandard.ZstdCompressor(level=3, write_content_size=True)
-        self._unzstd = zstandard.ZstdDecompressor()
-        self._texts = _Texts(db)
+        self._texts = Texts(db)
+        self._bodies = Bodies(db, path.parent)
         self._pending: list[Record] = []
         self._spools: list[Mapping[str, Spool]] = []
         self._connections: dict[str, Connection] = {}
-        self._known: set[bytes] = set()
         self._legs: dict[str, Leg] = {}
         self._last = self.last
         self._after = 0
@@ -183,7 +102,7 @@ class Capture:
             db = None
             try:
                 db = sqlite3.connect(f"{resolved}?{option}", uri=True, isolation_level=None, timeout=5)
-                _check(path, db)
+                schema.check(path, db)
                 return cls(path, db, writable=False)
             except CaptureError:
                 _close(db)
@@ -193,7 +112,7 @@ class Capture:
                 failure = error
             except sqlite3.DatabaseError as error:
                 _close(db)
-                if marked(path):
+                if schema.marked(path):
                     hint = "Copy it again; `sqlite3 FILE .recover` extracts what is readable."
                     raise CaptureError(f"{path} is damaged or cut off: {error}.", hint) from error
                 raise CaptureError(
@@ -229,9 +148,9 @@ class Capture:
             db = sqlite3.connect(path, isolation_level=None, timeout=BUSY, check_same_thread=False)
             if path.stat().st_size == 0:
                 db.execute("PRAGMA journal_mode=WAL")
-                db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+                db.executescript(f"BEGIN; {schema.SCHEMA} COMMIT;")
                 db.execute("INSERT INTO meta VALUES ('made_by', ?)", (f"puppet-inspector {__version__}",))
-            if _check(path, db) == 1:
+            if schema.check(path, db) == 1:
                 db.executescript(
                     "BEGIN; CREATE TABLE dictionary (data BLOB NOT NULL); PRAGMA user_version = 2; COMMIT;"
                 )
@@ -325,31 +244,27 @@ class Capture:
         if not (self._pending or self._connections):
             return []
         self._db.execute("BEGIN IMMEDIATE")
-        stored: set[bytes] = set()
         try:
             if following := self.continued_in:
                 raise Continued(self.path, following)
             self._make_way()
             self._texts.learn()
             for connection in self._connections.values():
-                self._write_connection(connection, stored)
+                self._write_connection(connection)
             for record, spools in zip(self._pending, self._spools, strict=True):
                 try:
-                    self._write_record(record, spools, stored)
+                    self._write_record(record, spools)
                 except (sqlite3.DataError, ValueError, TypeError, OverflowError) as error:
                     # A record that can never be written, for example too large for SQLite, must not block all others.
-                    self._write_record(
-                        Gap(record.time, f"a record could not be stored: {error}", 1, record.seq), {}, stored
-                    )
+                    self._write_record(Gap(record.time, f"a record could not be stored: {error}", 1, record.seq), {})
             self._db.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
-            self._texts = _Texts(self._db)
+            self._texts = Texts(self._db)
+            self._bodies.rolled_back()
             raise
-        if len(self._known) > KNOWN:
-            self._known.clear()  # an optimisation only: existing bodies are not written again anyway
-        self._known |= stored
+        self._bodies.committed()
         for spools in self._spools:
             for spool in spools.values():
                 spool.close()
@@ -375,13 +290,13 @@ class Capture:
             self._pending = [dataclasses.replace(each, seq=each.seq + shift) for each in self._pending]
             self._last = self._pending[-1].seq
 
-    def _write_connection(self, connection: Connection, stored: set[bytes]) -> None:
+    def _write_connection(self, connection: Connection) -> None:
         leg, closed = connection.leg, connection.closed
         data = msgspec.to_builtins(
             dataclasses.replace(leg, peer_chain=(), own_chain=()), enc_hook=None, builtin_types=()
         )
-        data["peer_chain"] = [self._blob(der, stored) for der in leg.peer_chain]
-        data["own_chain"] = [self._blob(der, stored) for der in leg.own_chain]
+        data["peer_chain"] = [self._bodies.write(der) for der in leg.peer_chain]
+        data["own_chain"] = [self._bodies.write(der) for der in leg.own_chain]
         self._db.execute(
             "INSERT INTO connection VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
             " closed = excluded.closed, closed_by = excluded.closed_by, leg = excluded.leg",
@@ -395,7 +310,7 @@ class Capture:
             ),
         )
 
-    def _write_record(self, record: Record, spools: Mapping[str, Spool], stored: set[bytes]) -> None:
+    def _write_record(self, record: Record, spools: Mapping[str, Spool]) -> None:
         match record:
             case Exchange():
                 bare: Record = dataclasses.replace(
@@ -409,8 +324,8 @@ class Capture:
                     msgspec.to_builtins(bare),
                     agent=record.agent.id,
                     master=record.master.id if record.master else None,
-                    request_body=self._body_of(record.request, spools.get("request"), stored),
-                    response_body=self._body_of(record.response, spools.get("response"), stored),
+                    request_body=self._body_of(record.request, spools.get("request")),
+                    response_body=self._body_of(record.response, spools.get("response")),
                 )
                 del packed.record["agent"]
             case Handshake():
@@ -427,44 +342,10 @@ class Capture:
             (record.seq, kind, record.time, self._texts.pack(_json(packed))),
         )
 
-    def _body_of(self, message: Message | None, spool: Spool | None, stored: set[bytes]) -> str | None:
+    def _body_of(self, message: Message | None, spool: Spool | None) -> str | None:
         if spool is not None:
-            return self._large_blob(spool, stored)
-        return self._blob(message.body, stored) if message else None
-
-    def _large_blob(self, spool: Spool, stored: set[bytes]) -> str:
-        """Copy a large body from the disk into the capture, piece by piece."""
-        digest = spool.sha256
-        if digest not in self._known and digest not in stored:
-            with tempfile.TemporaryFile(dir=self.path.parent) as packed:
-                packer = self._zstd.compressobj(size=spool.size)
-                for chunk in spool.chunks():
-                    packed.write(packer.compress(chunk))
-                packed.write(packer.flush())
-                size = packed.tell()
-                packed.seek(0)
-                made = self._db.execute(
-                    "INSERT INTO blob (sha256, size, data) VALUES (?, ?, zeroblob(?)) ON CONFLICT DO NOTHING",
-                    (digest, spool.size, size),
-                )
-                if made.rowcount and made.lastrowid:
-                    with self._db.blobopen("blob", "data", made.lastrowid) as blob:
-                        while chunk := packed.read(CHUNK):
-                            blob.write(chunk)
-            stored.add(digest)
-        return digest.hex()
-
-    def _blob(self, data: bytes, stored: set[bytes]) -> str | None:
-        if not data:
-            return None
-        digest = hashlib.sha256(data).digest()
-        if digest not in self._known and digest not in stored:
-            self._db.execute(
-                "INSERT INTO blob (sha256, size, data) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (digest, len(data), self._zstd.compress(data)),
-            )
-            stored.add(digest)
-        return digest.hex()
+            return self._bodies.write_spool(spool)
+        return self._bodies.write(message.body) if message else None
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -554,9 +435,9 @@ class Capture:
         if kind == "exchange":
             fields["agent"] = self._leg(packed.agent)
             fields["master"] = self._leg(packed.master) if packed.master else None
-            fields["request"]["body"] = self._body(packed.request_body)
+            fields["request"]["body"] = self._bodies.read(packed.request_body)
             if fields.get("response") is not None:
-                fields["response"]["body"] = self._body(packed.response_body)
+                fields["response"]["body"] = self._bodies.read(packed.response_body)
         elif kind == "handshake":
             fields["leg"] = self._leg(packed.agent)
         elif kind not in _KINDS:
@@ -576,19 +457,8 @@ class Capture:
     def _leg_of(self, data: str | bytes) -> Leg:
         fields = msgspec.json.decode(self._texts.unpack(data))
         for chain in ("peer_chain", "own_chain"):
-            fields[chain] = tuple(self._body(digest) for digest in fields[chain])
+            fields[chain] = tuple(self._bodies.read(digest) for digest in fields[chain])
         return msgspec.convert(fields, Leg, builtin_types=(bytes,))
-
-    def _body(self, digest: str | None) -> bytes:
-        if not digest:
-            return b""
-        row = self._db.execute("SELECT size, data FROM blob WHERE sha256 = ?", (bytes.fromhex(digest),)).fetchone()
-        if row is None or row[0] > MAX_BLOB:
-            raise ValueError(f"a body is missing ({digest[:12]})")
-        try:
-            return self._unzstd.decompress(row[1], max_output_size=row[0])
-        except zstandard.ZstdError as error:
-            raise ValueError(f"a body cannot be unpacked ({digest[:12]}: {error})") from error
 
 
 def _json(packed: _Packed) -> str:
@@ -608,16 +478,6 @@ def _close(db: sqlite3.Connection | None) -> None:
         db.close()
 
 
-def marked(path: Path) -> bool:
-    """Whether a file has the header of a capture."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(72)
-    except OSError:
-        return False
-    return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION_ID.to_bytes(4)
-
-
 def _written(path: Path) -> bool:
     real = path.resolve()
     return real.with_name(real.name + "-wal").exists()
@@ -625,17 +485,3 @@ def _written(path: Path) -> bool:
 
 def _bare(leg: Leg) -> Leg:
     return dataclasses.replace(leg, peer_chain=(), own_chain=())
-
-
-def _check(path: Path, db: sqlite3.Connection) -> int:
-    """Return the version of a capture. Raises CaptureError if it is not a capture, or of another version."""
-    application = db.execute("PRAGMA application_id").fetchone()[0]
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if application != APPLICATION_ID:
-        raise CaptureError(f"{path} is an SQLite file, but not a capture.", "Give a file that puppet-inspector wrote.")
-    if not 1 <= version <= VERSION:
-        raise CaptureError(
-            f"{path} is a capture of version {version}; this puppet-inspector reads version {VERSION}.",
-            "Upgrade puppet-inspector, or record again.",
-        )
-    return int(version)

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector.capture.store import VERSION, Capture, Continued
+from inspector.capture.schema import VERSION
+from inspector.capture.store import Capture, Continued
 from inspector.errors import CaptureError
 from inspector.model import (
     Closed,

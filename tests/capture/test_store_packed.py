@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector.capture.store import LEARNT, Capture
+from inspector.capture.store import Capture
+from inspector.capture.texts import LEARNT
 from inspector.errors import CaptureError
 from inspector.model import Closed, Connection, Gap
 from tests.support.records import AGENT, ALL, FULL, MASTER, read, written

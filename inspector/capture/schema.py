@@ -1,0 +1,58 @@
+"""The tables of a capture, and what tells a capture from other files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inspector.errors import CaptureError
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+APPLICATION_ID = 0x50495350
+"""``PISP``: tells a capture from any other SQLite file (``PRAGMA application_id``)."""
+VERSION = 2
+"""``PRAGMA user_version``. There are no migrations: a later version is one clear error. Version 1 had no dictionary."""
+
+SCHEMA = """
+PRAGMA application_id = 1346982736;
+PRAGMA user_version = 2;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+-- Bodies and DER certificates, each stored once whoever sent it: a thousand agents that sync the same
+-- plugins cost one copy. data is a zstd frame.
+CREATE TABLE blob (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, size INTEGER NOT NULL,
+                   data BLOB NOT NULL);
+-- JSON repeats itself: as a BLOB, leg and data are zstd frames made with this dictionary (one row, itself a frame: some
+-- of the first legs and records). As TEXT they are JSON.
+CREATE TABLE dictionary (data BLOB NOT NULL);
+-- One row a TLS connection of either leg, also of those that never carried a request.
+CREATE TABLE connection (id TEXT PRIMARY KEY, side TEXT NOT NULL, opened REAL, closed REAL,
+                         closed_by TEXT, leg NOT NULL);
+-- Exchanges, failed handshakes and gaps, in the order in which they ended; data is JSON.
+CREATE TABLE record (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time REAL NOT NULL, data NOT NULL);
+"""
+
+
+def marked(path: Path) -> bool:
+    """Whether a file has the header of a capture."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(72)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3\0") and head[68:] == APPLICATION_ID.to_bytes(4)
+
+
+def check(path: Path, db: sqlite3.Connection) -> int:
+    """Return the version of a capture. Raises CaptureError if it is not a capture, or of another version."""
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION_ID:
+        raise CaptureError(f"{path} is an SQLite file, but not a capture.", "Give a file that puppet-inspector wrote.")
+    if not 1 <= version <= VERSION:
+        raise CaptureError(
+            f"{path} is a capture of version {version}; this puppet-inspector reads version {VERSION}.",
+            "Upgrade puppet-inspector, or record again.",
+        )
+    return int(version)
