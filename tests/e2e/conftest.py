@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.analysis.analyzer import Analyzer
-from inspector.capture.store import Capture
 from inspector.cli import demo
 from inspector.lab import Lab
 from inspector.proxy.launcher import Proxy
+from tests.support import proxies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
-    from typing import Protocol
 
-    from inspector.model import Exchange, Record
-
-    class Proxied(Protocol):
-        """Starts the proxy for a lab; ``options`` replace those of the demo."""
-
-        def __call__(self, lab: Lab, *arguments: str, **options: str | Path) -> AbstractContextManager[Proxy]: ...
-
-
-APART = ("127.0.0.2", "127.0.0.4")
-"""Of two workers these addresses meet one each (test_affinity)."""
+    from inspector.model import Exchange
+    from tests.support.proxies import Proxied
 
 
 @pytest.fixture(scope="session")
@@ -62,24 +51,8 @@ def proxied(capture: Path, own: bool) -> Proxied:
 
     @contextmanager
     def start(lab: Lab, *arguments: str, **options: str | Path) -> Iterator[Proxy]:
-        with Proxy({**demo.options(lab, capture), **options}, arguments=arguments, own=own) as proxy:
+        with Proxy({**proxies.options(lab, capture), **options}, arguments=arguments, own=own) as proxy:
             lab.proxy_address = proxy.address
             yield proxy
 
     return start
-
-
-def records(capture: Path) -> list[Record]:
-    """What a capture holds."""
-    with Capture.open(capture) as opened:
-        return list(opened.records())
-
-
-def analyzed(capture: Path) -> Analyzer:
-    """A capture, understood."""
-    analyzer: Any = Analyzer()
-    for record in records(capture):
-        step = analyzer.feed(record)
-        assert not step.trouble
-    analyzer.finish()
-    return analyzer  # type: ignore[no-any-return]

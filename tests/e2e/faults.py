@@ -32,6 +32,7 @@ from inspector.model import Exchange, Gap
 from inspector.proxy.launcher import Proxy
 from tests.e2e import faulty
 from tests.e2e.wire import Peer, read
+from tests.support import proxies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -214,7 +215,7 @@ class Scene:
         self._stack.close()
 
     def _proxy(self) -> Proxy:
-        options = demo.options(self.lab, self.capture) | {"puppet_master": "{}:{}".format(*self.far.address)}
+        options = proxies.options(self.lab, self.capture) | {"puppet_master": "{}:{}".format(*self.far.address)}
         with mock.patch("sys.executable", str(faulty.stand_in(self._folder, speed=self._speed))):
             return Proxy(options, own=self._own).__enter__()
 

@@ -16,17 +16,17 @@ import pytest
 
 from inspector import installation
 from inspector.capture.store import Capture
-from inspector.cli import demo
 from inspector.host.puppetconf import split_address
 from inspector.model import Exchange, Response
-from tests.e2e.conftest import records
 from tests.e2e.wire import Peer
+from tests.support import proxies
+from tests.support.proxies import records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.lab import Lab
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 pytestmark = pytest.mark.slow  # each starts a proxy, and some two
 
@@ -66,7 +66,7 @@ def test_a_console_that_nobody_reads_stops_nobody(lab: Lab, capture: Path, tmp_p
         "-s",
         str(installation.addon()),
     ]
-    for name, value in {**demo.options(lab, capture), "confdir": tmp_path / "mitm"}.items():
+    for name, value in {**proxies.options(lab, capture), "confdir": tmp_path / "mitm"}.items():
         command += ["--set", f"{name}={value}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as proxy:
         assert proxy.stdout

@@ -9,7 +9,7 @@ import pytest
 from inspector.cli import demo
 from inspector.formats import json_output
 from inspector.lab import FAULTS
-from tests.e2e.conftest import analyzed
+from tests.support.proxies import analyzed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,14 +14,14 @@ from inspector.lab import Lab
 from inspector.lab.ca import LabCA
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake
-from tests.e2e.conftest import analyzed, records
 from tests.e2e.wire import Peer
+from tests.support.proxies import analyzed, records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.host.pki import SslDirPaths
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 NAME = "web1.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"

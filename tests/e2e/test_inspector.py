@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.lab import Lab
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 ENTER, LAST = "\r", "\x1b[F"
 

@@ -12,15 +12,15 @@ from mitmproxy.tools.dump import DumpMaster
 
 from inspector.proxy.fast import addon_trim
 from inspector.proxy.fast.handler import Listeners
-from tests.e2e.conftest import analyzed, records
 from tests.e2e.wire import Peer
+from tests.support.proxies import analyzed, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from inspector.lab import Lab
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 STAY = {"core", "block", "disableh2c", "proxyauth", "proxyserver", "scriptloader", "nextlayer", "tlsconfig",
         "clientplayback", "keepserving", "errorcheck"}  # fmt: skip

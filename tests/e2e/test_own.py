@@ -19,21 +19,22 @@ from inspector.cli import demo
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake
 from inspector.proxy.launcher import Proxy
-from tests.e2e.conftest import APART, analyzed, records
 from tests.e2e.wire import Peer
+from tests.support import proxies
+from tests.support.proxies import APART, analyzed, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from inspector.lab import Lab
     from inspector.model import Request, Response
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 
 @contextmanager
 def own(lab: Lab, capture: Path, *arguments: str, **options: str | Path) -> Iterator[Proxy]:
     """`puppet-inspector proxy` for a lab."""
-    with Proxy({**demo.options(lab, capture), **options}, arguments=arguments, own=True) as proxy:
+    with Proxy({**proxies.options(lab, capture), **options}, arguments=arguments, own=True) as proxy:
         lab.proxy_address = proxy.address
         yield proxy
 
@@ -243,7 +244,7 @@ def test_of_several_masters_an_agent_meets_the_one_that_it_asks_for(lab: Lab, ca
     place = lab.agent("agent.lab.example", enrolled=True).place
     second = LabMaster(lab.ca, lab.ca.enrol(tmp_path / "second", "localhost"), demo.recorded())
     with second:
-        options = demo.options(lab, capture)
+        options = proxies.options(lab, capture)
         del options["puppet_master_name"]
         options["puppet_master"] = f"127.0.0.1:{lab.master_address[1]},localhost:{second.address[1]}"
         with Proxy(options, own=True) as proxy:

@@ -10,15 +10,15 @@ import pytest
 
 from inspector.lab import Lab
 from inspector.model import Exchange, Handshake, Severity
-from tests.e2e.conftest import analyzed, records
 from tests.e2e.wire import Peer
+from tests.support.proxies import analyzed, records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.lab.agent import AgentResult
     from inspector.proxy.launcher import Proxy
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 NAME = "web1.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"

@@ -26,13 +26,13 @@ from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.lab import Lab
 from inspector.model import Exchange, Handshake
-from tests.e2e.conftest import records
 from tests.e2e.wire import Listener, Peer, read
+from tests.support.proxies import records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 pytestmark = pytest.mark.slow  # each starts a proxy, and some two
 

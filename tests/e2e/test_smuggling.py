@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.model import Exchange
-from tests.e2e.conftest import records
 from tests.e2e.wire import Listener, Peer, requests
+from tests.support.proxies import records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.lab import Lab
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 pytestmark = pytest.mark.slow  # each starts a proxy, and some two
 

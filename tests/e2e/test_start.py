@@ -24,13 +24,13 @@ from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.model import Exchange
 from inspector.proxy.launcher import Proxy
-from tests.e2e.conftest import records
 from tests.e2e.wire import Peer
-from tests.support import places
+from tests.support import places, proxies
+from tests.support.proxies import records
 
 if TYPE_CHECKING:
     from inspector.lab import Lab
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 ROOT = places.ROOT
 NAME = "web1.lab.example"
@@ -46,7 +46,7 @@ def mitmproxy(tool: str, arguments: list[str], **options: str | Path) -> list[st
 
 def start(lab: Lab, tmp_path: Path, **options: str | Path) -> subprocess.CompletedProcess[str]:
     """mitmdump with a mistake: it ends by itself."""
-    given = {**demo.options(lab, tmp_path / "c.sqlite"), "confdir": tmp_path / "mitm", **options}
+    given = {**proxies.options(lab, tmp_path / "c.sqlite"), "confdir": tmp_path / "mitm", **options}
     return subprocess.run(mitmproxy("mitmdump", [], **given), capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -148,7 +148,7 @@ def test_the_users_own_mode_is_left_alone(lab: Lab, tmp_path: Path, capture: Pat
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     host, master = lab.master_address
-    given = {**demo.options(lab, capture), "confdir": tmp_path / "mitm"}
+    given = {**proxies.options(lab, capture), "confdir": tmp_path / "mitm"}
     del given["puppet_master"], given["puppet_listen"]
     arguments = ["--mode", f"reverse:https://{host}:{master}@127.0.0.1:{port}"]
     with subprocess.Popen(mitmproxy("mitmdump", arguments, **given), stdout=subprocess.PIPE, text=True) as proxy:
@@ -177,7 +177,7 @@ def test_under_mitmproxys_other_tools(tool: str, lab: Lab, tmp_path: Path, captu
     place = lab.agent(NAME, enrolled=True).place
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    given = {**demo.options(lab, capture), "confdir": tmp_path / "mitm", "puppet_listen": f"127.0.0.1:{port}"}
+    given = {**proxies.options(lab, capture), "confdir": tmp_path / "mitm", "puppet_listen": f"127.0.0.1:{port}"}
     arguments = ["--set", "web_open_browser=false", "--set", "web_port=0"] if tool == "mitmweb" else []
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 80))
@@ -237,19 +237,19 @@ def test_from_an_installed_wheel(lab: Lab, tmp_path: Path, capture: Path) -> Non
     told = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
     addon = told.stdout.strip()
     assert addon.startswith(str(site))
-    given = {**demo.options(lab, capture), "confdir": tmp_path / "mitm"}
+    given = {**proxies.options(lab, capture), "confdir": tmp_path / "mitm"}
     line = mitmproxy("mitmdump", [], **given)
     line[line.index("-s") + 1] = addon
     with subprocess.Popen(line, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as proxy:
         assert proxy.stdout
         try:
-            assert any("listens on  127.0.0.1:" in proxy.stdout.readline() for _ in range(8))
+            assert any(f"listens on  {proxies.HOST}:" in proxy.stdout.readline() for _ in range(8))
         finally:
             proxy.terminate()
     shutil.rmtree(site)
 
 
 def test_a_proxy_that_cannot_start_says_why(lab: Lab, capture: Path) -> None:
-    options = {**demo.options(lab, capture), "puppet_identity": "borrow:me"}
+    options = {**proxies.options(lab, capture), "puppet_identity": "borrow:me"}
     with pytest.raises(InspectorError, match="puppet_identity is 'borrow:me'"), Proxy(options):
         pass

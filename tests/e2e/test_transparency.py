@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.model import Exchange, Headers, Response
-from tests.e2e.conftest import records
 from tests.e2e.wire import Peer
+from tests.support.proxies import records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.lab import Lab
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 BIG = os.urandom(3 * 2**20)
 

@@ -16,14 +16,14 @@ import pytest
 from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Exchange, Gap
-from tests.e2e.conftest import analyzed, records
 from tests.e2e.wire import Peer, read
+from tests.support.proxies import analyzed, records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.lab import Lab
-    from tests.e2e.conftest import Proxied
+    from tests.support.proxies import Proxied
 
 pytestmark = pytest.mark.slow  # each starts a proxy, and some two
 

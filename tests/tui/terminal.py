@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ESCAPES = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[()][0-9A-Z]|[=>78cDEHMNOZ])"
 )
-PATIENCE = 30.0
+PATIENCE = 300.0
 """Seconds after which what was awaited will not come."""
 QUIET = 0.03
 """Seconds without output after which a picture is whole."""
@@ -48,14 +48,15 @@ class Terminal:
         self.drawn = bytearray()
         """All that was written to the terminal."""
         self.began = time.monotonic()
+        columns, lines = size
         self.pid, self._fd = pty.fork()
         if self.pid == 0:  # pragma: no cover - the child
+            # Here, so that the program never sees another size.
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             if cwd:
                 os.chdir(cwd)
             env = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
             os.execve(sys.executable, [sys.executable, *argv], env)
-        columns, lines = size
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def __enter__(self) -> Self:
         return self
@@ -84,8 +85,9 @@ class Terminal:
 
     def wait_for(self, text: str, since: int = 0) -> float:
         """Seconds from the start to when a text was drawn."""
+        limit = time.monotonic() + PATIENCE
         while text not in self.text(since):
-            if time.monotonic() - self.began > PATIENCE or (not self._read(1.0) and self._ended()):
+            if time.monotonic() > limit or (not self._read(1.0) and self._ended()):
                 raise AssertionError(f"{text!r} was never drawn, but: {self.text()[-3000:]}")
         return time.monotonic() - self.began
 

@@ -76,17 +76,20 @@ def _command(option_values: Mapping[str, Any], number: int) -> list[str]:
 def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.socket]:
     """Reserve a port for the workers; return the settings with it, and its socket. Raises InspectorError."""
     while True:
-        family = socket.getaddrinfo(*settings.listen, type=socket.SOCK_STREAM)[0][0]
-        reserved = socket.socket(family, socket.SOCK_STREAM)
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # despite closed connections of an earlier proxy
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        try:
-            reserved.bind(settings.listen)
-        except OSError:  # another process took it since it was found free
-            reserved.close()
-            settings = options.listen_again(settings)
-            continue
-        return settings, reserved
+        # With SO_REUSEADDR on both sides, another program could listen before the workers do. So that comes second,
+        # for a port with closed connections of an earlier proxy.
+        for reuse in (0, 1):
+            family = socket.getaddrinfo(*settings.listen, type=socket.SOCK_STREAM)[0][0]
+            reserved = socket.socket(family, socket.SOCK_STREAM)
+            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
+            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            try:
+                reserved.bind(settings.listen)
+            except OSError:
+                reserved.close()
+            else:
+                return settings, reserved
+        settings = options.listen_again(settings)  # another process took it since it was found free
 
 
 def _last(path: Path) -> int:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from inspector.proxy.fast import reuseport
-from tests.e2e.conftest import APART
+from tests.support.proxies import APART
 
 
 def listening(stack: ExitStack, host: str, number: int) -> list[socket.socket]:
