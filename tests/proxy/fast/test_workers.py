@@ -21,7 +21,7 @@ def settings(tmp_path: Path) -> options.Settings:
     """Those of a proxy that may take any port."""
     place = LabCA("master.example").enrol(tmp_path / "ssl", "proxy.example")
     given = {"puppet_listen": proxies.HOST, "puppet_master": "master.example", "puppet_ssldir": str(place.path)}
-    return options.settle(options.given(**given, puppet_capture=str(tmp_path / "c.sqlite")), own_mode=False)
+    return options.resolve(options.with_defaults(**given, puppet_capture=str(tmp_path / "c.sqlite")), own_mode=False)
 
 
 def bind(address: tuple[str, int], option: int) -> None:
