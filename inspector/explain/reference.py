@@ -1,7 +1,7 @@
-"""Explanations of endpoints and rules, from the very tables that the inspector works with.
+"""Explanations of endpoints, rules and error messages, from the tables that the inspector itself uses.
 
-``puppet-inspector explain`` prints them; ``python -m inspector.explain.reference`` writes them to docs/, and a test
-checks that those are current.
+``puppet-inspector explain`` prints them. ``python -m inspector.explain.reference`` writes docs/endpoints.md and
+docs/rules.md, and a test checks that these are up to date.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ _PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
 
 
 def explain(what: str) -> dict[str, str]:
-    """What an endpoint (by name or by a request: a path, with or without its method), a rule or an agent's error
-    message is about.
+    """Return the explanation of a rule, an endpoint or an agent's error message, as labels with text.
 
-    Raises InspectorError.
+    An endpoint can be given by its name or by a request: a path, with or without a method.
+    Raises InspectorError if nothing matches.
     """
     if re.fullmatch(r"[A-Za-z][0-9]{2}", what):
         try:
             return _rule(rule_of(what.upper()))
         except KeyError:
             pass
-    asked = re.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
-    if asked is None:
+    request = re.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
+    if request is None:
         if found := known_errors.find(what):
             return _message(what, found)
         raise InspectorError("No known message matches.", _USAGE)
-    method, target = asked.groups()
+    method, target = request.groups()
     if rows := _rows(target, (method,) if method else _METHODS):
         return _endpoint(rows)
     if method and (rows := _rows(target, _METHODS)):
-        methods = dict.fromkeys(each for row in rows for each in row.methods)
-        raise InspectorError(f"There is no {method} of {rows[0].name}.", f"It takes {', '.join(methods)}.")
+        methods = dict.fromkeys(other for row in rows for other in row.methods)
+        raise InspectorError(f"{rows[0].name} does not accept {method}.", f"Its methods: {', '.join(methods)}.")
     names = [*(endpoint.name for endpoint in ENDPOINTS), *(rule.id for rule in all_rules())]
     near = difflib.get_close_matches(target.upper() if len(target) == 3 else target, names, 3)
     raise InspectorError(
@@ -72,21 +72,26 @@ def explain(what: str) -> dict[str, str]:
 
 
 def _rows(target: str, methods: Sequence[str]) -> list[Endpoint]:
-    """The endpoints with a name, or with a request path, that take one of these methods."""
+    """Return the endpoints with this name or request path that accept one of the methods."""
     if "/" not in target:
-        return [each for each in ENDPOINTS if each.name == target and not set(methods).isdisjoint(each.methods)]
+        return [row for row in ENDPOINTS if row.name == target and not set(methods).isdisjoint(row.methods)]
     path = target if target.startswith("/") else f"/{target}"
     return [found.endpoint for method in methods if (found := match(method, path))]
 
 
 def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, str]:
     known = found.known
-    seen = {None: "no: only in the agent's own log", "wire": "yes, in the traffic"}
+    visible = {
+        None: "no: only in the agent's own log",
+        Visible.WIRE: "yes, in the traffic",
+        Visible.HANDSHAKE: "only as a failed handshake",
+        Visible.CONSEQUENCE: "only by its consequences",
+    }
     return {
         "message": wording.clean(pasted.strip()),
         "meaning": known.cause,
-        "seen": seen.get(known.visible, f"only as a {known.visible}"),
-        "rules": "; ".join(f"{each} {rule_of(each).title}" for each in known.rules) or "none",
+        "seen": visible[known.visible],
+        "rules": "; ".join(f"{ident} {rule_of(ident).title}" for ident in known.rules) or "none",
         "remedy": fill(known.remedy, None, name=found.name, host=found.host, old=known.old),
     }
 
@@ -97,7 +102,7 @@ def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
         "endpoint": row.name,
         "purpose": row.purpose,
         "phase": str(row.phase),
-        "requests": "; ".join(dict.fromkeys(each for one in rows for each in _requests(one))),
+        "requests": "; ".join(dict.fromkeys(request for other in rows for request in _requests(other))),
         "indirector": ", ".join(row.verbs) or "none",
         "asked by": row.caller,
         "allowed": f"{row.access} (by default)",
@@ -106,7 +111,7 @@ def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
 
 
 def _requests(row: Endpoint) -> list[str]:
-    """Method and path in each dialect, the way a person writes them."""
+    """Return methods and path in each dialect, with placeholders instead of regular expressions."""
     path = re.sub(r"\(\?P<name>\[\^/\]\+\)", "{certname}", row.path)
     path = re.sub(r"\(\?P<key>(?:\[\^/\]\+|\.[*+])\)", "{key}", path)
     path = re.sub(r"\(\?:/\{key\}\)\?", "[/{key}]", path).replace("[^/]+", "ca").replace("/?", "")
@@ -123,7 +128,7 @@ def _requests(row: Endpoint) -> list[str]:
 
 
 def _linked(source: str) -> str:
-    """A rule's or an endpoint's source for a page in docs/: sections as links, files as code."""
+    """Return a source for a page in docs/: sections as links, files as code."""
     return "; ".join(map(_part, source.split("; ")))
 
 
@@ -148,26 +153,27 @@ def _rule(rule: Rule) -> dict[str, str]:
     }
 
 
-def _names(about: Iterable[Kind]) -> list[str]:
-    """The endpoints of some kinds."""
-    return list(dict.fromkeys(row.name for kind in about for row in ENDPOINTS if row.kind is kind))
+def _names(kinds: Iterable[Kind]) -> list[str]:
+    """Return the names of the endpoints of these kinds."""
+    return list(dict.fromkeys(row.name for kind in kinds for row in ENDPOINTS if row.kind is kind))
 
 
 def endpoints_page() -> str:
-    """docs/endpoints.md."""
+    """Return the text of docs/endpoints.md."""
     lines = [
         "# Endpoints",
         "",
-        "What agents and tools ask a master for, in both dialects: v3 (Puppet 4 to 8, OpenVox) and legacy (2.7, 3.x).",
-        "Made from `inspector/protocol/endpoints.py` with `make docs`; `puppet-inspector explain NAME` prints it.",
-        "The last column leads to what each request carries and how it can be answered:",
+        "Requests of agents and tools to a master, in both dialects: v3 (Puppet 4 to 8, OpenVox), legacy (2.7, 3.x).",
+        "Generated from `inspector/protocol/endpoints.py` with `make docs`;",
+        "`puppet-inspector explain NAME` prints the same.",
+        "The last column links to the contents of each request and its possible answers:",
         "[Endpoints](protocol.md#endpoints) in the description of the wire protocol.",
         "",
-        "| endpoint | phase | requests | indirector | for | asked by | allowed by default | source |",
+        "| endpoint | phase | requests | indirector | purpose | sent by | allowed by default | source |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in ENDPOINTS:
-        requests = "<br>".join(f"`{_escape(each)}`" for each in _requests(row))
+        requests = "<br>".join(f"`{_escape(request)}`" for request in _requests(row))
         cells = (
             row.name,
             str(row.phase),
@@ -183,11 +189,11 @@ def endpoints_page() -> str:
 
 
 def rules_page() -> str:
-    """docs/rules.md."""
+    """Return the text of docs/rules.md."""
     lines = [
         "# Rules",
         "",
-        "Every deviation that puppet-inspector detects. Made from `inspector/rules/` with `make docs`;",
+        "Every deviation that puppet-inspector detects. Generated from `inspector/rules/` with `make docs`;",
         "`puppet-inspector explain ID` prints the same.",
         "",
         "Sources are sections of [protocol.md](protocol.md), which describes the wire protocol; public files by",

@@ -1,9 +1,8 @@
-"""The deviations: one file each, found by walking this package. To add a rule, add a file.
+"""The rules: one file per deviation, found by walking this package. To add a rule, add a file.
 
-A rule is a generator function that looks at a case (``ExchangeCase``, ``HandshakeCase`` or ``RunCase``) and yields a
-``Statement`` for each deviation; ``@rule`` gives it an id (never used again for another), a severity, a remedy and a
-source. Rules keep no state: what they
-need of the past is in the ``Run``, and in the ``Ledger`` for deviations that span runs.
+A rule is a generator function that gets a case (``ExchangeCase``, ``HandshakeCase`` or ``RunCase``) and yields a
+``Statement`` for each deviation. ``@rule`` gives it an id (never used again for another rule), a severity, a fix and a
+source. Rules keep no state: the past of a run is in the ``Run``, and that of earlier runs in the ``Ledger``.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 OLD = ("2.7", "3", "4-5", "6.0-6.3")
-"""Generations whose bootstrap verifies nothing."""
+"""Generations of agents whose bootstrap verifies nothing."""
 SINCE_6_4 = ("6.4-7", "8", "OpenVox 8", "9")
 SINCE_6 = ("6.0-6.3", *SINCE_6_4)
 SINCE_4 = ("4-5", *SINCE_6)
@@ -45,14 +44,14 @@ SINCE_8 = ("8", "OpenVox 8", "9")
 
 
 class On(StrEnum):
-    """When a rule is asked."""
+    """When a rule is checked."""
 
     EXCHANGE = "exchange"
     """After each exchange, with ``case.step``."""
     HANDSHAKE = "handshake"
     """After each failed handshake, with ``case.step``."""
     RUN_END = "run end"
-    """When a run is over (and, for show only, when it has fallen silent)."""
+    """When a run is over, and, for display only, when it is silent for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class Statement:
 
     text: str
     seqs: tuple[int, ...] = ()
-    """The records that show it; empty: the one at hand, or the last one of the run."""
+    """The records that show it; empty: the current record, or the last one of the run."""
     at: Place | tuple[Place, ...] = field(default=(), kw_only=True)
     """Where those records show it (``inspector.rules.places``); in each record the first place that exists counts."""
     severity: Severity | None = field(default=None, kw_only=True)
@@ -70,14 +69,14 @@ class Statement:
 
 @dataclass(slots=True)
 class Case:
-    """What every rule looks at: a run as it is now, and what earlier runs showed."""
+    """What every rule gets: the current state of a run, and the history of earlier runs."""
 
     run: Run
     ledger: Ledger
 
     @property
     def record(self) -> Record | None:
-        """The record at hand; None if the whole run is looked at."""
+        """The current record; None for a case of the whole run."""
         return None
 
 
@@ -97,31 +96,31 @@ class HandshakeCase(Case):
 
     handshake: Handshake
     certname: str | None
-    """The agent's, by its certificate."""
+    """The agent's certname, from its certificate."""
 
     @property
     def record(self) -> Record:
-        """The record at hand."""
+        """The current record."""
         return self.handshake
 
 
 @dataclass(slots=True)
 class ExchangeCase(Case):
-    """A request and what became of it."""
+    """A request with its answer, if it got one."""
 
     step: Understood
     exchange: Exchange
     status: int | None = field(init=False)
     """The answer's status; None without an answer."""
     kind: Kind | None = field(init=False)
-    """The kind of request; None if it is none of Puppet's."""
+    """The kind of request; None if it is not one of Puppet's."""
     refused: bool = field(init=False)
     """The status is 400 or more."""
     opening: bool = field(init=False)
     """It is the first request on its connection."""
 
     def __post_init__(self) -> None:
-        # Rules ask for these again and again.
+        # Rules read these often.
         exchange, match = self.exchange, self.step.match
         self.kind = match.endpoint.kind if match else None
         self.status = exchange.response.status if exchange.response else None
@@ -131,24 +130,24 @@ class ExchangeCase(Case):
 
     @property
     def record(self) -> Record:
-        """The record at hand."""
+        """The current record."""
         return self.exchange
 
     @property
     def name(self) -> str:
-        """The certname it is about: the one in the URL, else the agent's; empty if there is none."""
+        """The certname of the request: the one in the URL, otherwise the agent's; empty if neither is known."""
         match = self.step.match
         return (match.certname if match else None) or self.run.certname or ""
 
     @property
     def endpoint(self) -> str:
-        """The endpoint's name, empty if the request is none of Puppet's."""
+        """The endpoint's name; empty if the request is not one of Puppet's."""
         match = self.step.match
         return match.endpoint.name if match else ""
 
     @property
     def answer(self) -> str:
-        """Why the master refused, in the master's words; empty if it did not refuse, or gave no reason."""
+        """The master's error message; empty if it did not refuse, or gave no reason."""
         document = self.step.response
         return document.message if isinstance(document, d.ErrorDocument) else ""
 
@@ -165,7 +164,7 @@ def _default(case: Case) -> tuple[Place, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A deviation and how it is recognised."""
+    """A deviation and how it is detected."""
 
     id: str
     severity: Severity
@@ -174,31 +173,31 @@ class Rule:
     title: str
     explanation: str
     remedy: str
-    """With placeholders for the generation at hand, see ``inspector.rules.remedies``."""
+    """The fix, with the placeholders of ``inspector.rules.remedies``."""
     source: str
     """Sections of docs/protocol.md, public files by project, version and path, RFC sections; ``; `` between them."""
     good: Examples
     bad: Examples
     also: tuple[str, ...]
-    """Ids that the bad examples raise besides."""
+    """Ids of other rules that also find something in the bad examples."""
     look: Callable[..., Iterator[Statement]]
     at: tuple[Kind, ...] = ()
-    """The kinds of requests it is about; empty: all requests, also those that are none of Puppet's."""
+    """The kinds of requests it applies to; empty: all requests, including those that are not Puppet's."""
     generations: tuple[str, ...] = ()
-    """The generations of agents it is about; empty: all. Agents of unknown version are asked about as well."""
+    """The generations of agents it applies to; empty: all. It also applies to agents of unknown version."""
     refused: bool = False
-    """It is about requests that were answered 400 or more."""
+    """It applies to requests that were answered with 400 or more."""
     opening: bool = False
-    """It is about the first request on a connection, where what the connection shows is judged."""
+    """It applies to the first request on a connection: it checks properties of the connection."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """The function's keyword-only parameters with their values."""
     otherwise: str = ""
-    """Its other severities, and when: ``warning for agents up to 6.3``; empty if it has one only."""
+    """Its other severities and their conditions: ``warning for agents up to 6.3``; empty without any."""
     chosen: Severity | None = None
-    """What a site's rules.yaml wants it to be, whatever the rule itself says."""
+    """The severity set in the site's rules.yaml; it replaces every other."""
 
     def applies(self, case: Case) -> bool:
-        """Whether the rule is about such requests, and about this agent's generation."""
+        """Return whether the rule applies to this request and this agent's generation."""
         if isinstance(case, ExchangeCase) and (
             (self.at and case.kind not in self.at)
             or (self.refused and not case.refused)
@@ -209,17 +208,17 @@ class Rule:
         return not self.generations or run.generation in self.generations or (not run.generation and not run.tool)
 
     def ask(self, case: Case) -> Iterator[Statement]:
-        """Return the rule's statements on a case that it is about."""
+        """Return the rule's statements on a case that it applies to."""
         return self.look(case, **self.thresholds) if self.thresholds else self.look(case)
 
     def finding(self, statement: Statement, case: Case) -> Finding:
-        """Make a statement a finding."""
+        """Return a finding made from a statement."""
         run = case.run
         record = case.record
         seqs = statement.seqs or (tuple(run.seqs[-1:]) if record is None else (record.seq,))
         severity = statement.severity or self.severity
         if run.tool and severity is Severity.ERROR:
-            severity = Severity.WARNING  # a tool's call that is refused breaks no run (R22)
+            severity = Severity.WARNING  # a tool's refused request does not fail an agent's run (R22)
         return Finding(
             self.id,
             self.chosen or severity,
@@ -230,7 +229,7 @@ class Rule:
         )
 
     def remedy_for(self, run: Run | None) -> str:
-        """The remedy with the exact commands for a run's agent and master."""
+        """Return the fix with the exact commands for a run's agent and master."""
         return fill(self.remedy, run)
 
 
@@ -243,15 +242,15 @@ class Ignore:
     certnames: tuple[str, ...] = ()
     """Shell patterns; empty: every agent."""
     until: float | None = None
-    """Runs that begin from this moment on are not covered."""
+    """Runs that begin at this time or later are not covered."""
 
     def covers(self, rule: str, run: Run) -> bool:
-        """Whether a rule's finding in a run is ignored."""
+        """Return whether a rule's finding in a run is ignored."""
         if self.rules and rule not in self.rules:
             return False
         if self.until is not None and run.started >= self.until:
             return False
-        return not self.certnames or any(fnmatch.fnmatchcase(run.certname or "", each) for each in self.certnames)
+        return not self.certnames or any(fnmatch.fnmatchcase(run.certname or "", pattern) for pattern in self.certnames)
 
 
 _RULES: dict[str, Rule] = {}
@@ -275,11 +274,11 @@ def rule(
     opening: bool = False,
     otherwise: str = "",
 ) -> Callable[[Look], Look]:
-    """Make a generator function a rule; its docstring is the explanation.
+    """Return a decorator that registers a generator function as a rule. Its docstring is the explanation for users.
 
-    ``at``, ``generations``, ``refused`` and ``opening`` say what it is about: for anything else it is not asked, so it
-    need not look at that itself, and costs nothing there. ``otherwise`` says when it has another severity.
-    Its keyword-only parameters, numbers with defaults, are thresholds that a site can set in rules.yaml.
+    ``at``, ``generations``, ``refused`` and ``opening`` restrict the cases that the rule applies to. For other cases
+    the function is not called, so it need not check these conditions itself. ``otherwise`` describes its other
+    severities. Its keyword-only parameters, numbers with defaults, are thresholds that a site can set in rules.yaml.
     """
 
     def register(look: Look) -> Look:
@@ -287,7 +286,7 @@ def rule(
             raise ValueError(f"two rules with the id {ident}")
         explanation = " ".join((look.__doc__ or "").split())
         parameters = inspect.signature(look).parameters.values()
-        thresholds = {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
+        thresholds = {item.name: item.default for item in parameters if item.kind is item.KEYWORD_ONLY}
         _RULES[ident] = Rule(
             ident, severity, on, visible, title, explanation, remedy, source, good, bad, tuple(also), look,
             tuple(at), tuple(generations), refused, opening, thresholds, otherwise,
@@ -299,13 +298,13 @@ def rule(
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule of this package, by id."""
+    """Return every rule of this package, sorted by id."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return tuple(_RULES[ident] for ident in sorted(_RULES))
 
 
 def rule_of(ident: str) -> Rule:
-    """The rule with an id. Raises KeyError."""
+    """Return the rule with an id. Raises KeyError."""
     all_rules()
     return _RULES[ident]

@@ -78,9 +78,9 @@ def test_a_request_is_explained_by_its_method() -> None:
     names = [each["endpoint"] for each in told]
     assert names == ["certificate_request", "certificate_request_lookup", "certificate_request_delete"]
     assert reference.explain("POST catalog")["endpoint"] == "catalog"
-    with pytest.raises(InspectorError, match="There is no PUT of crl") as error:
+    with pytest.raises(InspectorError, match="crl does not accept PUT") as error:
         reference.explain("PUT /puppet-ca/v1/certificate_revocation_list/ca")
-    assert error.value.hint == "It takes GET."
+    assert error.value.hint == "Its methods: GET."
 
 
 # -- severities -------------------------------------------------------------------------------------------
