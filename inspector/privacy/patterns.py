@@ -58,15 +58,16 @@ _PUTTY = re.compile(
 )
 _PACKED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\r\n]{20,}={0,2}")
 """Base64 of what begins with ``-----BEGIN``."""
+AWS_KEY = re.compile(r"(?<![A-Z0-9])(A(?:KIA|SIA))[A-Z2-7]{16}(?![A-Z0-9])")
+GITHUB_TOKEN = re.compile(r"(?<![A-Za-z0-9_])(gh[pousr]_)[A-Za-z0-9]{36}(?![A-Za-z0-9])")
+GITLAB_TOKEN = re.compile(r"(?<![A-Za-z0-9_])(glpat-)[A-Za-z0-9_-]{20}(?![A-Za-z0-9_-])")
 _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     (("PRIVATE KEY",), _KEY, rf"\g<1>{MASK * 3}\g<2>"),
     (("Private-Lines",), _PUTTY, rf"\g<1>{MASK}\g<2>"),
-    (("AKIA", "ASIA"), re.compile(r"(?<![A-Z0-9])(A(?:KIA|SIA))[A-Z2-7]{16}(?![A-Z0-9])"), r"\1MASKEDMASKEDMASK"),
-    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-     re.compile(r"(?<![A-Za-z0-9_])(gh[pousr]_)[A-Za-z0-9]{36}(?![A-Za-z0-9])"), rf"\1{MASK * 6}"),
+    (("AKIA", "ASIA"), AWS_KEY, r"\1MASKEDMASKEDMASK"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), GITHUB_TOKEN, rf"\1{MASK * 6}"),
     (("github_pat_",), re.compile(r"(github_pat_)\w{20,}"), rf"\1{MASK}"),
-    (("glpat-",), re.compile(r"(?<![A-Za-z0-9_])(glpat-)[A-Za-z0-9_-]{20}(?![A-Za-z0-9_-])"),
-     r"\1MASKED-MASKED-MASKED"),
+    (("glpat-",), GITLAB_TOKEN, r"\1MASKED-MASKED-MASKED"),
     (("xox",), re.compile(r"\b(xox[abprs]-)[A-Za-z0-9-]{10,}"), rf"\1{MASK}"),
     (("eyJ",), re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), MASK),
     (("$",), re.compile(r"(\$(?:1|2[abxy]|5|6|7|y|gy|md5|apr1|scrypt|argon2\w{1,2}|pbkdf2[a-z0-9-]*)\$)"

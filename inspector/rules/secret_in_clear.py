@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.privacy import patterns
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, rule
@@ -12,9 +13,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
 
 _KEYS = {
     "a private key": re.compile(r"-----BEGIN (?:(?!ENCRYPTED)[A-Z]+ ){0,2}PRIVATE KEY-----\s*[A-Za-z0-9+/=]{16}"),
-    "an AWS access key": re.compile(r"(?<![A-Z0-9])A(?:KIA|SIA)[A-Z2-7]{16}(?![A-Z0-9])"),
-    "a GitHub token": re.compile(r"(?<![A-Za-z0-9_])gh[pousr]_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
-    "a GitLab token": re.compile(r"(?<![A-Za-z0-9_])glpat-[A-Za-z0-9_-]{20}(?![A-Za-z0-9_-])"),
+    "an AWS access key": patterns.AWS_KEY,
+    "a GitHub token": patterns.GITHUB_TOKEN,
+    "a GitLab token": patterns.GITLAB_TOKEN,
 }
 """Patterns that match only secrets."""
 _SHORTEST = 20
