@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from inspector.explain.bootstrap import short
 from inspector.protocol import documents as d
+from inspector.protocol.files import PLUGIN_MOUNTS, is_plugin
 from inspector.summaries import wording
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 UNSEEN = "not seen"
-PLUGINS = ("plugins", "pluginfacts", "locales")
-"""The mounts that an agent gets its plugins from."""
 NAMED = 3
 """CRLs that are told one by one."""
 WORDS = 120
@@ -160,8 +159,8 @@ def _environment(run: Run) -> str:
 def _plugins(run: Run) -> str:
     if run.tool:
         return UNSEEN
-    listed = [name for name in run.files.asked if name in PLUGINS]
-    fetched = [each for name, each in run.files.fetched.items() if name.partition("/")[0] in PLUGINS]
+    listed = [name for name in run.files.asked if name in PLUGIN_MOUNTS]
+    fetched = [each for name, each in run.files.fetched.items() if is_plugin(name)]
     if not listed and not fetched:
         return UNSEEN
     failed = [name for name in listed if run.files.asked[name].status != 200]
@@ -201,8 +200,8 @@ def _catalog(run: Run, got: d.Catalog | None) -> str:
 
 def _files(run: Run) -> str:
     files = run.files
-    checked = [each for name, each in files.asked.items() if name.partition("/")[0] not in PLUGINS]
-    fetched = [each for name, each in files.fetched.items() if name.partition("/")[0] not in PLUGINS]
+    checked = [each for name, each in files.asked.items() if not is_plugin(name)]
+    fetched = [each for name, each in files.fetched.items() if not is_plugin(name)]
     if not (checked or fetched or files.inlined):
         return UNSEEN
     missing = sum(each.status == 404 for each in checked)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis import known_errors
 from inspector.errors import InspectorError
 from inspector.model import Visible
-from inspector.protocol.endpoints import ENDPOINTS, match
+from inspector.protocol.endpoints import ENDPOINTS, V3_PREFIXES, match
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.remedies import fill
 from inspector.summaries import wording
@@ -38,7 +38,6 @@ _VISIBLE = {
 }
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 _USAGE = "`explain S01` for a rule, `explain catalog` for an endpoint; with a capture: `doctor FILE`."
-_PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
 
 
 def explain(what: str) -> dict[str, str]:
@@ -121,7 +120,7 @@ def _requests(row: Endpoint) -> list[str]:
     methods = ", ".join(row.methods)
     lines = []
     if "v3" in row.dialects:
-        lines.append(f"{methods} {_PREFIX[row.area]}{path}")
+        lines.append(f"{methods} {V3_PREFIXES[row.area]}{path}")
     if "legacy" in row.dialects:
         lines.append(f"{methods} {'' if row.area == 'root' else '/{environment}/'}{path}")
     return lines

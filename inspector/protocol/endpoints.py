@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, unquote
 
 from inspector.model import Phase
 from inspector.protocol import decode
+from inspector.protocol.files import PLUGIN_MOUNTS
 from inspector.protocol.indirector import Verb, verb, verbs
 from inspector.protocol.kinds import Access, Kind
 
@@ -29,7 +30,7 @@ type Dialect = Literal["legacy", "v3"]
 type Area = Literal["master", "ca", "root"]
 """Where an endpoint lives: below ``/puppet/v3``, below ``/puppet-ca/v1``, or at a path of its own."""
 
-PLUGIN_MOUNTS = r"(?:plugins|pluginfacts|locales|facts)"
+_MOUNTS = f"(?:{'|'.join(PLUGIN_MOUNTS)})"
 DIGESTS = r"(?:md5|sha1|sha224|sha256|sha384|sha512)"
 
 
@@ -112,12 +113,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("environment_check", Kind.ENVIRONMENT_CHECK, _PLUG, "master", _GET, "file_metadatas/plugins",
              "check that the environment exists", "6.25, 7.10 and later, each run", _CRT, response=decode.metadatas,
              query=r"(?:^|&)recurse=false(?:&|$)", dialects=_V3, settings="environment; strict_environment_mode"),
-    Endpoint("plugin_list", Kind.PLUGIN_LISTING, _PLUG, "master", _READ, f"file_metadatas?/(?P<key>{PLUGIN_MOUNTS})",
+    Endpoint("plugin_list", Kind.PLUGIN_LISTING, _PLUG, "master", _READ, f"file_metadatas?/(?P<key>{_MOUNTS})",
              "list the plugins, external facts or translations", "every run; pluginfacts since 3.4, locales 5.3.4 to 6 "
              "(later only with disable_i18n=false)", _CRT, response=decode.metadatas, needed=True,
              settings="pluginsync (before 6), ignore_plugin_errors, disable_i18n (locales); digest_algorithm"),
     Endpoint("plugin_file", Kind.PLUGIN_CONTENT, _PLUG, "master", _READ,
-             f"file_content/(?P<key>{PLUGIN_MOUNTS}(?:/.*)?)", "fetch one plugin",
+             f"file_content/(?P<key>{_MOUNTS}(?:/.*)?)", "fetch one plugin",
              "every agent, for each plugin that is new or differs", _CRT,
              settings="pluginsync (before 6), ignore_plugin_errors, disable_i18n (locales)"),
     # -- catalog ---------------------------------------------------------------------------------
@@ -214,7 +215,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 KINDS = {endpoint.name: endpoint.kind for endpoint in ENDPOINTS}
 """By name, for what holds no more of an endpoint than that."""
 
-_V3_PREFIX = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
+V3_PREFIXES = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
+"""What the paths of an area begin with."""
 _RESERVED = {"puppet", "puppet-ca", "puppet-admin-api", "status", "metrics", "v2.0"}
 """First path segments that are prefixes of the v3 dialect, not environments of the legacy one."""
 
@@ -238,7 +240,7 @@ class Match:
 def _compile(endpoint: Endpoint) -> tuple[Endpoint, re.Pattern[str] | None, re.Pattern[str] | None]:
     v3 = legacy = None
     if "v3" in endpoint.dialects:
-        v3 = re.compile(re.escape(_V3_PREFIX[endpoint.area]) + endpoint.path, re.ASCII | re.DOTALL)
+        v3 = re.compile(re.escape(V3_PREFIXES[endpoint.area]) + endpoint.path, re.ASCII | re.DOTALL)
     if "legacy" in endpoint.dialects:
         # The environment is part of the path, also for the CA's objects, where it means nothing.
         prefix = "" if endpoint.area == "root" else "/(?P<environment>[^/]+)/"

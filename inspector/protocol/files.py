@@ -9,6 +9,8 @@ from urllib.parse import unquote
 
 import msgspec
 
+PLUGIN_MOUNTS = ("plugins", "pluginfacts", "locales", "facts")
+"""Where agents get their plugins from: the first part of a name; ``facts`` in 2.7 (docs/protocol.md#pluginsync)."""
 LITE = 512
 """Bytes that md5lite and sha256lite look at."""
 NO_DIGESTS = frozenset({"mtime", "ctime", "none"})
@@ -31,6 +33,11 @@ class Checksum(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         return self.value.rpartition("}")[2].strip().lower()
+
+
+def is_plugin(name: str) -> bool:
+    """Whether a file or directory is part of a plugin mount."""
+    return name.partition("/")[0] in PLUGIN_MOUNTS
 
 
 class FileMetadata(msgspec.Struct, frozen=True):

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
+from inspector.protocol.files import is_plugin
 from inspector.rules import On, RunCase, Statement, rule
 from inspector.rules.told import some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
 FILE = "modules/demo/app.conf"
-PLUGINS = ("plugins", "pluginfacts", "locales", "facts")
 
 
 @rule(
@@ -30,11 +30,7 @@ PLUGINS = ("plugins", "pluginfacts", "locales", "facts")
 def file_fetched_twice(case: RunCase) -> Iterator[Statement]:
     """The agent fetched the same content more than once in one run: several resources have the same source, or the
     agent displays differences (`-t`, show_diff), for which it fetches a changed file a second time."""
-    twice = {
-        name: seen
-        for name, seen in case.run.files.fetched.items()
-        if seen.times > 1 and name.partition("/")[0] not in PLUGINS
-    }
+    twice = {name: seen for name, seen in case.run.files.fetched.items() if seen.times > 1 and not is_plugin(name)}
     if twice:
         proof = [seq for seen in list(twice.values())[:20] for seq in (seen.first, seen.last)]
         yield Statement(f"fetched more than once: {some(list(twice))}", tuple(sorted(proof)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector.model import Phase
+from inspector.protocol.files import is_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,8 +23,6 @@ STARTS = 1000
 """Beginnings of runs that are remembered of the fleet: the latest."""
 AGENTS = 10_000
 """Agents that are remembered; who was silent for longest is forgotten first."""
-
-_PLUGINS = ("plugins", "pluginfacts", "locales")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class Fleet:
             if len(self.runs) >= AGENTS:
                 del self.runs[next(iter(self.runs))]
         self.runs[run.certname] = past
-        fetched = (name for name in run.files.fetched if name.partition("/")[0] not in _PLUGINS)
+        fetched = (name for name in run.files.fetched if not is_plugin(name))
         asked = run.catalogs[0].time if run.catalogs else None
         past.append(
             PastRun(

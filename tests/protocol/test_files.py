@@ -7,9 +7,10 @@ import hashlib
 import pytest
 
 from inspector.model import Request, Response
-from inspector.protocol import decode
+from inspector.protocol import decode, endpoints, files
 from inspector.protocol import documents as d
 from inspector.protocol.files import ChecksumResult, check
+from inspector.protocol.kinds import Kind
 from tests.support.bodies import answered, asked
 
 CONTENT = b"x" * 600
@@ -90,3 +91,16 @@ def test_head_is_answered_with_nothing() -> None:
 def test_content_comes_without_its_encoding_or_not_at_all() -> None:
     assert decode.content(answered("", b"x")) == b"x"
     assert decode.content(answered("", b"x", "gzip")) is None
+
+
+@pytest.mark.parametrize("mount", files.PLUGIN_MOUNTS)
+def test_what_is_in_a_plugin_mount_is_a_plugin(mount: str) -> None:
+    listing = endpoints.match("GET", f"/puppet/v3/file_metadatas/{mount}?environment=production&recurse=true")
+    content = endpoints.match("GET", f"/puppet/v3/file_content/{mount}/a/b.rb?environment=production")
+    assert listing
+    assert content
+    assert (listing.endpoint.kind, listing.key) == (Kind.PLUGIN_LISTING, mount)
+    assert (content.endpoint.kind, content.key) == (Kind.PLUGIN_CONTENT, f"{mount}/a/b.rb")
+    assert files.is_plugin(mount)
+    assert files.is_plugin(f"{mount}/a/b.rb")
+    assert not files.is_plugin(f"modules/{mount}/a.rb")
