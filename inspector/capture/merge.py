@@ -66,7 +66,7 @@ def merge(sources: Sequence[Path], target: Path) -> Merged:
     connections with the same name stay separate. Raises CaptureError, also if ``target`` exists.
     """
     if os.path.lexists(target):
-        raise CaptureError(f"{target} exists already.", "Choose another name.")
+        raise CaptureError(f"{target} already exists.", "Choose another name.")
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(Capture.open(path)) for path in sources]
         with _instead(target) as path, Capture.create(path) as made:

@@ -20,23 +20,23 @@ type Found = tuple[Path, Run, Finding]
 
 
 def read(path: Path) -> set[tuple[str, ...]]:
-    """The marks of the findings in an earlier ``check --json``. Raises InspectorError."""
+    """Return the marks of the findings in an earlier ``check --json``. Raises InspectorError."""
     hint = "Make it with `puppet-inspector check CAPTURE --json > baseline.json`."
     try:
         known = json.loads(path.read_bytes())["findings"]
         return {mark(each["certname"], each["rule"], each["message"]) for each in known}
     except OSError as error:
-        raise InspectorError(f"The baseline {path} can't be read: {error.strerror}.", hint) from error
+        raise InspectorError(f"Cannot read the baseline {path}: {error.strerror}.", hint) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InspectorError(f"The baseline {path} is no output of `check --json`.", hint) from error
+        raise InspectorError(f"The baseline {path} is not output of `check --json`.", hint) from error
 
 
 def new(found: Iterable[Found], known: set[tuple[str, ...]]) -> list[Found]:
-    """The findings that a baseline does not contain: another agent, another rule, or another message."""
+    """Return the findings that are not in a baseline: another agent, another rule, or another message."""
     return [each for each in found if mark(each[1].certname, each[2].rule, each[2].message) not in known]
 
 
 def mark(certname: str | None, rule: str, message: str) -> tuple[str, ...]:
-    """What two findings have in common if they are the same one on different days."""
+    """Return what two findings have in common if they are the same one on different days."""
     # Numbers, times and digests differ from day to day.
     return certname or "", rule, re.sub(r"[0-9a-fA-F]*[0-9][0-9a-fA-F:.]*", "#", message)

@@ -1,8 +1,8 @@
-"""A recorded request as a command for a shell: the same request, sent once more with curl.
+"""A recorded request as a curl command for a shell: it sends the same request again.
 
-It runs in bash, zsh and ksh. Nothing secret is in it: what is, it takes from variables and refuses to run without
-them; certificate and key are those that the agent's own configuration names. Captured text is hostile: it is quoted,
-and nothing in the command is a control character.
+It runs in bash, zsh and ksh. It contains no secrets: it takes them from variables, and refuses to run without them.
+Certificate and key are those in the agent's own configuration. Captured text is hostile: it is quoted, and the command
+contains no control characters.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from inspector.model import Exchange, Request
 
 INLINE = 2000
-"""Bytes of a body up to which it stands in the command itself."""
+"""Size in bytes up to which a body is part of the command itself."""
 SSLDIR = 'SSLDIR="$(puppet config print ssldir)"'
-"""The line before the command: where the agent's certificate is. On another host it is edited."""
+"""The line before the command: where the agent's certificate is. Edit it on another host."""
 _OWN = {"host", "content-length", "connection", "keep-alive", "transfer-encoding", "accept-encoding", "expect", "te",
         "trailer", "upgrade", "proxy-connection"}  # fmt: skip
-"""Headers that are about the connection, or that curl writes itself."""
+"""Headers about the connection, or that curl sends itself."""
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _UNSAFE = re.compile(r"[^\x21-\x7e]")
 
 
 def command(exchange: Exchange) -> str:
-    """Two lines for a shell. Where the request says no host that can stand in a URL, they ask for the variable HOST."""
+    """Return two lines for a shell. If the request has no host that is valid in a URL, they use the variable HOST."""
     shown = redact.exchange(exchange).request
     words = ["curl", "--globoff", "--path-as-is", *_identity(exchange), *_request(shown)]
     words += _body(exchange, shown) if exchange.request.body or exchange.request.lost else ()
@@ -43,7 +43,7 @@ def command(exchange: Exchange) -> str:
 
 
 def quoted(data: bytes) -> str:
-    """A word for a shell that stands for these bytes, with no control character in it. A NUL can't be in one."""
+    """Quote bytes as one word of a shell, without control characters. It cannot contain a NUL."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -51,7 +51,7 @@ def quoted(data: bytes) -> str:
     if text is not None and clean(text) == text:
         return shlex.quote(text)
     plain = {0x27: "\\'", 0x5C: "\\\\", 0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t"}
-    # Three digits in octal: unlike in hexadecimal, no digit that follows can be taken for a part of it.
+    # Three octal digits: unlike in hexadecimal, a digit that follows cannot be read as part of it.
     return (
         "$'"
         + "".join(plain.get(each) or (chr(each) if 0x20 <= each < 0x7F else f"\\{each:03o}") for each in data)
@@ -65,7 +65,7 @@ def _identity(exchange: Exchange) -> Iterator[str]:
         name = None
         with contextlib.suppress(x509.Malformed):
             name = x509.read_der(chain[0]).common_name
-        # A certname never has a slash; one that was made up must not lead out of the directory.
+        # A certname never contains a slash; a forged one must not lead out of the directory.
         if name and "/" not in name and "\0" not in name:
             word = quoted(name.encode(errors="replace"))
             yield f'--cert "$SSLDIR"/certs/{word}.pem --key "$SSLDIR"/private_keys/{word}.pem'
@@ -91,9 +91,9 @@ def _request(request: Request) -> Iterator[str]:
         elif value.strip():
             yield f"--header {quoted(_line(f'{name}: {value}'))}"
         else:
-            yield f"--header {quoted(_line(f'{name};'))}"  # curl's way to write one without a value
+            yield f"--header {quoted(_line(f'{name};'))}"  # curl's syntax for a header without a value
     if sends and request.header("content-type") is None:
-        yield "--header Content-Type:"  # curl's way to send none
+        yield "--header Content-Type:"  # curl's syntax for omitting a header
 
 
 def _body(exchange: Exchange, shown: Request) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _body(exchange: Exchange, shown: Request) -> Iterator[str]:
     except UnicodeDecodeError:
         small = False
     if small and not secret and not encoded:
-        yield f"--data-raw {quoted(request.body)}"  # unlike --data-binary it takes an @ for what it is
+        yield f"--data-raw {quoted(request.body)}"  # unlike --data-binary it does not interpret a leading @
     else:
         what = "CSR" if csr else "body"
         yield f'--data-binary "@${{BODY:?set it to a file with the {what} of record {exchange.seq}}}"'
@@ -120,7 +120,7 @@ def _url(exchange: Exchange, target: str) -> Iterator[str]:
     path = _UNSAFE.sub(lambda found: "".join(f"%{each:02X}" for each in found[0].encode("latin-1", "replace")), target)
     if path.startswith("/") and "#" not in path:
         yield base + shlex.quote(path)
-    else:  # not what a URL can say
+    else:  # not possible in a URL
         yield f"--request-target {shlex.quote(path)} {base}/"
 
 
@@ -133,5 +133,5 @@ def _hosts(exchange: Exchange) -> Iterator[str | None]:
 
 
 def _line(text: str) -> bytes:
-    """As on the wire (Latin-1), without what would end a line of the head or the word."""
+    """Return text as on the wire (Latin-1), without characters that end a header line or the word."""
     return re.sub(r"[\0\r\n]", " ", text).encode("latin-1", "replace")

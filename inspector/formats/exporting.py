@@ -1,7 +1,7 @@
-"""A capture for other tools: as mitmproxy's flows, an HTTP archive (HAR) or lines of JSON.
+"""Exports of a capture: as mitmproxy's flows, an HTTP archive (HAR) or lines of JSON.
 
-Which records, in which format, and what that has no place for; how a record is written is known to ``mitm_flows``,
-``har`` and ``jsonl``.
+Selects the records and the format, and reports what the format cannot contain; ``mitm_flows``, ``har`` and ``jsonl``
+write the records.
 """
 
 from __future__ import annotations
@@ -34,28 +34,30 @@ _OTHERS = (("handshake", "failed handshakes"), ("gap", "gaps"))
 
 
 def format_of(path: Path) -> Format:
-    """The format that a file's name stands for. Raises InspectorError."""
+    """Return the format for a file name. Raises InspectorError."""
     found = _ENDINGS.get(path.suffix.lower())
     if found is None:
-        raise InspectorError(f"{path} names no format.", f"Let it end in {', '.join(_ENDINGS)}, or give --format.")
+        raise InspectorError(
+            f"The name {path} does not indicate a format.", f"Use the ending {', '.join(_ENDINGS)}, or give --format."
+        )
     return found
 
 
 @dataclass(slots=True)
 class Chosen:
-    """The records of a capture that are to be exported."""
+    """The records of a capture to export."""
 
     capture: Path
     whole: bool
-    """Whether it is all there is."""
+    """Whether these are all records of the capture."""
     owners: Mapping[int, RunBrief | None]
-    """The run that each belongs to, by its number."""
+    """The run of each record, by record number."""
     kinds: Counter[str] = field(default_factory=Counter)
-    """How many of each kind they are, as far as somebody counted."""
+    """The number of records of each kind, if they were counted."""
 
     @classmethod
     def by(cls, capture: Path, text: str = "") -> Chosen:
-        """Those that a filter lets through. Raises InspectorError."""
+        """Select the records that match a filter. Raises InspectorError."""
         owners: dict[int, RunBrief | None] = {}
         kinds: Counter[str] = Counter()
         runs: dict[Run, RunBrief] = {}
@@ -67,28 +69,28 @@ class Chosen:
         return cls(capture, not text.strip(), owners, kinds)
 
     def lines(self, kind: Format, *, secrets: bool = False) -> Iterator[str]:
-        """Them as text, in HAR or jsonl; secrets masked unless they are wanted. Raises CaptureError."""
+        """Yield them as text, in HAR or jsonl; secrets are masked unless ``secrets`` is set. Raises CaptureError."""
         with Capture.open(self.capture) as capture:
             written = har.lines if kind == "har" else jsonl.lines
             yield from written(self._items(capture), self.owners.get, secrets=secrets)
 
     def write(self, kind: Format, path: Path, *, secrets: bool = False) -> int:
-        """Write them to a new file; returns their number. Raises InspectorError."""
+        """Write them to a new file; return their number. Raises InspectorError."""
         if kind != "flows":
             files.write(self.lines(kind, secrets=secrets), path)
             return len(self.owners)
-        from inspector.formats.mitm_flows import export_flows  # loads mitmproxy
+        from inspector.formats.mitm_flows import export_flows  # imports mitmproxy
 
         with Capture.open(self.capture) as capture:
             return export_flows(self._records(capture), path, secrets=secrets)
 
     def notes(self, kind: Format) -> Iterator[str]:
-        """What a format can't hold of them, or holds where other tools don't look."""
+        """Return notes about records that the format cannot contain, or contains where other tools do not look."""
         others = " and ".join(f"{name} ({self.kinds[each]})" for each, name in _OTHERS if self.kinds[each])
         if others and kind == "flows":
-            yield f"A flow file has no place for {others}: they are left out."
+            yield f"A flow file cannot contain {others}: they are left out."
         if others and kind == "har":
-            yield f"HAR has no place for {others}: they are in _puppet.records."
+            yield f"HAR cannot express {others}: they are in _puppet.records."
 
     def _records(self, capture: Capture) -> Iterator[Record]:
         return (record for seq in self.owners if (record := capture.record(seq)))

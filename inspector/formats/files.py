@@ -1,4 +1,4 @@
-"""New files for what is exported: never over another file, and their owner's only."""
+"""New files for exports: never over an existing file, and readable by their owner only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def write(lines: Iterable[str], path: Path) -> int:
-    """Write lines to a new file; returns their number. Raises InspectorError."""
+    """Write lines to a new file; return their number. Raises InspectorError."""
     number = 0
     with created(path) as file:
         for number, line in enumerate(lines, 1):  # noqa: B007 - it is what is returned
@@ -24,20 +24,20 @@ def write(lines: Iterable[str], path: Path) -> int:
 
 
 def named(text: str) -> Path:
-    """The path that a user typed, where ``~`` may stand for a home directory. Raises InspectorError."""
+    """Return the path that a user typed, with ``~`` expanded. Raises InspectorError."""
     try:
         path = Path(text.strip()).expanduser()
     except RuntimeError as error:
-        raise InspectorError(f"{text.strip()} can't be written: {error}", "Choose another place.") from error
+        raise InspectorError(f"Cannot write {text.strip()}: {error}", "Choose another path.") from error
     if not path.name or "\0" in text:
-        raise InspectorError(f"{text.strip()!r} is no file's name.", "Choose another one.")
+        raise InspectorError(f"{text.strip()!r} is not a file name.", "Choose another name.")
     return path
 
 
 @contextlib.contextmanager
 def created(path: Path) -> Iterator[IO[bytes]]:
-    """A new file to write to, mode 0600; what could not be written whole is taken away again. Raises InspectorError,
-    also where there is a file already."""
+    """Create a file to write to, mode 0600; it is deleted again if writing fails. Raises InspectorError, also if it
+    exists."""
     made = False
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -51,5 +51,5 @@ def created(path: Path) -> Iterator[IO[bytes]]:
         if not isinstance(error, OSError):
             raise
         if error.errno == errno.EEXIST and not made:
-            raise InspectorError(f"There is a file at {path} already.", "Choose another name.") from error
-        raise InspectorError(f"{path} can't be written: {error.strerror}.", "Choose another place.") from error
+            raise InspectorError(f"{path} already exists.", "Choose another name.") from error
+        raise InspectorError(f"Cannot write {path}: {error.strerror}.", "Choose another path.") from error

@@ -1,8 +1,8 @@
-"""A capture as an HTTP archive (HAR 1.2), which browsers and many tools open.
+"""A capture as an HTTP archive (HAR 1.2), a format that browsers and many tools open.
 
-An entry is an exchange, a page is a run. What HAR has no place for stands in fields named ``_puppet``, which other
-tools pass over: both TLS legs with their certificates, findings, failed handshakes, gaps. With them ``har_reader``
-gives back what was exported.
+An entry is an exchange, a page is a run. What HAR cannot express is in fields named ``_puppet``, which other tools
+ignore: both TLS legs with their certificates, findings, failed handshakes, gaps. From these ``har_reader`` restores
+exactly what was exported.
 
 Source: HAR 1.2 (http://www.softwareishard.com/blog/har-12-spec/); its schema is docs/json/har.schema.json.
 """
@@ -32,16 +32,17 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 _TOLD = ("seq", "run", "certname", "phase", "endpoint", "environment", "findings", "identity", "stripped", "tls")
-"""What is taken over from ``show --json``."""
+"""The fields of ``show --json`` that are copied."""
 _UNKNOWN = "x-unknown"
-"""The media type of a body that names none, as browsers have it."""
+"""The media type of a body without one, as browsers write it."""
 _URL = "!#$%&'()*+,-./:;=?@[]_~"
 
 
 def lines(
     items: Iterable[CaptureItem], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
 ) -> Iterator[str]:
-    """The archive, an entry a line, secrets masked unless they are wanted. ``owner`` tells whose a record is."""
+    """Yield the archive, one line per entry; secrets are masked unless ``secrets`` is set. ``owner`` returns the run of
+    a record number."""
     creator = {"name": "puppet-inspector", "version": __version__}
     yield f'{{"log":{{"version":"1.2","creator":{_json(creator)},"entries":['
     waiting: list[Connection] = []
@@ -76,9 +77,7 @@ def _json(value: Any) -> str:
 def _comment(others: list[dict[str, Any]], *, secrets: bool) -> str:
     told = [] if secrets else ["Secrets are masked."]
     if others:
-        told.append(
-            f"Failed TLS handshakes and gaps ({len(others)}) are in _puppet.records: HAR has no place for them."
-        )
+        told.append(f"Failed TLS handshakes and gaps ({len(others)}) are in _puppet.records: HAR cannot express them.")
     return " ".join(told)
 
 
@@ -104,7 +103,7 @@ def _page(run: RunBrief, said: Callable[[str], str]) -> dict[str, Any]:
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
     }
     verdict = run.verdict
-    return page | {"comment": said(f"{verdict.message}. Do: {verdict.fix}")} if verdict else page
+    return page | {"comment": said(f"{verdict.message}. Fix: {verdict.fix}")} if verdict else page
 
 
 def _entry(exchange: Exchange, run: RunBrief | None, told: dict[str, Any]) -> dict[str, Any]:
@@ -125,8 +124,8 @@ def _entry(exchange: Exchange, run: RunBrief | None, told: dict[str, Any]) -> di
 
 
 def _timings(exchange: Exchange) -> dict[str, float]:
-    """Where the time went, in milliseconds. The proxy connects to the master when it has the request: what it needs
-    for that is ``connect``, TLS included."""
+    """Return the timings in milliseconds. The proxy connects to the master after it received the request: ``connect``
+    is the time for that, including TLS."""
     request, response, master = exchange.request, exchange.response, exchange.master
     whole = _ms(exchange.ended - exchange.time)
     send = min(whole, _between(exchange.time, request.ended))
@@ -187,7 +186,7 @@ def _response(exchange: Exchange) -> dict[str, Any]:
     if response is None:
         nothing = {"status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [], "redirectURL": ""}
         content = {"size": 0, "mimeType": _UNKNOWN}
-        error = exchange.error or "no answer came"
+        error = exchange.error or "no response"
         return nothing | {"content": content, "headersSize": -1, "bodySize": -1, "_error": error}
     told = {
         "status": response.status,
@@ -210,7 +209,7 @@ def _content(response: Response) -> dict[str, Any]:
     if len(body) > len(response.body):
         told["compression"] = len(body) - len(response.body)
     if response.lost:
-        told["comment"] = f"{response.lost} bytes more came, which were not kept"
+        told["comment"] = f"{response.lost} more bytes were passed on, but not recorded"
     if body:
         try:
             told["text"] = body.decode()
@@ -220,7 +219,7 @@ def _content(response: Response) -> dict[str, Any]:
 
 
 def _raw(message: Message, shown: bytes) -> dict[str, str]:
-    """The body as on the wire, where what is shown of it is not that."""
+    """Return the body as on the wire, if the text shown for it differs."""
     return {} if shown == message.body else {"_raw": base64.b64encode(message.body).decode()}
 
 
@@ -235,11 +234,11 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
 def _cookies(message: Message, header: str) -> list[dict[str, str]]:
     values = [value for name, value in message.headers if name.lower() == header]
     if header == "set-cookie":
-        values = [value.partition(";")[0] for value in values]  # the rest is about the cookie
+        values = [value.partition(";")[0] for value in values]  # the rest are the cookie's attributes
     pairs = [each.strip().partition("=") for value in values for each in value.split(";")]
     return _pairs((name, value) for name, _, value in pairs if name)
 
 
 def _head(message: Request | Response, start: str) -> int:
-    """Bytes of a head with its empty line."""
+    """Return the size of a head in bytes, with its empty line."""
     return len(start) + sum(len(name) + len(value) + 4 for name, value in message.headers) + 4

@@ -1,8 +1,8 @@
-"""The records in an HTTP archive (HAR 1.2): one of ours as they were, one of somebody else's as far as it tells.
+"""Records from an HTTP archive (HAR 1.2): from our own archives exactly as they were, from others as far as possible.
 
-A foreign archive knows no agent's address and no TLS; where it names no connections, all to one server is taken for
-one. Its bodies are without their Content-Encoding, so that header is left out, and Content-Length is theirs; a body
-that it does not have is lost, not empty.
+Other archives contain no address of an agent and no TLS data; if they name no connections, all requests to one server
+are treated as one connection. Their bodies are without Content-Encoding, so that header is dropped, and Content-Length
+is adjusted. A missing body is lost, not empty.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Body(msgspec.Struct):
     params: list[_Pair] = []
 
     def bytes(self) -> bytes | None:
-        """As on the wire or, in a foreign archive, without its Content-Encoding; None if it is not there."""
+        """Return the body as on the wire; in other archives, without its Content-Encoding. None if it is missing."""
         if self.raw is not None:
             return base64.b64decode(self.raw, validate=True)
         if self.text is None or (not self.text and self.params):
@@ -74,7 +74,7 @@ class _Response(msgspec.Struct, rename="camel"):
 
 
 class _Timings(msgspec.Struct):
-    """In milliseconds; what is not known is negative, null or not there. ``connect`` includes ``ssl``."""
+    """Timings in milliseconds; an unknown one is negative, null or missing. ``connect`` includes ``ssl``."""
 
     blocked: float | None = None
     dns: float | None = None
@@ -88,7 +88,7 @@ class _Timings(msgspec.Struct):
 
 
 class _Puppet(msgspec.Struct):
-    """What our own archives have beside that."""
+    """Further fields of our own archives."""
 
     exact: dict[str, Any]
     connections: list[dict[str, Any]] = []
@@ -105,7 +105,7 @@ class _Entry(msgspec.Struct):
 
 
 class _Rest(msgspec.Struct):
-    """What of an archive of ours is no exchange's."""
+    """The parts of our own archives that belong to no exchange."""
 
     records: list[_Puppet] = []
     connections: list[dict[str, Any]] = []
@@ -121,10 +121,12 @@ class _Archive(msgspec.Struct):
 
 
 def read(path: Path) -> Iterator[CaptureItem]:
-    """The records of an archive in their order, and their connections. Raises OSError, and ValueError for what is no
-    archive; of one that is broken somewhere what comes before that is given first."""
+    """Read the records of an archive in their order, and their connections.
+
+    Raises OSError, and ValueError if it is not an archive; if it is damaged, after the records before the damage.
+    """
     data = path.read_bytes()
-    mark = hashlib.sha256(data).hexdigest()[:12]  # connections of several archives are told apart by it
+    mark = hashlib.sha256(data).hexdigest()[:12]  # distinguishes the connections of several archives
     log, broken = _log(data.decode("utf-8-sig"))
     connections: dict[int, list[Connection]] = {}
     records: list[Record] = []
@@ -137,9 +139,9 @@ def read(path: Path) -> Iterator[CaptureItem]:
                 elif urlsplit(entry.request.url).scheme in _PORTS:
                     record = _foreign(entry, mark)
                 else:
-                    continue  # a browser's own: data:, blob:, chrome-extension:
+                    continue  # requests of a browser itself: data:, blob:, chrome-extension:
             except (ValueError, OverflowError, RecursionError) as error:
-                raise ValueError(f"entry {number} can't be read ({error})") from error
+                raise ValueError(f"cannot read entry {number} ({error})") from error
             records.append(record)
             given_with = entry.puppet.connections if entry.puppet else []
             connections[id(record)] = [lossless.connection_of(each) for each in given_with]
@@ -156,7 +158,8 @@ def read(path: Path) -> Iterator[CaptureItem]:
 
 
 def _log(text: str) -> tuple[_Log, ValueError | None]:
-    """What an archive holds; of one that is no JSON to its end the entries before that, and what is wrong."""
+    """Return the contents of an archive; of one with incomplete JSON, the entries before the damage, and an error
+    message."""
     try:
         return msgspec.convert(json.loads(text), _Archive).log, None
     except json.JSONDecodeError as error:
@@ -201,7 +204,7 @@ def _foreign(entry: _Entry, mark: str) -> Record:
     answered = sent + timings.seconds("wait")
     ended = answered + timings.seconds("receive")
     ident = f"{mark}-{entry.connection or url.netloc}"
-    # Without TLS that is known, a connection whose beginning is known was in clear.
+    # A connection with a known start but without TLS was in plain text.
     agent = Leg(f"{ident}-agent", "agent", sni=url.hostname, connected=began if url.scheme == "http" else None)
     address = (entry.server or "").strip("[]")
     master = Leg(f"{ident}-master", "master", address, port, sni=url.hostname) if address else None
@@ -212,18 +215,18 @@ def _foreign(entry: _Entry, mark: str) -> Record:
                       method=entry.request.method, target=target)  # fmt: skip
     given = entry.response
     if given.status <= 0:
-        failed = Exchange(agent, request, None, master, error=given.error or "no answer came", failed=ended)
+        failed = Exchange(agent, request, None, master, error=given.error or "no response", failed=ended)
         return lossless.record(lossless.told(failed), asked)
     told, lost = _message(given.headers, given.content)
     response = Response(started=answered, ended=ended, http_version=_version(given.http_version), lost=lost,
                         status=given.status, reason=given.status_text)  # fmt: skip
-    # This way round it is checked like one of ours.
+    # Through lossless, so that it is checked like one of our own.
     return lossless.record(lossless.told(Exchange(agent, request, response, master, error=given.error)), asked, told)
 
 
 def _message(pairs: list[_Pair], body: _Body | None) -> tuple[lossless.MessageContent, int]:
-    """Headers and body, and how much of the body the archive does not have."""
-    # HTTP/2's pseudo-headers say what stands elsewhere.
+    """Return headers and body, and how many bytes of the body the archive does not have."""
+    # HTTP/2's pseudo-headers repeat facts that are elsewhere.
     headers = [each for each in _headers(pairs) if not each[0].startswith(":")]
     data = body.bytes() if body else b""
     if data is None:

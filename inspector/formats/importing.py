@@ -1,6 +1,7 @@
-"""Records from the files of other tools, and from our own exports, into a capture.
+"""Import of records into a capture, from the files of other tools and from our own exports.
 
-What a file is is told by what is in it. What it holds before it is cut off or damaged is taken.
+The type of a file is detected from its contents. Of a file that is cut off or damaged, the records before the damage
+are imported.
 """
 
 from __future__ import annotations
@@ -27,36 +28,37 @@ if TYPE_CHECKING:
 
 _WORDS = {"handshakes": "failed handshakes"}
 BATCH = 500
-"""Records that are written at a time."""
+"""Records per write."""
 _HEAD = 4096
-"""Bytes by which a file is told from others."""
+"""Bytes from which the type of a file is detected."""
 
 
 @dataclass(slots=True)
 class Loaded:
-    """What an import came to."""
+    """The result of an import."""
 
     kinds: Counter[str] = field(default_factory=Counter)
-    """How many records and connections of each kind are in the capture now; without any there is no capture."""
+    """The number of records and connections of each kind that were imported; without any no capture is made."""
     troubles: list[CaptureError] = field(default_factory=list)
-    """What is wrong with the files, one each."""
+    """The errors in the files, at most one per file."""
     formats: set[str] = field(default_factory=set)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many records of each kind, by the kind's plural."""
+        """The number of records of each kind, by the kind's plural."""
         return {f"{kind}s": self.kinds[kind] for kind in ("exchange", "handshake", "gap")}
 
     @property
     def words(self) -> str:
-        """How many records of each kind there are."""
+        """The number of records of each kind, as text."""
         return ", ".join(f"{number} {_WORDS.get(kind, kind)}" for kind, number in self.counts.items() if number)
 
 
 def load(sources: Iterable[Path], target: Path) -> Loaded:
-    """Append what files hold to a capture: those of one file in their order, files mixed by when a record ended.
+    """Append the records of files to a capture: those of one file in their order, files merged by the time when a
+    record ended.
 
-    Raises CaptureError if the capture can't be written.
+    Raises CaptureError if the capture cannot be written.
     """
     loaded = Loaded()
     items = heapq.merge(*(_timed(source, target, loaded) for source in sources), key=lambda each: each[0])
@@ -86,7 +88,7 @@ def _keep(item: CaptureItem, capture: Capture, told: set[str]) -> None:
 
 
 def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, CaptureItem]]:
-    """What a file holds, with the time by which it is placed among others'."""
+    """Yield the contents of a file, with the time used for merging."""
     number, time = 0, -math.inf
     try:
         for item in _read(source, loaded.formats):
@@ -94,22 +96,22 @@ def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, 
                 number, time = number + 1, item.ended
             yield time, item
     except OSError as error:
-        loaded.troubles.append(CaptureError(f"{source} can't be read: {error.strerror}.", "Check the path."))
+        loaded.troubles.append(CaptureError(f"Cannot read {source}: {error.strerror}.", "Check the path."))
     except ValueError as error:
         why = clean(str(error).rstrip("."))
         if number:
             told = f"{source} is cut off or damaged after {number} records ({why})."
-            loaded.troubles.append(CaptureError(told, f"What came before is in {target}."))
+            loaded.troubles.append(CaptureError(told, f"The records before the damage are in {target}."))
         else:
             hint = "Give a file that `mitmdump -w` or `puppet-inspector export` wrote, or a browser's HAR."
-            loaded.troubles.append(CaptureError(f"{source} can't be imported: {why}.", hint))
+            loaded.troubles.append(CaptureError(f"Cannot import {source}: {why}.", hint))
 
 
 def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:
     with source.open("rb") as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     if re.match(rb"\d+:", head):
-        from inspector.formats.mitm_flows import flows  # loads mitmproxy
+        from inspector.formats.mitm_flows import flows  # imports mitmproxy
 
         formats.add("mitmproxy's flows")
         yield from flows(source)
@@ -120,6 +122,6 @@ def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:
         formats.add("jsonl")
         yield from jsonl.read(source)
     elif head.startswith(b"SQLite format 3"):
-        raise ValueError("it is a capture already; `puppet-inspector merge` puts captures together")
+        raise ValueError("it already is a capture; `puppet-inspector merge` merges captures")
     else:
-        raise ValueError("it is no flow file of mitmproxy, no HAR and no jsonl" if head else "it is empty")
+        raise ValueError("it is not a flow file of mitmproxy, not HAR and not jsonl" if head else "it is empty")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def masked(step: Step) -> Step:
-    """A step without its record's secrets."""
+    """Return a step without the secrets of its record."""
     record = redacted(step.record)
     if record is step.record:
         return step
@@ -80,7 +80,7 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def verdict_fields(run: Run) -> dict[str, Any] | None:
-    """A run's verdict (docs/json/runs.schema.json); None if there is nothing to say."""
+    """Return a run's verdict (docs/json/runs.schema.json); None if there is none."""
     verdict = wording.conclusion(run)
     if verdict is None:
         return None
@@ -95,7 +95,7 @@ def verdict_fields(run: Run) -> dict[str, Any] | None:
 
 
 def check(found: Iterable[tuple[Path, Run, Finding]]) -> dict[str, Any]:
-    """Findings with their captures and runs (docs/json/check.schema.json)."""
+    """Return findings with their captures and runs (docs/json/check.schema.json)."""
     findings = [_finding(finding, run) | {"capture": str(capture)} for capture, run, finding in found]
     counts = {severity: sum(each["severity"] == severity for each in findings) for severity in SEVERITIES}
     return {"findings": findings, "counts": counts}
@@ -127,7 +127,7 @@ def _finding(finding: Finding, run: Run) -> dict[str, Any]:
 
 
 def show(step: Step, findings: Sequence[Finding]) -> dict[str, Any]:
-    """One record in full (docs/json/show.schema.json)."""
+    """Return one record in full (docs/json/show.schema.json)."""
     record = step.record
     head: dict[str, Any] = {
         "seq": record.seq,

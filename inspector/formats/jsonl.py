@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def lines(
     items: Iterable[CaptureItem], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
 ) -> Iterator[str]:
-    """A line for each (docs/json/export.schema.json), secrets masked unless they are wanted. ``owner`` tells whose a
-    record is, by its number."""
+    """Yield one line per record and connection (docs/json/export.schema.json). Secrets are masked unless ``secrets`` is
+    set. ``owner`` returns the run of a record number."""
     for item in items:
         if isinstance(item, Connection):
             yield json.dumps(lossless.connection(item, secrets=secrets), separators=(",", ":"))
@@ -46,13 +46,13 @@ def line(record: Record, run: RunBrief | None = None, *, secrets: bool = False) 
         if record.response is not None:
             told["response"]["body"] = _content(record.response)
     told["exact"] = lossless.told(record)
-    # Not even in a file may captured text be a terminal's command: whoever looks at it uses one.
+    # Even in a file captured text must not contain terminal commands: the file may be printed on a terminal.
     return json.dumps(told, separators=(",", ":"))
 
 
 def _content(message: Message) -> dict[str, Any]:
-    """A body as on the wire (with its Content-Encoding), as text if that says all of it; ``lost`` are the bytes that
-    were passed on and not kept."""
+    """Return a body as on the wire (with its Content-Encoding), as text if that is lossless; ``lost`` is the number of
+    bytes that were passed on but not recorded."""
     try:
         told = {"text": message.body.decode()}
     except UnicodeDecodeError:
@@ -74,7 +74,7 @@ class _Message(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """What of a record's line is read: the rest only says the same in other words."""
+    """The part of a record's line that is read: the rest repeats the same facts."""
 
     exact: dict[str, Any]
     request: _Message | None = None
@@ -82,7 +82,8 @@ class _Line(msgspec.Struct):
 
 
 def read(path: Path) -> Iterator[CaptureItem]:
-    """What ``lines`` wrote, in that order. Raises OSError, and ValueError where it goes on with something else."""
+    """Read what ``lines`` wrote, in that order. Raises OSError, and ValueError at the first line that is something
+    else."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -90,7 +91,7 @@ def read(path: Path) -> Iterator[CaptureItem]:
             try:
                 yield _item(json.loads(line))
             except (ValueError, RecursionError) as error:
-                raise ValueError(f"line {number} holds no record ({error})") from error
+                raise ValueError(f"line {number} is not a record ({error})") from error
 
 
 def _item(given: Any) -> CaptureItem:

@@ -1,8 +1,8 @@
-"""Records and connections as plain JSON, to the last bit, and back: what jsonl and HAR carry along so that ``import``
-gives back what was exported.
+"""Records and connections as plain JSON without loss, and back: jsonl and HAR contain it so that ``import`` restores
+exactly what was exported.
 
-A record's headers and bodies are not in it, nor the certificates of its connections: the formats have places of their
-own for the former, and a connection is told once, not with each of its exchanges.
+The headers and bodies of a record are not in it: the formats have their own fields for them. The certificates of its
+connections are not in it either: a connection is written once, not with each of its exchanges.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from inspector.model import Headers, Leg, Record
 
 type CaptureItem = Connection | Record
-"""What a capture consists of. In a sequence of them a connection comes before the first record that uses it."""
+"""What a capture consists of. In a sequence a connection comes before the first record that uses it."""
 
 LARGEST = 2**63 - 1
-"""The largest number that is believed: SQLite has none beyond."""
+"""The largest number that is accepted: the maximum of SQLite."""
 
 type MessageContent = tuple[Headers, bytes]
 """A message's headers and its body, as on the wire."""
@@ -32,7 +32,7 @@ _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {"exchange": Exchange, "ha
 
 
 def legs(record: Record) -> tuple[Leg, ...]:
-    """The connections of a record."""
+    """Return the connections of a record."""
     match record:
         case Exchange():
             return (record.agent, record.master) if record.master else (record.agent,)
@@ -42,7 +42,7 @@ def legs(record: Record) -> tuple[Leg, ...]:
 
 
 def told(record: Record) -> dict[str, Any]:
-    """A record without headers, bodies and certificates."""
+    """Return a record without headers, bodies and certificates."""
     match record:
         case Exchange():
             response = record.response
@@ -59,7 +59,7 @@ def told(record: Record) -> dict[str, Any]:
 
 
 def connection(of: Connection, *, secrets: bool = False) -> dict[str, Any]:
-    """A connection, its certificates as DER in base64; secrets in them masked unless they are wanted."""
+    """Return a connection, its certificates as DER in base64; secrets in them are masked unless ``secrets`` is set."""
     if not secrets:
         bearer = redacted(Handshake(of.leg, 0.0, ""))
         of = dataclasses.replace(of, leg=bearer.leg if isinstance(bearer, Handshake) else of.leg)
@@ -67,16 +67,16 @@ def connection(of: Connection, *, secrets: bool = False) -> dict[str, Any]:
 
 
 def _filled(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without what is not known or holds nothing: reading it back gives that anyway."""
+    """Return the fields without those that are unknown or empty: reading restores these as defaults."""
     known = {key: each for key, each in fields.items() if each not in (None, (), [])}
     return {key: _filled(each) if isinstance(each, dict) else each for key, each in known.items()}
 
 
-def record(given: dict[str, Any], request: MessageContent = NONE, response: MessageContent = NONE) -> Record:
-    """The record that ``told`` told of, with what its request and its response held. Raises ValueError."""
+def record(given: dict[str, Any], request: Content = NONE, response: Content = NONE) -> Record:
+    """Restore a record, with the content of its request and its response. Raises ValueError."""
     kind = _KINDS.get(str(given.get("kind")))
     if kind is None:
-        raise ValueError(f"{given.get('kind')!r} is no kind of record")
+        raise ValueError(f"{given.get('kind')!r} is not a kind of record")
     found = _read(given, kind)
     if not isinstance(found, Exchange):
         return found
@@ -88,13 +88,13 @@ def record(given: dict[str, Any], request: MessageContent = NONE, response: Mess
 
 
 def connection_of(given: dict[str, Any]) -> Connection:
-    """The connection that ``connection`` told of. Raises ValueError."""
+    """Restore a connection. Raises ValueError."""
     return _read(given, Connection)
 
 
 def _read[T](given: dict[str, Any], kind: type[T]) -> T:
     _check(given)
-    # By way of JSON: what no JSON can say (half a character, an infinite time) no capture can hold either.
+    # Through JSON: what JSON cannot express (half a character, an infinite time) a capture cannot contain either.
     return msgspec.json.decode(msgspec.json.encode(given), type=kind)
 
 
@@ -108,7 +108,7 @@ def _check(value: Any) -> None:
 
 
 def headers(pairs: list[tuple[str, str]]) -> Headers:
-    """Names and values as a record has them: each character a byte (Latin-1). Others are taken as UTF-8."""
+    """Return names and values as a record has them: each character is a byte (Latin-1). Others are encoded as UTF-8."""
     return tuple((_latin1(name), _latin1(value)) for name, value in pairs)
 
 

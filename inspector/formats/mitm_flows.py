@@ -1,8 +1,8 @@
-"""Exchanges from mitmproxy's flow files, whoever recorded them, and back to such files.
+"""Exchanges from mitmproxy's flow files, and back to such files.
 
-With ``live`` the only module that knows mitmproxy; ``exchange_of`` and ``leg_of`` are where its objects
-become ours, ``flow_of`` where ours become its. A flow file holds no failed handshakes and no empty connections: what
-it does not say stays None.
+Besides ``proxy/`` the only module that imports mitmproxy. ``exchange_of`` and ``leg_of`` convert its objects to ours,
+``flow_of`` ours to its. A flow file contains no failed handshakes and no connections without requests: what it does not
+contain stays None.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def leg_of(conn: connection.Connection) -> Leg:
-    """A TLS connection as mitmproxy knows it."""
+    """Convert mitmproxy's connection to a leg."""
     server = conn if isinstance(conn, Server) else None
     client = conn if isinstance(conn, Client) else None
     peer = conn.peername or (server.address if server else None)
@@ -55,19 +55,19 @@ def _ders(certificates: Iterable[Cert]) -> tuple[bytes, ...]:
 
     chain: list[bytes] = []
     for certificate in certificates:
-        # A certificate that can't be encoded again is left out; the handshake took place all the same.
+        # A certificate that cannot be encoded again is omitted; the handshake took place nevertheless.
         with contextlib.suppress(ValueError):
             chain.append(certificate.to_cryptography().public_bytes(Encoding.DER))
     return tuple(chain)
 
 
 def headers_of(headers: http.Headers) -> tuple[tuple[str, str], ...]:
-    """Names and values in order, byte for byte (Latin-1)."""
+    """Return names and values in order, byte for byte (Latin-1)."""
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers.fields)
 
 
 def request_of(request: http.Request) -> Request:
-    """A request's head and body as on the wire."""
+    """Return a request's head and body as on the wire."""
     return Request(
         headers=headers_of(request.headers),
         body=request.raw_content or b"",
@@ -80,7 +80,7 @@ def request_of(request: http.Request) -> Request:
 
 
 def response_of(response: http.Response) -> Response:
-    """A response's head and body as on the wire."""
+    """Return a response's head and body as on the wire."""
     return Response(
         headers=headers_of(response.headers),
         body=response.raw_content or b"",
@@ -99,8 +99,8 @@ def exchange_of(
     identity: Identity | None = None,
     stripped: tuple[str, ...] = (),
 ) -> Exchange:
-    """A flow as an exchange. ``agent`` and ``master`` replace what the flow says of its connections, the rest it does
-    not know."""
+    """Convert a flow to an exchange. ``agent`` and ``master`` replace the flow's own connections; the other arguments
+    are facts that a flow does not contain."""
     if master is None and flow.server_conn.timestamp_start is not None:
         master = leg_of(flow.server_conn)
     return Exchange(
@@ -116,8 +116,10 @@ def exchange_of(
 
 
 def flows(source: Path) -> Iterator[Exchange]:
-    """The HTTP flows of a flow file, in the order in which they ended. Raises OSError, and ValueError where it is none;
-    what a file that is cut off holds before its end is given first."""
+    """Yield the HTTP flows of a flow file, in the order in which they ended.
+
+    Raises OSError, and ValueError if it is not a flow file; if it is cut off, after the flows before its end.
+    """
     found: list[Exchange] = []
     broken: Exception | None = None
     with source.open("rb") as file:
@@ -129,18 +131,18 @@ def flows(source: Path) -> Iterator[Exchange]:
             broken = error
     yield from sorted(found, key=lambda exchange: exchange.ended)
     if broken:
-        raise ValueError(str(broken) if found else f"it is no flow file of mitmproxy: {broken}") from broken
+        raise ValueError(str(broken) if found else f"it is not a flow file of mitmproxy: {broken}") from broken
 
 
-# -- and back -------------------------------------------------------------------------------------------
+# -- writing --------------------------------------------------------------------------------------------
 
 
 def export_flows(records: Iterable[Record], path: Path, *, secrets: bool = False) -> int:
-    """Write the exchanges among some records to a flow file that mitmproxy opens; returns their number.
+    """Write the exchanges among some records to a flow file that mitmproxy opens; return their number.
 
-    Secrets are masked unless they are wanted. What a flow has no place for is left out: whose identity was lent and
-    which headers were withheld, how much of a body was not kept, whether a TLS session was resumed. The file is new and
-    mode 0600; raises InspectorError if it exists already.
+    Secrets are masked unless ``secrets`` is set. A flow cannot contain the identity that was used, the headers that
+    were removed, the size of bodies that were not recorded whole, or whether a TLS session was resumed. The file is new
+    and has mode 0600; raises InspectorError if it exists.
     """
     number = 0
     with created(path) as file:
@@ -154,7 +156,7 @@ def export_flows(records: Iterable[Record], path: Path, *, secrets: bool = False
 
 
 def flow_of(exchange: Exchange) -> http.HTTPFlow:
-    """An exchange as mitmproxy's flow."""
+    """Convert an exchange to mitmproxy's flow."""
     agent, request, response = exchange.agent, exchange.request, exchange.response
     server = _server(exchange.master)
     made = http.HTTPFlow(_client(agent), server)
@@ -234,6 +236,6 @@ def _certs(chain: Iterable[bytes]) -> list[Cert]:
 
     made: list[Cert] = []
     for der in chain:
-        with contextlib.suppress(ValueError):  # what is no certificate can't be in a flow
+        with contextlib.suppress(ValueError):  # a flow cannot contain an invalid certificate
             made.append(certs.Cert(x509.load_der_x509_certificate(der)))
     return made

@@ -1,7 +1,7 @@
-"""Other names for those that tell whose network was captured: the same one for the same name, wherever it stands.
+"""Pseudonyms for names that identify the captured network: the same pseudonym for the same name, everywhere.
 
-Hosts become ``agent1.example``, ``master1.example``, ``host1.example``; addresses those that are set apart for
-documentation; MAC addresses, SSH keys, serial numbers and fingerprints what is none of anybody's. What is a name, is
+Hosts become ``agent1.example``, ``master1.example``, ``host1.example``; addresses become addresses reserved for
+documentation; MAC addresses, SSH keys, serial numbers and fingerprints become values that belong to nobody. Names are
 learned first.
 """
 
@@ -27,9 +27,9 @@ type NameKind = Literal["agent", "master", "host"]
 
 _DOMAIN = "example"
 _ALONE = frozenset({"example", "test", "local", "localdomain", "lan", "internal", "intern", "corp", "home", "private"})
-"""Domains of one label that are a site's own, not everybody's."""
+"""Domains of one label that belong to a site, and are not public."""
 _LONGEST = 254
-"""Characters of a domain that nobody can have."""
+"""Characters of a domain that cannot be registered."""
 _WORDS = frozenset(
     {"puppet", "puppetserver", "puppetdb", "puppetlabs", "puppetmaster", "openvox", "master", "agent", "server", "ca",
      "client", "localhost", "node", "host", "file", "web", "www", "default", "root", "production", "example", "test"}
@@ -37,7 +37,7 @@ _WORDS = frozenset(
        for field in each.__struct_fields__}
     | {word for each in endpoints.ENDPOINTS for word in re.findall("[a-z_]+", f"{each.name} {each.path}")}
 )  # fmt: skip
-"""What may be a host's name without a domain, but is a word of Puppet's."""
+"""Words of Puppet that look like host names without a domain."""
 _HOST = re.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
 _PUPPETS_CA = re.compile(rf"Puppet (?:Root |Intermediate )?CA(?:: .*)?|{re.escape(PROBE)}.*")
 _SERIAL = re.compile(
@@ -45,7 +45,7 @@ _SERIAL = re.compile(
     re.IGNORECASE,
 )
 _UNSPECIFIC = re.compile(r"(?i)not .*|none|unknown|default.*|to be filled.*|n/?a|0*|.{0,3}|x+")
-"""Serial numbers that no vendor gave."""
+"""Serial numbers that no vendor assigned."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)")
@@ -58,15 +58,15 @@ _NETWORKS = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15
 
 
 class Pseudonyms:
-    """What is learned, and what is told instead."""
+    """The names that were learned, and their pseudonyms."""
 
     def __init__(self, salt: bytes) -> None:
-        """``salt`` is anything that nobody else knows, so that nothing can be found by trying."""
+        """Start without names. ``salt`` is secret, so that a pseudonym cannot be found by trying names."""
         self._salt = salt
         self._names: dict[str, str] = {}
-        """What stands for a name, a serial number or a digest, by it in lower case."""
+        """The pseudonym of a name, a serial number or a digest, by the original in lower case."""
         self._phrases: dict[str, str] = {}
-        """The same for what is no single word, exactly as it is written."""
+        """The pseudonym of what is more than a single word, by the exact original."""
         self._digests: dict[str, str] = {}
         self._domains: set[str] = set()
         self._numbers = {
@@ -79,7 +79,7 @@ class Pseudonyms:
     # -- learning -----------------------------------------------------------------------------------------
 
     def host(self, name: str | None, kind: NameKind = "host") -> None:
-        """A certname or host name; what it is called depends on whether an agent's or a master's was learned first."""
+        """Learn a certname or host name; its pseudonym depends on what was learned first, an agent or a master."""
         name = (name or "").strip().rstrip(".").lower().removeprefix("*.")
         if not _HOST.fullmatch(name) or name in self._names or name in _WORDS or _is_address(name):
             return
@@ -97,19 +97,19 @@ class Pseudonyms:
     def _domain(self, domain: str) -> None:
         if domain and ("." in domain or domain in _ALONE):
             self._domains.add(domain)
-        # Other hosts of the site are in the domains above; a top-level domain is everybody's.
+        # Other hosts of the site are in the domains above; top-level domains are public.
         while "." in domain and len(domain) < _LONGEST:
             self._domains.add(domain)
             self._names.setdefault(domain, _DOMAIN)
             domain = domain.partition(".")[2]
 
     def authority(self, name: str) -> None:
-        """A CA's common name."""
+        """Learn a CA's common name."""
         if name and not _PUPPETS_CA.fullmatch(name) and name.lower() not in self._names:
             self._phrase(name, "Authority ")
 
     def said(self, name: str) -> None:
-        """Another part of a certificate's subject: an organisation, a place, an address."""
+        """Learn another part of a certificate's subject: an organisation, a place, an address."""
         if len(name) > 2:
             self._phrase(name, "Name ")
 
@@ -118,11 +118,11 @@ class Pseudonyms:
             self._phrases[name] = f"{kind}{next(self._numbers[kind])}"
 
     def digest(self, old: str, new: str) -> None:
-        """Another digest, in hexadecimal, in place of one. Not for a name that was learned."""
+        """Return a pseudonym for a digest, in hexadecimal. Not for a name that was learned."""
         self._digests[old.lower()] = new.lower()
 
     def facts(self, values: dict[str, Any]) -> None:
-        """What a host says of itself."""
+        """Learn the names in a host's facts."""
         for key, value in _leaves(values):
             if not isinstance(value, str) or not value.strip():
                 continue
@@ -144,10 +144,10 @@ class Pseudonyms:
         else:
             self._phrases.setdefault(value, new)
 
-    # -- telling ------------------------------------------------------------------------------------------
+    # -- replacing ----------------------------------------------------------------------------------------
 
     def text(self, value: str) -> str:
-        """A text with the other names in it."""
+        """Return a text with pseudonyms instead of names."""
         for phrase in sorted(filter(value.__contains__, self._phrases), key=len, reverse=True):
             value = value.replace(phrase, self._phrases[phrase])
         if any(each in value for each in ("AAAA", "SHA256:", "SSHFP")):
@@ -160,7 +160,7 @@ class Pseudonyms:
         return _TOKEN.sub(self._token, value)
 
     def address(self, value: str) -> str:
-        """An address; those of the host itself, of nobody and of everybody stay."""
+        """Return the pseudonym of an address; loopback, unspecified and broadcast addresses stay."""
         try:
             read = ipaddress.ip_address(value)
         except ValueError:
@@ -172,7 +172,7 @@ class Pseudonyms:
         return self._addresses[str(read)]
 
     def packed(self, value: bytes) -> bytes:
-        """An address as certificates hold it."""
+        """Return the pseudonym of an address in the binary form of certificates."""
         return ipaddress.ip_address(self.address(str(ipaddress.ip_address(value)))).packed
 
     def _ip(self, found: re.Match[str]) -> str:
@@ -188,7 +188,7 @@ class Pseudonyms:
         return token if len(labels) == 1 else ".".join(self._labels(labels))
 
     def _labels(self, labels: list[str]) -> Iterator[str]:
-        """A name may be a part only: of a file's name, of a mail address."""
+        """Return the pseudonym of a name that may be part of another: of a file's name, of a mail address."""
         at = 0
         while at < len(labels):
             for end in range(len(labels), at, -1):
@@ -234,7 +234,7 @@ class Pseudonyms:
 
 
 def _cased(new: str, like: str) -> str:
-    """That a certname has upper-case letters is a fault of its own."""
+    """Keep upper-case letters: in a certname they are a fault that rules report."""
     return new if like.lower() == like else new.upper() if like.isupper() else new.capitalize()
 
 
@@ -251,7 +251,7 @@ def _is_mask(read: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 def _leaves(values: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Facts with the last part of their names."""
+    """Yield the values of facts with the last part of their names."""
     waiting = [(key, values)]
     while waiting:
         name, value = waiting.pop()

@@ -1,8 +1,9 @@
-"""Certificates, signing requests and revocation lists made anew: with other names and other keys, else the same.
+"""Certificates, signing requests and CRLs issued again: with other names and other keys, otherwise the same.
 
-For each key there is one new key of the same type and size; what was signed with a key is signed with its new one, what
-was signed with none that is known stays so, and what was forged stays forged. So chains, revocation, dates and the keys
-of two certificates compare as before. The new keys protect nothing: RSA keys share their primes, to have many at once.
+Each key is replaced by one new key of the same type and size. What was signed with a known key is signed with its
+replacement, what was signed with an unknown key stays so, and what was forged stays forged. So chains, revocation,
+dates and comparisons of keys give the same results. The new keys protect nothing: RSA keys share their primes, which
+makes them quick to generate.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from inspector.protocol.signatures import Signed
 
 type DerValue = tuple[int, int, int, int]
-"""A value in DER: where it begins, its tag, where its contents begin and end."""
+"""A value in DER: its start, its tag, the start and the end of its contents."""
 
 _EXPONENT = 65537
 _SMALLEST, _COMMON = 1024, 2048
@@ -44,30 +45,31 @@ _TEXTS = {0x0C: "utf-8", 0x13: "latin-1", 0x14: "latin-1", 0x16: "latin-1", 0x1E
 _ADDRESS = 0x87
 _VERSION = 0xA0
 _OF_REQUEST, _OF_CERTIFICATE = 2, 5
-"""Where the public key stands; in a certificate after the version, if that is told."""
+"""The index of the public key; in a certificate after the version, if there is one."""
 _ECDSA = "1.2.840.10045.4."
 _WRONG = (ValueError, TypeError, KeyError, IndexError, OverflowError, UnsupportedAlgorithm, InvalidSignature)
 
 
 class Reissuer:
-    """What is to be made anew is first shown to it (``learn``): a signer may come after what it signed."""
+    """Issues certificates again. All of them are learned first (``learn``): a signer may come after what it signed."""
 
     def __init__(self, text: Callable[[str], str], address: Callable[[bytes], bytes], salt: bytes,
                  say: Callable[[str], None] = lambda _: None) -> None:  # fmt: skip
-        """``text`` and ``address`` give the new name for an old one; ``say`` is told what takes long."""
+        """Start without certificates. ``text`` and ``address`` return the pseudonym of a name; ``say`` gets messages
+        about slow steps."""
         self._text, self._address, self._salt, self._say = text, address, salt, say
         self._authorities: dict[bytes, list[x509.Certificate]] = {}
-        """By their subjects."""
+        """The certificates, by subject."""
         self._keys: dict[bytes, CertificateIssuerPrivateKeyTypes] = {}
-        """The new key, by the old one or by what else tells whose it is."""
+        """The new key, by the old one, or by another mark of its owner."""
         self._rsa: dict[int, Iterator[rsa.RSAPrivateKey]] = {}
         self._identifiers: dict[bytes, bytes] = {}
         self._made: dict[bytes, bytes] = {}
         self._unmasked: dict[bytes, bytes] = {}
-        """What was learned, by it with its secrets masked: a mask breaks the signature."""
+        """The learned items, by their DER with masked secrets: a mask breaks the signature."""
 
     def learn(self, der: bytes) -> None:
-        """Something that is to be made anew."""
+        """Learn something that will be issued again."""
         try:
             read = _read(der)
         except Malformed:
@@ -79,7 +81,7 @@ class Reissuer:
                 known.append(read)
 
     def made(self, der: bytes) -> bytes:
-        """It with new names and keys, its secrets masked; what can't be read, with its texts changed only."""
+        """Return it with new names and keys, its secrets masked; if it cannot be parsed, with new texts only."""
         der = self._unmasked.get(der, der)
         if der not in self._made:
             try:
@@ -90,7 +92,7 @@ class Reissuer:
 
     def _anew(self, der: bytes) -> bytes:
         read = _read(der)
-        signer = self._signer(read)  # first of all: its key's identifier stands in what it signs
+        signer = self._signer(read)  # first, as its key's identifier is part of what it signs
         if not isinstance(read, x509.CertificateRevocationList):
             self._key(read.public_key())
         for each in _identifiers(read):
@@ -108,10 +110,10 @@ class Reissuer:
         signature = self._signature(signer, read, told)
         return _value(outer[1], told + der[algorithm[0] : algorithm[3]] + _value(_BITS, b"\0" + signature))
 
-    # -- what stands in it ---------------------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------------------
 
     def _changed(self, der: bytes, place: DerValue, depth: int) -> bytes:
-        """A value with new texts, addresses and key identifiers in it."""
+        """Return a value with new texts, addresses and key identifiers."""
         whole, begin, end = place[0], place[2], place[3]
         tag, contents = place[1], der[begin:end]
         new = contents
@@ -153,7 +155,7 @@ class Reissuer:
         return next(self._rsa.setdefault(size, self._many(size)))
 
     def _many(self, size: int) -> Iterator[rsa.RSAPrivateKey]:
-        """RSA keys, each of two primes that no other key has together."""
+        """Generate RSA keys, each of a different pair of shared primes."""
         primes: list[int] = []
         while True:
             self._say(f"making an RSA key of {size} bits ...")
@@ -165,8 +167,8 @@ class Reissuer:
                 primes.append(prime)
 
     def _signature(self, signer: CertificateIssuerPrivateKeyTypes, read: Signed, told: bytes) -> bytes:
-        """A signature over what is new, by whom the old one was; of the same length and of no use where it can't be
-        made."""
+        """Sign the new contents with the replacement of the original signer's key. Where that is not possible, return
+        an invalid signature of the same length."""
         try:
             return _sign(signer, read, told)
         except _WRONG:
@@ -189,7 +191,7 @@ class Reissuer:
         return self._keys[who]
 
     def _stranger(self, who: bytes, like: CertificatePublicKeyTypes) -> CertificateIssuerPrivateKeyTypes:
-        """The key of somebody whose own key is not known: one for each of them."""
+        """Return a key for a signer whose own key is not known: the same one for each signer."""
         if who not in self._keys:
             self._keys[who] = self._new(like)
         return self._keys[who]
@@ -203,11 +205,11 @@ def _read(der: bytes) -> Signed:
     for load in loads:
         with contextlib.suppress(Malformed):
             return guard(load, der)
-    raise Malformed("neither a certificate nor a signing request nor a revocation list")
+    raise Malformed("not a certificate, signing request or CRL")
 
 
 def _identifiers(read: Signed, *, own: bool = True) -> list[bytes]:
-    """The identifiers in its extensions: of its own key, of its signer's."""
+    """Return the key identifiers in its extensions: of its own key, of its signer's."""
     found: list[bytes | None] = []
     for extension in read.extensions:
         match extension.value:
@@ -223,7 +225,7 @@ def _spki(key: CertificatePublicKeyTypes) -> bytes:
 
 
 def _identifier(key: CertificatePublicKeyTypes) -> bytes:
-    """As CAs make it, SHA-1 over the key's bits."""
+    """Return the identifier that CAs compute: SHA-1 over the key's bits."""
     return x509.SubjectKeyIdentifier.from_public_key(key).digest
 
 
@@ -245,14 +247,14 @@ def _sign(key: CertificateIssuerPrivateKeyTypes, read: Signed, told: bytes) -> b
             return key.sign(told, ec.ECDSA(digest))
         case ed25519.Ed25519PrivateKey() | ed448.Ed448PrivateKey():
             return key.sign(told)
-    raise ValueError("another key than the signature is of")
+    raise ValueError("signed with another key")
 
 
 # -- DER --------------------------------------------------------------------------------------------------
 
 
 def _places(data: bytes, begin: int, end: int) -> list[DerValue]:
-    """The values that stand in a row, up to where it is no DER."""
+    """Return the values of a sequence, up to the first that is not DER."""
     found = []
     while begin + 2 <= end:
         tag, size, at = data[begin], data[begin + 1], begin + 2

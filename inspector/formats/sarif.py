@@ -55,12 +55,14 @@ def _described(ident: str) -> dict[str, Any]:
 def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[str, Any]:
     name = wording.clean(run.certname or run.address or "an unnamed agent")
     remedy = wording.clean(rule_of(finding.rule).remedy_for(run))
-    proof = ", ".join(map(str, finding.seqs))
+    evidence = ", ".join(map(str, finding.seqs))
     return {
         "ruleId": finding.rule,
         "ruleIndex": ids.index(finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{name}: {wording.clean(finding.message)} (run {run.number}, proof {proof}). {remedy}"},
+        "message": {
+            "text": f"{name}: {wording.clean(finding.message)} (run {run.number}, records {evidence}). {remedy}"
+        },
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": capture.as_posix()}},

@@ -1,8 +1,8 @@
-"""A capture to be given away: it analyses to the same findings, and says nothing of whose it is.
+"""A capture to share: it has the same findings, and does not reveal whose network was captured.
 
-Secrets are masked (``redact``), names and addresses are replaced (``pseudonyms``), certificates are made anew
-(``reissue``), and digests follow the contents that they are of. What stays: times, sizes, versions, the names of
-environments, modules, classes, resources and users, and the texts of manifests and files but for names in them.
+Secrets are masked (``redact``), names and addresses are replaced (``pseudonyms``), certificates are issued again
+(``reissue``), and digests are adapted to the new contents. Unchanged are: times, sizes, versions, the names of
+environments, modules, classes, resources and users, and the texts of manifests and files except for names in them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from inspector.model import Headers, Leg, Message, Record
 
 _CONTENT = (*kinds.CONTENT, kinds.Kind.BACKUP)
-"""Kinds of requests whose bodies have digests that others quote."""
+"""Kinds of requests whose bodies have digests that other requests contain."""
 _PEM = re.compile(
     r"(-----BEGIN ((?:NEW )?CERTIFICATE REQUEST|(?:X509 |TRUSTED )?CERTIFICATE|X509 CRL)-----\s*)([A-Za-z0-9+/=\s]*?)"
     r"(\s*-----END \2-----)"
@@ -49,12 +49,12 @@ _BATCH = 200
 
 
 def share(source: Path, target: Path, say: Callable[[str], None] = lambda _: None) -> int:
-    """Make the capture to be given away; returns the number of its records. ``say`` is told what takes long.
+    """Make the capture to share; return the number of its records. ``say`` gets messages about slow steps.
 
-    Raises CaptureError, also where there is a file at ``target`` already.
+    Raises CaptureError, also if ``target`` exists.
     """
     if os.path.lexists(target):
-        raise CaptureError(f"There is a file at {target} already.", "Choose another name.")
+        raise CaptureError(f"{target} already exists.", "Choose another name.")
     with Capture.open(source) as capture:
         other, last = Other(say), capture.last
         connections = capture.connections()
@@ -74,7 +74,8 @@ def share(source: Path, target: Path, say: Callable[[str], None] = lambda _: Non
 
 
 def _records(capture: Capture, last: int) -> Iterator[Record]:
-    """What was there when it began: a proxy may be writing, and of what comes later no name was learned."""
+    """Yield the records that existed at the start: a proxy may be writing, and the names in later ones were not
+    learned."""
     return itertools.takewhile(lambda record: record.seq <= last, capture.records())
 
 
@@ -88,17 +89,17 @@ def _write(
         for number, record in enumerate(records, 1):
             if made.append(other.record(record)).seq != record.seq:
                 raise InspectorError(
-                    f"Before record {record.seq} others are missing, and numbers would change.",
-                    "Number them anew first: `puppet-inspector merge CAPTURE -o FILE`.",
+                    f"Records before record {record.seq} are missing, so record numbers would change.",
+                    "First renumber them: `puppet-inspector merge CAPTURE -o FILE`.",
                 )
             if number % _BATCH == 0:
                 made.flush()
-        made.set_meta([("shared", "secrets masked, names and addresses replaced, certificates made anew")])
+        made.set_meta([("shared", "secrets masked, names and addresses replaced, certificates issued again")])
     return number
 
 
 class Other:
-    """Whoever is captured, by other names: first learned, then told. Pure but for the new keys."""
+    """Replaces the names of a capture: learns them first, then replaces them. Pure except for the new keys."""
 
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         salt = secrets.token_bytes(32)
@@ -109,7 +110,7 @@ class Other:
     # -- learning -----------------------------------------------------------------------------------------
 
     def learn(self, record: Record) -> None:
-        """The names in a record, and its certificates."""
+        """Learn the names in a record, and its certificates."""
         match record:
             case Exchange():
                 found = endpoints.match(record.request.method, record.request.target)
@@ -191,7 +192,7 @@ class Other:
                     self.names.host(each.name, "agent")
 
     def learn_digests(self, record: Record) -> None:
-        """What the digests of contents and certificates will be."""
+        """Learn the new digests of contents and certificates."""
         match record:
             case Exchange():
                 masked = redact.exchange(record)
@@ -223,10 +224,10 @@ class Other:
             for each in (old, masked):
                 self.names.digest(files.digest(each, algorithm) or "", told)
 
-    # -- telling ------------------------------------------------------------------------------------------
+    # -- replacing ----------------------------------------------------------------------------------------
 
     def record(self, record: Record) -> Record:
-        """A record without secrets, by other names."""
+        """Return a record without secrets, with pseudonyms."""
         match masked := redact.redacted(record):
             case Exchange():
                 response, identity = masked.response, masked.identity
@@ -284,12 +285,12 @@ class Other:
         return tuple((name, self._header(rewrite.promised(name, value, longer))) for name, value in headers)
 
     def _header(self, value: str) -> str:
-        if "-----BEGIN" in value and "%" in value:  # a certificate, as a proxy in between hands it on
+        if "-----BEGIN" in value and "%" in value:  # a certificate, as passed on by a TLS-terminating proxy
             return quote(self._text(unquote(value)), safe="")
         return self._text(value)
 
     def _content(self, plain: bytes) -> bytes:
-        """A file's content. Its digest was learned: what is in it must not change with what is learned later."""
+        """Return a file's content. Its digest was learned: later names must not change the result."""
         return self._rewritten(rewrite.text(plain), plain)
 
     def _body(self, plain: bytes, media: str) -> bytes:
@@ -336,7 +337,7 @@ def _plain(message: Message) -> bytes:
 
 
 def _packed(message: Message) -> bool:
-    """Whether its Content-Encoding is what it says."""
+    """Whether the Content-Encoding is correct."""
     try:
         bodies.plain(message)
     except bodies.Unreadable:
@@ -352,7 +353,7 @@ def _decoded(text: str) -> bytes | None:
 
 
 def _ders(message: Message) -> Iterator[bytes]:
-    """What stands in a body as PEM."""
+    """Yield the DER of what a body contains as PEM."""
     plain = _plain(message)
     if b"-----BEGIN " not in plain:
         return

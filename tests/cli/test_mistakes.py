@@ -25,9 +25,9 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["check", "{tmp}/good.sqlite", "{tmp}/none.sqlite"], "There is no capture at"),
     ([], "is not a terminal"),
     (["open", "{tmp}/good.sqlite"], "is not a terminal"),
-    (["import", "{tmp}/none.mitm", "-o", "{tmp}/x.sqlite"], "can't be read"),
-    (["import", "{tmp}/text.sqlite", "-o", "{tmp}/x.sqlite"], "is no flow file"),
-    (["import", "{tmp}/text.sqlite", "-o", "{tmp}/text.sqlite/x.sqlite"], "is no flow file"),
+    (["import", "{tmp}/none.mitm", "-o", "{tmp}/x.sqlite"], "Cannot read"),
+    (["import", "{tmp}/text.sqlite", "-o", "{tmp}/x.sqlite"], "is not a flow file"),
+    (["import", "{tmp}/text.sqlite", "-o", "{tmp}/text.sqlite/x.sqlite"], "is not a flow file"),
 ]
 
 

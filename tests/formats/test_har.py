@@ -101,7 +101,7 @@ def test_what_is_odd_is_valid_too_and_nothing_of_it_is_raw() -> None:
     log = fitting(text)
     assert len(log["entries"]) == 4
     assert [each["exact"]["kind"] for each in log["_puppet"]["records"]] == ["handshake", "gap"]
-    assert log["comment"] == "Failed TLS handshakes and gaps (2) are in _puppet.records: HAR has no place for them."
+    assert log["comment"] == "Failed TLS handshakes and gaps (2) are in _puppet.records: HAR cannot express them."
 
 
 def test_bodies_are_as_easy_to_read_as_they_can_be() -> None:
@@ -109,7 +109,7 @@ def test_bodies_are_as_easy_to_read_as_they_can_be() -> None:
     content = told["response"]["content"]
     assert (content["text"], content["size"]) == ("text" * 99, 4 * 99)
     assert content["compression"] == 4 * 99 + 3 - told["response"]["bodySize"]
-    assert "3 bytes more" in content["comment"]
+    assert "3 more bytes" in content["comment"]
     assert told["request"]["postData"] == {"mimeType": "x-unknown", "params": [], "text": "\ufffd\0", "_raw": "/wA="}
     plain = entry(Exchange(AGENT, Request(body=b"a=1"), Response(body=b"\xff", status=200)))
     assert plain["request"]["postData"] == {"mimeType": "x-unknown", "params": [], "text": "a=1"}
@@ -315,7 +315,7 @@ def test_a_bad_entry_ends_an_archive(tmp_path: Path) -> None:
     for number, each in enumerate(bad):
         (tmp_path / "x.har").write_text(json.dumps({"log": {"entries": [BROWSER, each, BROWSER]}}))
         loaded = load([tmp_path / "x.har"], tmp_path / f"{number}.sqlite")
-        assert "is cut off or damaged after 1 records (entry 2 can't be read" in loaded.troubles[0].message, each
+        assert "is cut off or damaged after 1 records (cannot read entry 2" in loaded.troubles[0].message, each
 
 
 JSON = st.recursive(

@@ -111,7 +111,7 @@ def test_flows_bring_back_the_findings_of_exchanges(sample: Path, tmp_path: Path
     capture = placed(sample, tmp_path)
     if not any(isinstance(each, Exchange) for each in held(capture)[0]):
         (note,) = exporting.Chosen.by(capture).notes("flows")
-        assert note == "A flow file has no place for failed handshakes (3): they are left out."
+        assert note == "A flow file cannot contain failed handshakes (3): they are left out."
         return
     before, after = (strict(run("check", each, "--json")[1]) for each in (capture, again(capture, "flows")))
     assert [(each["rule"], each["seqs"]) for each in after["findings"]] == [
@@ -187,18 +187,22 @@ def test_each_file_has_its_own_trouble(refused: Path, tmp_path: Path, run: Run) 
     assert (status, len(held(target)[0])) == (2, 2 * len(records) - 1)
     assert out.startswith(f"{2 * sum(isinstance(each, Exchange) for each in records)} exchanges, ")
     assert "\x1b" not in err
-    for name, why in zip(names, (f"is cut off or damaged after {len(records) - 1} records (line ",
-                                 "can't be imported: it is no flow file of mitmproxy, no HAR and no jsonl.",
-                                 "can't be imported: it is empty.", "can't be read: No such file or directory.",
-                                 "can't be imported: it is a capture already; "), strict=True):  # fmt: skip
-        assert err.count(f"puppet-inspector: {tmp_path / name} {why}") == 1
+    problems = (
+        ("", f" is cut off or damaged after {len(records) - 1} records (line "),
+        ("Cannot import ", ": it is not a flow file of mitmproxy, not HAR and not jsonl."),
+        ("Cannot import ", ": it is empty."),
+        ("Cannot read ", ": No such file or directory."),
+        ("Cannot import ", ": it already is a capture; "),
+    )
+    for name, (before, after) in zip(names, problems, strict=True):
+        assert err.count(f"puppet-inspector: {before}{tmp_path / name}{after}") == 1
 
 
 def test_nothing_comes_of_nothing(tmp_path: Path, run: Run) -> None:
     (tmp_path / "x.har").write_text('{"log": 1}')
     status, out, err = run("import", tmp_path / "x.har", "-o", tmp_path / "c.sqlite")
     assert (status, out) == (2, "")
-    assert "x.har can't be imported: Expected `object`, got `int`" in err
+    assert "x.har: Expected `object`, got `int`" in err
     assert not (tmp_path / "c.sqlite").exists()
 
 
@@ -236,7 +240,7 @@ def test_a_bad_line_ends_a_file_and_nothing_else(line: str, tmp_path: Path) -> N
     loaded = load([tmp_path / "x.jsonl"], tmp_path / "c.sqlite")
     assert held(tmp_path / "c.sqlite")[0] == [Gap(1.0, "x", seq=1)]
     (trouble,) = loaded.troubles
-    assert "x.jsonl is cut off or damaged after 1 records (line 3 holds no record" in trouble.message
+    assert "x.jsonl is cut off or damaged after 1 records (line 3 is not a record" in trouble.message
     assert trouble.message.isprintable()
 
 
@@ -253,7 +257,7 @@ def test_a_format_is_named_by_the_ending(tmp_path: Path) -> None:
     assert [exporting.format_of(tmp_path / name) for name in ("a.mitm", "a.flow", "a.FLOWS", "b.har", "c.jsonl")] == [
         "flows", "flows", "flows", "har", "jsonl"
     ]  # fmt: skip
-    with pytest.raises(InspectorError, match="names no format"):
+    with pytest.raises(InspectorError, match="does not indicate a format"):
         exporting.format_of(tmp_path / "x.txt")
 
 
@@ -275,9 +279,13 @@ def test_export_prints_what_is_text(refused: Path, run: Run) -> None:
 def test_export_writes_a_new_file_and_says_what_it_does_not_hold(refused: Path, tmp_path: Path, run: Run) -> None:
     records, _ = held(refused)
     exchanges = sum(isinstance(each, Exchange) for each in records)
-    note = "has no place for failed handshakes (1) and gaps (1): they are"
-    for ending, number, told in ((".mitm", exchanges, f"A flow file {note} left out."), (".jsonl", len(records), None),
-                                 (".har", len(records), f"HAR {note} in _puppet.records.")):  # fmt: skip
+    note = "failed handshakes (1) and gaps (1): they are"
+    cases = (
+        (".mitm", exchanges, f"A flow file cannot contain {note} left out."),
+        (".jsonl", len(records), None),
+        (".har", len(records), f"HAR cannot express {note} in _puppet.records."),
+    )
+    for ending, number, told in cases:
         path = tmp_path / f"x{ending}"
         status, out, err = run("export", refused, "-o", path)
         masked = "secrets masked (--with-secrets keeps them)"
@@ -287,7 +295,7 @@ def test_export_writes_a_new_file_and_says_what_it_does_not_hold(refused: Path, 
         before = path.read_bytes()
         status, _, err = run("export", refused, "-o", path)
         assert (status, path.read_bytes()) == (2, before)
-        assert "There is a file at" in err
+        assert f"{path} already exists." in err
     assert run("export", refused, "-o", tmp_path / "y.har", "--with-secrets")[1].endswith("y.har\n")
     assert run("export", refused, "-o", tmp_path / "y.txt", "--format", "jsonl")[0] == 0
 
@@ -296,9 +304,9 @@ def test_export_writes_a_new_file_and_says_what_it_does_not_hold(refused: Path, 
     ("arguments", "mistake"),
     [
         (("--format", "flows"), "Flows are binary"),
-        (("-o", "x.txt"), "x.txt names no format."),
+        (("-o", "x.txt"), "x.txt does not indicate a format."),
         (("--filter", "phase:nonsense"), "phase"),
-        (("-o", "no/such/folder.har"), "can't be written"),
+        (("-o", "no/such/folder.har"), "Cannot write no/such/folder.har"),
     ],
 )
 def test_a_mistake_is_explained(

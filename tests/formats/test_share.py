@@ -371,6 +371,6 @@ def test_numbers_never_change(tmp_path: Path) -> None:
     own = saved(tmp_path / "own.sqlite", conversation())
     with contextlib.closing(sqlite3.connect(own)) as db, db:
         db.execute("DELETE FROM record WHERE seq = 2")
-    with pytest.raises(InspectorError, match="Before record 3"):
+    with pytest.raises(InspectorError, match="Records before record 3"):
         share.share(own, tmp_path / "out.sqlite")
     assert not (tmp_path / "out.sqlite").exists()

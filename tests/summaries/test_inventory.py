@@ -174,9 +174,9 @@ def test_merge_says_what_it_made(run: Run, folder: Path) -> None:
     first, second, target = folder / "first-run.sqlite", folder / "compile-error.sqlite", folder / "both.sqlite"
     with Capture.open(second) as capture:
         records = 22 + capture.last
-    assert run("merge", first, second, "-o", target) == (0, f"{records} records are in {target}\n", "")
+    assert run("merge", first, second, "-o", target) == (0, f"{records} records written to {target}\n", "")
     status, out, err = run("merge", first, target, "-o", target)
-    assert (status, out, err.splitlines()[0]) == (2, "", f"puppet-inspector: There is a file at {target} already.")
+    assert (status, out, err.splitlines()[0]) == (2, "", f"puppet-inspector: {target} already exists.")
     status, out, _ = run("merge", first, target, "-o", folder / "again.sqlite", "--json")
     assert json.loads(out) == {
         "capture": str(folder / "again.sqlite"), "records": records, "twice": 22, "renamed": 0,
