@@ -72,7 +72,7 @@ def _filled(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: _filled(each) if isinstance(each, dict) else each for key, each in known.items()}
 
 
-def record(given: dict[str, Any], request: Content = NONE, response: Content = NONE) -> Record:
+def record(given: dict[str, Any], request: MessageContent = NONE, response: MessageContent = NONE) -> Record:
     """Restore a record, with the content of its request and its response. Raises ValueError."""
     kind = _KINDS.get(str(given.get("kind")))
     if kind is None:
