@@ -45,8 +45,8 @@ MESSAGES: tuple[KnownError, ...] = (
          "Certificate for NAME has not been signed yet", "Exiting; no certificate found and waitforcert is disabled"),
         "The agent's signing request is waiting on the CA: it is not signed yet, and autosigning does not apply to "
         "it.",
-        "Compare {fingerprint} on the node with {list} on the CA, then {sign}. To limit the wait: `puppet config set "
-        "maxwaitforcert 1h --section agent`.",
+        "Compare {fingerprint} on the node with {list} on the CA, then sign: {sign}. To limit the wait: `puppet "
+        "config set maxwaitforcert 1h --section agent`.",
         ("B17", "B39", "B42"), _W,
     ),
     KnownError(
@@ -104,7 +104,7 @@ MESSAGES: tuple[KnownError, ...] = (
          "SSL_connect state=error: certificate verify failed (unable to get local issuer certificate)"),
         "The agent's ca.pem does not contain the CA that signed the presented certificate: ca.pem is from an older "
         "or another CA, or the intermediate CA is missing.",
-        "Make sure that the agent reaches the right server; then on the node {trust_anew}. If the node's own "
+        "Make sure that the agent reaches the right server; then on the node run {trust_anew}. If the node's own "
         "certificate was also issued by the other CA: {enrol_ca}.",
         ("T08", "T06", "B04", "B05"), _H,
     ),
@@ -114,7 +114,7 @@ MESSAGES: tuple[KnownError, ...] = (
          "certificate verify failed (self signed certificate in certificate chain)"),
         "The chain ends in a root CA that the agent does not have: the CA was recreated, or only a part of the "
         "bundle was distributed.",
-        "Distribute the new bundle to every host that uses the CA; on a node {trust_anew}. If the node's own "
+        "Distribute the new bundle to every host that uses the CA; on a node run {trust_anew}. If the node's own "
         "certificate was also issued by the other CA: {enrol_ca}.",
         ("T08", "B04"), _H,
     ),
@@ -148,8 +148,9 @@ MESSAGES: tuple[KnownError, ...] = (
         ("The CRL issued by 'X' has expired, verify time is synchronized",
          "certificate verify failed [CRL has expired for CN=X]"),
         "The CRL's nextUpdate has passed: the CA did not issue a new one, or the agent still has an old file.",
-        "On the CA {new_crl}. Then on each agent that still has the old one `rm -f \"$(puppet config print hostcrl)\"; "
-        "puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
+        "On the CA run {new_crl}. Then on each agent that still has the old one run `rm -f \"$(puppet config print "
+        "hostcrl)\"; puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into "
+        "ca_crl.pem.",
         ("B10",), _W,
     ),
     KnownError(
@@ -171,10 +172,10 @@ MESSAGES: tuple[KnownError, ...] = (
         ("sslv3 alert certificate unknown", "tlsv1 alert certificate unknown", "ssl/tls alert certificate unknown"),
         "The master refuses the agent's certificate. Real masters (Java) send this alert for every problem with it: "
         "revoked, expired, issued by another CA; and to every agent when the master's own CRL has expired.",
-        "If all agents fail, on the master `openssl crl -noout -nextupdate -in \"$(puppet config print hostcrl)\"`; if "
-        "that time has passed, on the CA {new_crl}. If only this one fails, check {list} on the CA and {verify} on "
-        "the node: if its certificate has expired or was revoked, {enrol}; if it was issued by another CA, "
-        "{enrol_ca}.",
+        "If all agents fail, run on the master `openssl crl -noout -nextupdate -in \"$(puppet config print "
+        "hostcrl)\"`; if that time has passed, on the CA run {new_crl}. If only this one fails, check {list} on the "
+        "CA and {verify} on the node: if its certificate has expired or was revoked, {enrol}; if it was issued by "
+        "another CA, {enrol_ca}.",
         ("T05", "T06", "B33", "B10", "T09"), _H,
     ),
     KnownError(
@@ -220,14 +221,14 @@ MESSAGES: tuple[KnownError, ...] = (
         ("Failed to open TCP connection to HOST:8140 (Connection refused - connect(2) for \"X\" port 8140)",
          "No more routes to puppet", "Connection refused - connect(2)"),
         "No process listens on that port: the server is still starting, or the name or port is wrong.",
-        "On {host} `ss -ltn sport = :8140`; on the node `puppet config print server masterport`.",
+        "On {host} run `ss -ltn sport = :8140`; on the node run `puppet config print server masterport`.",
         (), _C,
     ),
     KnownError(
         ("Failed to open TCP connection to HOST:8140 (getaddrinfo: Name or service not known)",
          "getaddrinfo: Name or service not known", "getaddrinfo: Temporary failure in name resolution"),
         "The node cannot resolve the server's name: check DNS, or `server` in puppet.conf (`puppet` by default).",
-        "On the node `puppet config print server`, then `getent hosts {host}`. Fix DNS or /etc/hosts, or `puppet "
+        "On the node run `puppet config print server`, then `getent hosts {host}`. Fix DNS or /etc/hosts, or `puppet "
         "config set server <name> --section main`.",
         (), _C,
     ),

@@ -33,7 +33,7 @@ from inspector.runs.history import master_name
     visible=Visible.WIRE,
     title="CA bundle changed",
     remedy="On the CA host compare: `openssl x509 -noout -fingerprint -sha256 -in ca_crt.pem` in the cadir. If the CA "
-    "was recreated, every node must enrol again: {enrol_ca}. If the CA kept its key, a node that refuses it needs "
+    "was recreated, every node must enrol again: {enrol_ca}. If the CA kept its key, on a node that refuses it run "
     "only {trust_anew}. If nobody changed the CA, find out which machine answered.",
     source="docs/protocol.md#ca-download",
     good=lambda: [

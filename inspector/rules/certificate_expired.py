@@ -29,7 +29,7 @@ from inspector.runs.examples import (
     On.RUN_END,
     visible=Visible.WIRE,
     title="certificate expired",
-    remedy="The node's: {enrol}. The CA's: renew it on the CA, then on every node {trust_anew}.",
+    remedy="The node's: {enrol}. The CA's: renew it on the CA, then on every node run {trust_anew}.",
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [
         talk(ca(), crl(), csr(), issued(), catalog(), report()),

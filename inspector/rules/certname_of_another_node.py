@@ -18,8 +18,8 @@ from inspector.runs.examples import asked, catalog, node, plugins, report, talk
     visible=Visible.WIRE,
     title="request in another node's name",
     remedy="Give the node one name, the one in its certificate: `puppet config set certname {name} --section main`, "
-    "and do not set `node_name_value`. To use another name: on the node {reset}. If a client tried to read another "
-    "node's data, find out who has this certificate.",
+    "and do not set `node_name_value`. To use another name: on the node run {reset}. If a client tried to read "
+    "another node's data, find out who has this certificate.",
     source="docs/protocol.md#default-rules; puppetserver 7.9.5 ezbake/config/conf.d/auth.conf",
     good=lambda: [
         talk(node(), plugins(), catalog(), report()),

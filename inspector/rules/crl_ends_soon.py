@@ -19,7 +19,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
     at=(Kind.CRL,),
     visible=Visible.WIRE,
     title="CRL expires soon",
-    remedy='On the CA {new_crl}. Then on each agent that still has the old one `rm -f "$(puppet config print '
+    remedy='On the CA run {new_crl}. Then on each agent that still has the old one run `rm -f "$(puppet config print '
     'hostcrl)"; puppet agent -t`. If the message names an external CA, that CA must issue the list: put it into '
     "ca_crl.pem.",
     source="docs/protocol.md#crls",

@@ -19,7 +19,7 @@ from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, r
     visible=Visible.WIRE,
     title="CRL with an invalid signature",
     remedy="On the CA check each CRL of the file for one that is not 'verify OK': {crls}. Restore that one from the "
-    'CA\'s backup, then on each agent that still has the old one `rm -f "$(puppet config print hostcrl)"; puppet '
+    'CA\'s backup, then on each agent that still has the old one run `rm -f "$(puppet config print hostcrl)"; puppet '
     "agent -t`. If the message names an external CA, that CA must issue the list: put it into ca_crl.pem.",
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb",
     good=lambda: [talk(ca(), crl(), csr(), issued(), catalog(), report())],

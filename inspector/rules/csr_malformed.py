@@ -22,7 +22,7 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
     title="signing request cannot be parsed",
     remedy="Compare the request's Content-Length with the size of the body that arrived: if it is shorter, find out "
     "what cuts it off between {name} and the master (proxy, inspection, size limits). If it is complete, the node's "
-    "copy is damaged: on the node {reset}.",
+    "copy is damaged: on the node run {reset}.",
     source="docs/protocol.md#endpoint-certificate_request",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [talk(ca(), crl(), altered(csr(status=500, body=_ANSWER), request=_BROKEN))],

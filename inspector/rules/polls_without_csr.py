@@ -20,7 +20,7 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
     visible=Visible.CONSEQUENCE,
     title="agent waits for a certificate without a signing request",
     remedy="Check whether the CA has a request from this node: {list}. If it has, sign it: {sign}. If not, the node "
-    "still keeps a request that the CA lost: on the node {reset}, then on the CA {sign} unless it autosigns.",
+    "still keeps a request that the CA lost: on the node run {reset}, then on the CA run {sign} unless it autosigns.",
     source="docs/protocol.md#bootstrap-up-to-5; puppet 5.5.22 lib/puppet/ssl/host.rb",
     good=lambda: [
         talk(ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),

@@ -15,8 +15,8 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
     visible=Visible.WIRE,
     title="two runs of one node at the same time",
     remedy="Find both: if the addresses differ, two hosts run as {name}: give the copy its own certname, then on it "
-    "{reset}. If it is one host: `ps -ef | grep 'puppet agent'`, and check that both use one statedir (`puppet config "
-    "print agent_catalog_run_lockfile --section agent`).",
+    "run {reset}. If it is one host: `ps -ef | grep 'puppet agent'`, and check that both use one statedir (`puppet "
+    "config print agent_catalog_run_lockfile --section agent`).",
     source="docs/protocol.md#transaction_uuid; docs/protocol.md#locks",
     good=lambda: [
         talk(plugins(), catalog(), metadata("modules/demo/a"), report(), plugins(), catalog(uuid="b-1"),

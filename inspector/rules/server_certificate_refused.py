@@ -24,7 +24,7 @@ _ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_
     On.HANDSHAKE,
     visible=Visible.HANDSHAKE,
     title="the agent refuses the certificate presented to it",
-    remedy="Check the agent's CA and certificate: {verify}. If only its ca.pem or its CRL is old: on the node "
+    remedy="Check the agent's CA and certificate: {verify}. If only its ca.pem or its CRL is old: on the node run "
     "{trust_anew}. If the node's own certificate was also issued by the other CA: {enrol_ca}. If the master's own "
     "certificate or its chain has expired: renew it on the CA. Check the agent's clock.",
     source="docs/protocol.md#verification-by-agents; puppet 7.23.0 lib/puppet/ssl/ssl_provider.rb; "

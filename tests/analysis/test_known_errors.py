@@ -129,7 +129,7 @@ def test_the_pasted_name_gets_into_the_commands_if_it_is_plain() -> None:
     assert "`puppetserver ca clean --certname <certname>`" in told["remedy"]
     assert "reboot" not in told["remedy"]
     told = reference.explain("Failed to open TCP connection to p.example:8140 (Connection refused - connect(2) for")
-    assert told["remedy"].startswith("On p.example `ss ")
+    assert told["remedy"].startswith("On p.example run `ss ")
 
 
 def test_no_control_character_of_what_was_pasted_is_printed() -> None:
