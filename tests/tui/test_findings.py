@@ -231,7 +231,10 @@ def test_a_waiting_agent_that_was_signed_needs_nothing(tmp_path: Path) -> None:
     for _ in range(5):
         waiting.wait(120).poll()
     signed = dataclasses.replace(waiting, records=[*waiting.records]).wait(120).issued().run()
-    for records, remedy in ((waiting.records, "`puppetserver ca sign"), (signed.records, "nothing, it was signed")):
+    for records, remedy in (
+        (waiting.records, "`puppetserver ca sign"),
+        (signed.records, "nothing to do: the request was signed"),
+    ):
         path = indexed(save(tmp_path / f"{len(records)}.sqlite", *records))
 
         async def act(pilot: Pilot[None], app: Inspector, remedy: str = remedy) -> None:
