@@ -132,7 +132,7 @@ class Analyzer:
             self._over[run.place] = run
             self._judge(run, trouble, keep=True)
             if self._ignores:  # not before: an agent's first requests say no name
-                kept = [each for each in run.findings if not self._ignored(each, run)]
+                kept = [finding for finding in run.findings if not self._ignored(finding, run)]
                 run.ignored += len(run.findings) - len(kept)
                 run.findings[:] = kept
             self._ledger.fleet.remember(run)
@@ -141,7 +141,7 @@ class Analyzer:
         return list(self._ask(On.RUN_END, RunCase(run, self._ledger), trouble, keep=keep))
 
     def _ignored(self, finding: Finding, run: Run) -> bool:
-        return any(each.covers(finding.rule, run) for each in self._ignores)
+        return any(ignore.covers(finding.rule, run) for ignore in self._ignores)
 
     # -- understanding --------------------------------------------------------------------------------
 
@@ -268,8 +268,8 @@ def _secrets(step: Step, exchange: Exchange) -> set[str]:
 def merged(findings: Iterable[Finding], more: Iterable[Finding]) -> list[Finding]:
     """Findings with those that are not among them; the same said again is said once."""
     known = list(findings)
-    said = {(each.rule, each.message) for each in known}
-    return known + [each for each in more if (each.rule, each.message) not in said]
+    said = {(finding.rule, finding.message) for finding in known}
+    return known + [finding for finding in more if (finding.rule, finding.message) not in said]
 
 
 def _keep(run: Run, finding: Finding) -> Finding:

@@ -77,8 +77,8 @@ def load(path: Path | None, now: float | None = None) -> Ruleset:
         rules = _read(document)
     except InspectorError as error:
         raise InspectorError(f"{path}: {error.message}", error.hint) from error
-    ended = (each for each in rules.ignores if now is not None and each.until is not None and each.until <= now)
-    return dataclasses.replace(rules, warnings=tuple(f"{path}: {_ended(each)}" for each in ended))
+    ended = (ignore for ignore in rules.ignores if now is not None and ignore.until is not None and ignore.until <= now)
+    return dataclasses.replace(rules, warnings=tuple(f"{path}: {_ended(exception)}" for exception in ended))
 
 
 def _ended(ignore: Ignore) -> str:
@@ -102,7 +102,7 @@ def _read(document: Any) -> Ruleset:
     if not isinstance(ignores, list):
         raise InspectorError("`ignore` is a list of mappings.", _EXAMPLE)
     return Ruleset(
-        tuple(rule for rule in rules if rule is not None), tuple(_ignore(each, tuple(known)) for each in ignores)
+        tuple(rule for rule in rules if rule is not None), tuple(_ignore(ignore, tuple(known)) for ignore in ignores)
     )
 
 
@@ -126,7 +126,7 @@ def _adapted(rule: Rule, wanted: Any) -> Rule | None:
 
 
 def _severity(value: Any, ident: str) -> Severity:
-    names = [str(each) for each in Severity]
+    names = [str(severity) for severity in Severity]
     if value not in names:
         raise InspectorError(
             f"{ident}: {value!r} is not a severity.", f"It is {', '.join(names)} or off.{_near(value, names)}"

@@ -67,9 +67,9 @@ def _bundle[T](bundles: Iterable[Bundle[T]]) -> tuple[str, Bundle[T] | None]:
     latest = list(bundles)
     if not latest:
         return UNSEEN, None
-    good = next((each for each in reversed(latest) if each.status == 200 and each.items), None)
+    good = next((bundle for bundle in reversed(latest) if bundle.status == 200 and bundle.items), None)
     last = latest[-1]
-    had = any(each.refresh for each in latest)
+    had = any(bundle.refresh for bundle in latest)
     if good is not None:
         return f"{'already had one, then ' if had else ''}downloaded", good
     if last.status == 304:
@@ -87,7 +87,7 @@ def _ca(run: Run) -> str:
     words += f": {_number(len(good.items), 'certificate')}"
     if (0, 0) < run.major < (6, 0) and len(good.items) > 1:
         words += ", of which an agent before 6 uses only the first"
-    if not good.refresh and any(each.seq == good.seq for each in run.anonymous):
+    if not good.refresh and any(request.seq == good.seq for request in run.anonymous):
         words += "; server not verified"
     return words
 
@@ -97,9 +97,9 @@ def _crl(run: Run) -> str:
     if good is None or good.items is None:
         return words
     lists = [
-        f"{each.issuer}, {f'until {_day(each.next_update)}' if each.next_update is not None else 'without an end'}, "
-        f"{len(each.revoked)} revoked"
-        for each in good.items[:NAMED]
+        f"{crl.issuer}, {f'until {_day(crl.next_update)}' if crl.next_update is not None else 'without an end'}, "
+        f"{len(crl.revoked)} revoked"
+        for crl in good.items[:NAMED]
     ]
     more = len(good.items) - NAMED
     return f"{words}: {'; '.join(lists)}{f'; {more} more' if more > 0 else ''}"
@@ -109,7 +109,7 @@ def _crl(run: Run) -> str:
 
 
 def _key(run: Run) -> str:
-    asked = next((each for each in reversed(run.csrs) if each.key), None)
+    asked = next((csr for csr in reversed(run.csrs) if csr.key), None)
     if asked is not None and asked.key:
         return f"{short(asked.key)} in its request (record {asked.seq})"
     return f"{short(run.key)} in the certificate that it presents" if run.key else UNSEEN
@@ -120,7 +120,7 @@ def _csr(run: Run) -> str:
         return UNSEEN
     last = run.csrs[-1]
     many = f"sent {run.csrs.total} times" if run.csrs.total > 1 else "sent"
-    taken = any(each.status is not None and 200 <= each.status < 300 for each in run.csrs)
+    taken = any(csr.status is not None and 200 <= csr.status < 300 for csr in run.csrs)
     words = f"{many}, {'accepted' if taken else 'not accepted'}"
     if last.status is not None and 200 <= last.status < 300:
         return words
@@ -130,7 +130,9 @@ def _csr(run: Run) -> str:
 
 def _certificate(run: Run) -> str:
     shows = run.authenticated is not None
-    served = next((each.certificate for each in reversed(run.certificates) if each.certificate), None)
+    served = next(
+        (certificate.certificate for certificate in reversed(run.certificates) if certificate.certificate), None
+    )
     if served is not None:
         words = f"issued by {served.issuer}, serial {served.serial}, until {_day(served.not_after)}"
         if run.certificate is None:
@@ -204,7 +206,7 @@ def _files(run: Run) -> str:
     fetched = [each for name, each in files.fetched.items() if not is_plugin(name)]
     if not (checked or fetched or files.inlined):
         return UNSEEN
-    missing = sum(each.status == 404 for each in checked)
+    missing = sum(source.status == 404 for source in checked)
     words = f"{_number(len(checked), 'source')} requested" + (f" ({missing} not found)" if missing else "")
     if files.inlined:
         words += f", {len(files.inlined)} listed in the catalog"

@@ -170,18 +170,18 @@ class Ladders:
 
     def of(self, certname: str, at: float) -> Ladder:
         """The ladder of a certname (or an address), judged at a moment. One without rungs if nothing was seen."""
-        climbs = sorted(self._by_name().get(certname, []), key=lambda each: each.began)
+        climbs = sorted(self._by_name().get(certname, []), key=lambda climb: climb.began)
         keys = _keys(climbs)
         trust = self._trust(climbs) if climbs else None
         now = trust.judged(at) if trust else None
         versions = [climb.run.agent_version for climb in climbs if climb.run.agent_version]
         return Ladder(
             certname,
-            tuple(dict.fromkeys(each.run.address for each in climbs if each.run.address))[:MANY],
+            tuple(dict.fromkeys(climb.run.address for climb in climbs if climb.run.address))[:MANY],
             versions[-1] if versions else None,
-            next((each.run.generation for each in reversed(climbs) if each.run.generation), None),
+            next((climb.run.generation for climb in reversed(climbs) if climb.run.generation), None),
             tuple(_joined(_frozen(rung, climb) for climb in climbs for rung in climb.rungs)),
-            tuple(_key(each) for each in keys),
+            tuple(_key(key) for key in keys),
             tuple(_say(certname, keys, climbs)),
             self._hang(climbs, trust),
             trust,
@@ -191,26 +191,26 @@ class Ladders:
 
     def _trust(self, climbs: Sequence[Climb]) -> Trust | None:
         """What an agent judges by: what it was given, else what others were."""
-        own = next((each for each in reversed(climbs) if each.ca), None)
+        own = next((climb for climb in reversed(climbs) if climb.ca), None)
         bundle = own.ca if own else self._ca
         if bundle is None:
             return None
-        lists = next((each.crls for each in reversed(climbs) if each.crls), None) or (None if own else self._crls)
-        last = next((each for each in reversed(climbs) if each.shown), climbs[-1])
+        lists = next((climb.crls for climb in reversed(climbs) if climb.crls), None) or (None if own else self._crls)
+        last = next((climb for climb in reversed(climbs) if climb.shown), climbs[-1])
         # Up to 5 an agent keeps only the first certificate of the bundle (real ones do).
         first_only = own is not None and (0, 0) < own.run.major < (6, 0)
         held = tuple(bundle.certificates[: 1 if first_only else FEW])
         crls = tuple(lists.crls[:FEW]) if lists else None
         trust = Trust(own is not None, held, crls, "chain" if crls else "none", last.shown[:FEW], last.host,
                       _own_certificate(climbs))  # fmt: skip
-        worked = next((each.worked for each in reversed(climbs) if each.worked), None)
-        if crls and worked and any("CRL" in each for each in trust.judged(worked).problems):
+        worked = next((climb.worked for climb in reversed(climbs) if climb.worked), None)
+        if crls and worked and any("CRL" in problem for problem in trust.judged(worked).problems):
             return replace(trust, revocation="leaf")  # it went on all the same
         return trust
 
     def _hang(self, climbs: Sequence[Climb], trust: Trust | None) -> Hang | None:
         stuck = [(climb, why) for climb in climbs if (why := _why(climb, climb.last))]
-        stuck.sort(key=lambda each: each[0].last.ended)
+        stuck.sort(key=lambda entry: entry[0].last.ended)
         for climb, why in reversed(stuck):
             if any(_replaces(other, climb) for other in climbs):
                 continue
@@ -230,7 +230,7 @@ class Ladders:
 
 def _own_certificate(climbs: Sequence[Climb]) -> d.Certificate | None:
     """The agent's certificate; None if the one it was given is for another key: that it throws away."""
-    climb = next((each for each in reversed(climbs) if each.presented or each.certificate), None)
+    climb = next((attempt for attempt in reversed(climbs) if attempt.presented or attempt.certificate), None)
     if climb is None or climb.presented:
         return climb.presented if climb else None
     asked = [key for kind, key in climb.keys if kind == "csr"]
@@ -266,11 +266,11 @@ def _keys(climbs: Sequence[Climb]) -> list[Sighting]:
     """Every key of a name, in the order in which they were last seen as that."""
     found = Climb(climbs[0].run) if climbs else None
     for climb in climbs:
-        for each in climb.keys.values():
+        for key in climb.keys.values():
             if found:
-                found.see(replace(each, addresses=dict(each.addresses)))
+                found.see(replace(key, addresses=dict(key.addresses)))
     keys = list(found.keys.values()) if found else []
-    return sorted(keys, key=lambda each: (each.kind != "client", each.kind != "certificate", each.last))
+    return sorted(keys, key=lambda key: (key.kind != "client", key.kind != "certificate", key.last))
 
 
 def _replaces(other: Climb, climb: Climb) -> bool:
@@ -289,23 +289,23 @@ def _say(certname: str, keys: Sequence[Sighting], climbs: Sequence[Climb]) -> It
     """What the public keys prove; nobody's private key is needed for that."""
     if not keys:
         return
-    if len({each.key for each in keys}) == 1:
+    if len({key.key for key in keys}) == 1:
         yield f"one key in all records: {short(keys[0].key)}"
         return
-    asked = [each for each in keys if each.kind == "csr"]
-    used = [each for each in keys if each.kind == "client"]
+    asked = [key for key in keys if key.kind == "csr"]
+    used = [key for key in keys if key.kind == "client"]
     for climb in climbs:
-        mine = [each for each in climb.keys.values() if each.kind == "csr"]
-        served = [each for each in climb.keys.values() if each.kind == "certificate"]
-        for each in served:
-            if mine and all(each.key != other.key for other in mine):
+        mine = [key for key in climb.keys.values() if key.kind == "csr"]
+        served = [key for key in climb.keys.values() if key.kind == "certificate"]
+        for key in served:
+            if mine and all(key.key != other.key for other in mine):
                 yield (f"key mismatch: the agent asked with {short(mine[-1].key)}, the CA gave it the certificate for "
-                       f"{short(each.key)} (records {mine[-1].seqs[-1]} and {each.seqs[0]})")  # fmt: skip
+                       f"{short(key.key)} (records {mine[-1].seqs[-1]} and {key.seqs[0]})")  # fmt: skip
     own = [*asked, *used]
     if any(_in_turn(one, other) for one in own for other in own):
         yield f"two keys are in use for {certname} in turn: two hosts share the name, or two ssldirs on one host"
-    elif len({each.key for each in own}) > 1:
-        latest = max(own, key=lambda each: each.last)
+    elif len({key.key for key in own}) > 1:
+        latest = max(own, key=lambda key: key.last)
         yield (f"the key of {certname} changed: {short(latest.key)} since {stamp(latest.time)}; the host was "
                "installed anew, lost its ssldir, or another host took the name")  # fmt: skip
 
@@ -335,7 +335,7 @@ def _why(climb: Climb, rung: Seen) -> str | None:
         case BootstrapState.TLS:
             return dict(rung.facts)["reason"]
         case BootstrapState.CERTIFICATE if rung.same == "404":
-            asked = any(each.state is BootstrapState.CSR for each in climb.rungs)
+            asked = any(step.state is BootstrapState.CSR for step in climb.rungs)
             return "its request is waiting to be signed" if asked else "there is no certificate, and it sent no request"
         case BootstrapState.CERTIFICATE if climb.certificate:
             keys = [key for kind, key in climb.keys if kind == "csr"]

@@ -145,9 +145,9 @@ def _wanted(found: index.Index, runs: dict[int, index.IndexedRun], only: str | N
     choices = {place: _Choice(_old(run.brief)) for place, run in runs.items()}
     choices[_NOBODY] = _Choice(all=True)
     latest = (0.0, 0)
-    for each in found.all_briefs():
-        choices[owner.get(each.seq, _NOBODY)].take(each)
-        latest = max(latest, (each.ended, each.seq))
+    for brief in found.all_briefs():
+        choices[owner.get(brief.seq, _NOBODY)].take(brief)
+        latest = max(latest, (brief.ended, brief.seq))
     wanted: dict[int, int] = {}
     for place, choice in choices.items():
         if only is not None and (place == _NOBODY or runs[place].brief.name != only):

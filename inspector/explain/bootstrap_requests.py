@@ -259,7 +259,7 @@ def _verified(run: Run, state: BootstrapState, exchange: Exchange) -> bool | Non
 def _refused(record: Handshake) -> Seen:
     facts = [("reason", cut(record.reason))]
     facts += [("alert", f"{record.alert} from the {record.alert_by or 'other side'}")] if record.alert else []
-    facts += [("wrong", cut(each)) for each in record.culprits[:NEAR] if each != record.reason]
+    facts += [("wrong", cut(culprit)) for culprit in record.culprits[:NEAR] if culprit != record.reason]
     return Seen(BootstrapState.TLS, record.reason, record.time, record.ended, (record.seq,), None, tuple(facts))
 
 
@@ -273,16 +273,14 @@ def _digest(exchange: Exchange) -> str:
 
 
 def _bundle(exchange: Exchange, answered: d.Certificates) -> Facts:
-    held = [f"{each.subject} until {day(each.not_after)}" for each in answered.certificates[:FEW]]
+    held = [f"{certificate.subject} until {day(certificate.not_after)}" for certificate in answered.certificates[:FEW]]
     return ("sha256", _digest(exchange)), ("certificates", some(held))
 
 
 def _lists(answered: d.RevocationLists) -> Facts:
-    ends = [each.next_update for each in answered.crls if each.next_update is not None]
-    revoked = sum(len(each.revoked) for each in answered.crls)
-    lists = [
-        each.issuer + (f" until {day(each.next_update)}" if each.next_update else "") for each in answered.crls[:FEW]
-    ]
+    ends = [crl.next_update for crl in answered.crls if crl.next_update is not None]
+    revoked = sum(len(crl.revoked) for crl in answered.crls)
+    lists = [crl.issuer + (f" until {day(crl.next_update)}" if crl.next_update else "") for crl in answered.crls[:FEW]]
     facts = (("lists", some(lists)), ("revoked", str(revoked)))
     return (("expires", day(min(ends))), *facts) if ends else facts
 

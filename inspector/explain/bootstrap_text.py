@@ -42,9 +42,9 @@ def lines(ladder: Ladder) -> list[str]:
             risks.add(rung.risk)
     if not ladder.rungs:
         told.append("  no record of it")
-    for each in _end(ladder):
-        told += _wrapped("  ", each)
-    return [wording.clean(each) for each in told]
+    for line in _end(ladder):
+        told += _wrapped("  ", line)
+    return [wording.clean(line) for line in told]
 
 
 def _wrapped(label: str, text: str) -> list[str]:
@@ -108,8 +108,8 @@ def _end(ladder: Ladder) -> Iterator[str]:
         yield judged(ladder, ladder.now)
     else:
         yield judged(ladder, ladder.now) + (f"; breaks {breaks.pop(0)}" if breaks else "")
-    for each in breaks:
-        yield f"then {each}"
+    for forecast in breaks:
+        yield f"then {forecast}"
     if how := limits(ladder):
         yield f"(assumed: {how})"
 
@@ -143,8 +143,8 @@ def judged(ladder: Ladder, now: Judgement) -> str:
 def outlook(ladder: Ladder) -> list[tuple[str, list[str]]]:
     """The days to come on which something new goes wrong, and what."""
     return [
-        (on, [_coming(problem) for each in same for problem in each.problems])
-        for on, same in groupby(ladder.breaks, key=lambda each: day(each.at))
+        (on, [_coming(problem) for forecast in same for problem in forecast.problems])
+        for on, same in groupby(ladder.breaks, key=lambda forecast: day(forecast.at))
     ]
 
 
@@ -224,7 +224,7 @@ def plain(ladder: Ladder) -> dict[str, Any]:
             "master_certificate": bool(trust.shown),
         },
         "now": ladder.now and _plain(ladder.now),
-        "breaks": [_plain(each) for each in ladder.breaks],
+        "breaks": [_plain(forecast) for forecast in ladder.breaks],
     }
 
 

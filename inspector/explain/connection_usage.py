@@ -58,7 +58,7 @@ class Used:
     @property
     def ended(self) -> float:
         """When it was closed, or the last thing was seen of it."""
-        moments = [self.opened, *(each.ended for each in self.requests)]
+        moments = [self.opened, *(request.ended for request in self.requests)]
         if self.failed:
             moments.append(self.failed.ended)
         return self.closed.at if self.closed else max(moments)
@@ -103,7 +103,7 @@ class Used:
     @property
     def seq(self) -> int | None:
         """The first record that tells of it."""
-        seqs = [each.seq for each in self.requests] + ([self.failed.seq] if self.failed else [])
+        seqs = [request.seq for request in self.requests] + ([self.failed.seq] if self.failed else [])
         return min(seqs, default=None)
 
 
@@ -122,25 +122,25 @@ def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> lis
     """The connections of a run, in the order in which they were first used."""
     found: dict[str, Used] = {}
     master: dict[str, dict[str, Used]] = {}
-    for each in briefs:
-        if each.kind == "gap" or (each.leg or each.master) is None:
+    for brief in briefs:
+        if brief.kind == "gap" or (brief.leg or brief.master) is None:
             continue
-        if each.kind == "handshake":
-            _fail(each, known, found)
+        if brief.kind == "handshake":
+            _fail(brief, known, found)
             continue
-        request = RequestTimes(each.seq, each.times.request_began or each.time, each.ended, each.phase)
-        agent = each.leg or ""
-        if each.leg:
+        request = RequestTimes(brief.seq, brief.times.request_began or brief.time, brief.ended, brief.phase)
+        agent = brief.leg or ""
+        if brief.leg:
             _use(found, agent, "agent", agent, known).requests.append(request)
-        if each.master:
+        if brief.master:
             served = master.setdefault(agent, {})
-            leg = _use(served, each.master, "master", agent or each.master, known)
+            leg = _use(served, brief.master, "master", agent or brief.master, known)
             # What the proxy passes on has waited for the connection that takes it on.
             ready = (leg.leg.secured or leg.leg.connected) if leg.leg else None
             leg.requests.append(request._replace(began=min(request.ended, max(request.began, ready or 0.0))))
-            if each.lent:
-                leg.lent[each.lent] = None
-            leg.unlent = leg.unlent or each.unlent
+            if brief.lent:
+                leg.lent[brief.lent] = None
+            leg.unlent = leg.unlent or brief.unlent
     ordered: list[Used] = []
     for ident, used in found.items():
         ordered += [used, *master.pop(ident, {}).values()]
@@ -152,17 +152,17 @@ def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> lis
 def totals(used: Iterable[Used]) -> ConnectionTotals:
     """Sums."""
     told = list(used)
-    mine = [each for each in told if each.side == "agent"]
-    requests = {request.seq for each in told for request in each.requests}
-    failed = sum(each.failed is not None for each in told)
+    mine = [leg for leg in told if leg.side == "agent"]
+    requests = {request.seq for leg in told for request in leg.requests}
+    failed = sum(leg.failed is not None for leg in told)
     return ConnectionTotals(
-        len(mine), len(told) - len(mine), len(requests), failed, sum(each.tls or 0.0 for each in mine)
+        len(mine), len(told) - len(mine), len(requests), failed, sum(leg.tls or 0.0 for leg in mine)
     )
 
 
 def ids(briefs: Iterable[Brief]) -> set[str]:
     """The connections that records name."""
-    return {ident for each in briefs for ident in (each.leg, each.master) if ident}
+    return {ident for brief in briefs for ident in (brief.leg, brief.master) if ident}
 
 
 def bar(used: Used, began: float, ended: float, width: int) -> list[BarCell]:
@@ -179,8 +179,8 @@ def bar(used: Used, began: float, ended: float, width: int) -> list[BarCell]:
         paint(used.opened, used.ended, "life")
         if used.leg and used.leg.secured:
             paint(used.opened, used.leg.secured, "handshake")
-        for each in used.requests:
-            paint(each.began, each.ended, each.phase)
+        for request in used.requests:
+            paint(request.began, request.ended, request.phase)
         if used.failed:
             paint(used.failed.time, used.failed.time, "failed")
     return cells

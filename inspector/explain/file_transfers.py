@@ -92,7 +92,7 @@ class FileUse:
 
     @property
     def state(self) -> FileState:
-        if any(each.verdict is ChecksumResult.WRONG for each in self.fetches):
+        if any(fetch.verdict is ChecksumResult.WRONG for fetch in self.fetches):
             return FileState.WRONG
         if self.times:
             return FileState.FETCHED
@@ -113,19 +113,19 @@ class FileUse:
     @property
     def times(self) -> int:
         """How often its content came."""
-        return sum(each.status == 200 for each in self.fetches)
+        return sum(fetch.status == 200 for fetch in self.fetches)
 
     @property
     def size(self) -> int:
         """Bytes that came, all fetches together."""
-        return sum(each.size for each in self.fetches if each.status == 200)
+        return sum(fetch.size for fetch in self.fetches if fetch.status == 200)
 
     @property
     def verdict(self) -> Fetch | None:
         """The fetch that says most about whether its content is right; None if it was not fetched."""
-        came = [each for each in self.fetches if each.status == 200]
+        came = [fetch for fetch in self.fetches if fetch.status == 200]
         order = (ChecksumResult.WRONG, ChecksumResult.UNCHECKABLE, ChecksumResult.RIGHT)
-        return min(came, key=lambda each: order.index(each.verdict), default=None)
+        return min(came, key=lambda fetch: order.index(fetch.verdict), default=None)
 
     @property
     def seq(self) -> int:
@@ -159,8 +159,8 @@ def files(steps: Iterable[Step]) -> list[FileUse]:
 
 def totals(uses: Iterable[FileUse]) -> FileTotals:
     """Sums."""
-    told = [(each.state, each.times, each.size) for each in uses]
-    counted = {state: sum(each[0] is state for each in told) for state in FileState}
+    told = [(use.state, use.times, use.size) for use in uses]
+    counted = {state: sum(entry[0] is state for entry in told) for state in FileState}
     return FileTotals(
         len(told),
         counted[FileState.IN_SYNC],
@@ -212,8 +212,8 @@ class _Files:
         told = answer.files if isinstance(answer, d.FileMetadatas) else []
         if isinstance(answer, d.FileMetadata):
             told = [answer]
-        for each in told:
-            self.tell(exchange.seq, _below(name, each), each, match.environment, below)
+        for entry in told:
+            self.tell(exchange.seq, _below(name, entry), entry, match.environment, below)
 
     def tell(self, seq: int, name: str, said: d.FileMetadata, environment: str | None, asking: Asking) -> FileUse:
         use = self.use(name, environment, asking)
@@ -226,11 +226,11 @@ class _Files:
     def catalog(self, seq: int, catalog: d.Catalog, match: Match) -> None:
         self.code_id, self.static = catalog.code_id, {}
         environment = catalog.environment or match.environment
-        told = [(served(each.source), each) for each in catalog.metadata.values()]
+        told = [(served(metadata.source), metadata) for metadata in catalog.metadata.values()]
         for by_source in catalog.recursive_metadata.values():
             for source, tree in by_source.items():
                 top = served(source)
-                told += [(_below(top, each) if top else None, each) for each in tree]
+                told += [(_below(top, metadata) if top else None, metadata) for metadata in tree]
         for name, each in told:
             name = name or each.content_path
             if name:

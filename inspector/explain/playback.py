@@ -48,17 +48,19 @@ class Player:
         """The moment that is shown."""
 
     def _take(self, entries: Sequence[Entry]) -> None:
-        records = [each for each in entries if each.kind == "record"]
-        self.start = min((each.began for each in records), default=0.0)
-        self.finish = max((each.ended for each in records), default=self.start)
-        self._exchanges = sorted(each.began for each in records)
-        phases = [(each.began, each.brief.phase) for each in entries if each.kind == "phase" and each.brief]
+        records = [entry for entry in entries if entry.kind == "record"]
+        self.start = min((record.began for record in records), default=0.0)
+        self.finish = max((record.ended for record in records), default=self.start)
+        self._exchanges = sorted(record.began for record in records)
+        phases = [(entry.began, entry.brief.phase) for entry in entries if entry.kind == "phase" and entry.brief]
         self._phase_starts = [began for began, _ in phases]
         self._phases = [phase for _, phase in phases]
         # A finding is proved once the record is whole.
-        self._findings = sorted(each.ended for each in records if each.brief and each.brief.signs)
+        self._findings = sorted(record.ended for record in records if record.brief and record.brief.signs)
         self._silences = sorted(
-            (each.began, each.ended) for each in entries if each.kind == "silence" and each.ended - each.began > LONG
+            (entry.began, entry.ended)
+            for entry in entries
+            if entry.kind == "silence" and entry.ended - entry.began > LONG
         )
 
     def extend(self, entries: Sequence[Entry]) -> None:

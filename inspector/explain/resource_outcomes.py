@@ -90,7 +90,7 @@ class Applied:
         if self.told and self.told.containment_path:
             return "/" + "/".join(self.told.containment_path)
         named = [*self.path, self.ref]
-        return "/" + "/".join(each[6:-1] if each.startswith("Class[") else each for each in named)
+        return "/" + "/".join(name[6:-1] if name.startswith("Class[") else name for name in named)
 
     @property
     def time(self) -> float | None:
@@ -123,10 +123,10 @@ class Applied:
     def events(self) -> Iterator[tuple[str, str, str]]:
         """Status, property and message of each event; what says a sensitive value is masked."""
         secret = self.secret
-        for each in (self.told.events if self.told else None) or ():
-            what = each.property or each.name or ""
-            message = each.message or f"{shown(each.previous_value)} -> {shown(each.desired_value)}"
-            yield each.status or "-", what, MASK if what in secret else _spaced(message)
+        for event in (self.told.events if self.told else None) or ():
+            what = event.property or event.name or ""
+            message = event.message or f"{shown(event.previous_value)} -> {shown(event.desired_value)}"
+            yield event.status or "-", what, MASK if what in secret else _spaced(message)
 
 
 class ResourceTotals(NamedTuple):
@@ -146,14 +146,14 @@ def resources(catalog: d.Catalog | None, report: d.Report | None) -> list[Applie
     if catalog:
         parents = {edge.target: edge.source for edge in reversed(catalog.edges)}
         sources = {file.ref: tuple(file.sources) for file in catalog.files}
-        for each in catalog.resources:
-            ref = each.ref
+        for resource in catalog.resources:
+            ref = resource.ref
             known.add(ref)
             told = statuses.get(ref)
             found.append(
                 Applied(
-                    ref, each.type, each.title, each, told, _status(told), each.file, each.line, sources.get(ref, ()),
-                    parents,
+                    ref, resource.type, resource.title, resource, told, _status(told), resource.file, resource.line,
+                    sources.get(ref, ()), parents,
                 )
             )  # fmt: skip
     for ref, told in statuses.items():
@@ -167,9 +167,9 @@ def totals(applied: Iterable[Applied]) -> ResourceTotals:
     """Sums."""
     counted = dict.fromkeys(Status, 0)
     time = 0.0
-    for each in applied:
-        counted[each.status] += 1
-        time += each.time or 0.0
+    for resource in applied:
+        counted[resource.status] += 1
+        time += resource.time or 0.0
     return ResourceTotals({status: number for status, number in counted.items() if number}, time)
 
 
@@ -178,7 +178,7 @@ def logged(resources: Iterable[Applied], logs: Iterable[d.LogLine]) -> dict[str,
 
     A line's source is the resource's containment path, and below it the property.
     """
-    refs = {each.source: each.ref for each in resources}
+    refs = {resource.source: resource.ref for resource in resources}
     told: dict[str, list[d.LogLine]] = {}
     for line in logs:
         source = line.source or ""

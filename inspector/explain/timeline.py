@@ -83,30 +83,30 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
     ended = -math.inf
     usable: bool | None = None  # whether the latest catalog was one
     requested = False  # whether there is a request for its certificate
-    for each in sorted(briefs, key=lambda each: (_finite(each.time, run.started), each.seq)):
-        time = _finite(each.time, run.started)
-        upto = max(time, _finite(each.ended, time))
+    for brief in sorted(briefs, key=lambda brief: (_finite(brief.time, run.started), brief.seq)):
+        time = _finite(brief.time, run.started)
+        upto = max(time, _finite(brief.ended, time))
         pause = time - ended
         if math.isfinite(pause) and pause >= PAUSE:
-            refused = "handshake" in (each.kind, last.kind if last else None)
-            what: Silence = "other" if refused else _silence(phase, each.phase, usable=usable)
-            if what == "certificate" and not requested and not _polls(last, each):
-                what = "request" if each.request_kind in _REQUESTS else "other"
+            refused = "handshake" in (brief.kind, last.kind if last else None)
+            what: Silence = "other" if refused else _silence(phase, brief.phase, usable=usable)
+            if what == "certificate" and not requested and not _polls(last, brief):
+                what = "request" if brief.request_kind in _REQUESTS else "other"
             told.append(Entry("silence", None, None, ended, time, SILENCES[what]))
-        begins = each.phase is not Phase.OTHER and each.phase is not noted
+        begins = brief.phase is not Phase.OTHER and brief.phase is not noted
         # A handshake that fails in the midst of a run is no way back to the certificates.
-        if begins and (each.kind == "exchange" or noted is None):
-            noted = each.phase
-            told.append(Entry("phase", None, each, time, time, str(noted)))
-        told.append(Entry("record", each.seq, each, time, upto, _words(each, run.certname)))
+        if begins and (brief.kind == "exchange" or noted is None):
+            noted = brief.phase
+            told.append(Entry("phase", None, brief, time, time, str(noted)))
+        told.append(Entry("record", brief.seq, brief, time, upto, _words(brief, run.certname)))
         ended = max(ended, upto)
-        last, phase = each, each.phase if each.phase is not Phase.OTHER else phase
+        last, phase = brief, brief.phase if brief.phase is not Phase.OTHER else phase
         # A lookup that finds one: it was sent before this run.
-        requested |= each.request_kind is kinds.Kind.CSR or (
-            each.request_kind is kinds.Kind.CSR_LOOKUP and each.status == 200
+        requested |= brief.request_kind is kinds.Kind.CSR or (
+            brief.request_kind is kinds.Kind.CSR_LOOKUP and brief.status == 200
         )
-        if each.request_kind is kinds.Kind.CATALOG:
-            usable = each.status is not None and 200 <= each.status < 300
+        if brief.request_kind is kinds.Kind.CATALOG:
+            usable = brief.status is not None and 200 <= brief.status < 300
     return told
 
 
@@ -146,9 +146,9 @@ def opening(entries: Iterable[Entry]) -> dict[int, tuple[bool, bool]]:
     """Of each record, whether it is the first of its run on the agent's connection, and on the master's."""
     seen: set[str] = set()
     told: dict[int, tuple[bool, bool]] = {}
-    for each in entries:
-        brief = each.brief
-        if each.kind != "record" or brief is None:
+    for entry in entries:
+        brief = entry.brief
+        if entry.kind != "record" or brief is None:
             continue
         told[brief.seq] = (
             _first(brief.leg, seen) and not _old(brief.time, brief.times.agent_connected),

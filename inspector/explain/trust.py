@@ -70,14 +70,14 @@ class Trust:
     def breaks(self, now: Judgement) -> Iterator[Judgement]:
         """The moments after one at which something new goes wrong, each with only what is new."""
         known = {*now.problems}
-        for moment in [each for each in sorted(self._moments()) if now.at < each < NEVER][:MOMENTS]:
-            new = tuple(each for each in self.judged(moment + 1).problems if each not in known)
+        for moment in [time for time in sorted(self._moments()) if now.at < time < NEVER][:MOMENTS]:
+            new = tuple(problem for problem in self.judged(moment + 1).problems if problem not in known)
             known |= {*new}
             if new:
                 yield Judgement(moment, new)
 
     def _problems(self, at: float) -> Iterator[str]:
-        authorities, lists = tuple(each.der for each in self.held), tuple(each.der for each in self.crls or ())
+        authorities, lists = tuple(item.der for item in self.held), tuple(item.der for item in self.crls or ())
         chains = [chain for chain in (self.shown, (self.mine.der,) if self.mine else ()) if chain]
         for chain in chains:
             yield from map(str, _verifier(authorities, lists).verify(chain, at, self.revocation))
@@ -89,12 +89,12 @@ class Trust:
 
     def _of_bundle(self, at: float) -> Iterator[x509.Problem]:
         """What is wrong with the CA's own, where there is nobody's certificate to verify by it."""
-        for each in self.held:
-            if code := 9 if at < each.not_before else 10 if at > each.not_after else 0:
-                yield x509.Problem(code, 0, each.subject, each.issuer)
-            uncovered = all(crl.issuer != each.subject for crl in self.crls or ())
-            if self.revocation == "chain" and each.is_ca and uncovered:
-                yield x509.Problem(3, 0, each.subject, each.subject)
+        for certificate in self.held:
+            if code := 9 if at < certificate.not_before else 10 if at > certificate.not_after else 0:
+                yield x509.Problem(code, 0, certificate.subject, certificate.issuer)
+            uncovered = all(crl.issuer != certificate.subject for crl in self.crls or ())
+            if self.revocation == "chain" and certificate.is_ca and uncovered:
+                yield x509.Problem(3, 0, certificate.subject, certificate.subject)
         for crl in self.crls or ():
             late = crl.next_update is not None and at > crl.next_update
             if code := 11 if at < crl.last_update else 12 if late else 0:
@@ -102,8 +102,8 @@ class Trust:
 
     def _moments(self) -> set[float]:
         """When the judgement may change."""
-        ends = {each.not_after for each in self.held}
-        ends |= {each.next_update for each in self.crls or () if each.next_update is not None}
+        ends = {certificate.not_after for certificate in self.held}
+        ends |= {crl.next_update for crl in self.crls or () if crl.next_update is not None}
         ends |= {self.mine.not_after} if self.mine else set()
         for der in self.shown:
             try:

@@ -92,13 +92,13 @@ class Filtering:
 
     def briefs(self, text: str, number: int | None = None) -> list[Brief]:
         """The records that a filter lets through, of a run or of the whole capture, in order."""
-        return [each for progress in self.read_briefs(text, number) for each in progress.found]
+        return [match for progress in self.read_briefs(text, number) for match in progress.found]
 
     def _every(self) -> _Owned:
         if self._known != self._source.revision:
             self._known = self._source.revision
             briefs, owners = self._source.all_briefs(), self._source.owners()
-            self._all = _Owned(briefs, [owners.get(each.seq) for each in briefs])
+            self._all = _Owned(briefs, [owners.get(brief.seq) for brief in briefs])
         return self._all
 
     # -- records ----------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def parse(text: str, latest: float | None = None) -> Filter:
         at = read.end()
         found.append(read)
     # What has to look into bodies comes last.
-    terms = [_term(each, latest) for each in sorted(found, key=lambda each: each["key"] == "text")]
+    terms = [_term(item, latest) for item in sorted(found, key=lambda item: item["key"] == "text")]
     about_exchanges = tuple(term for term in terms if term.asks.run is None)
     about_runs = tuple(term for term in terms if term.asks.run is not None)
     return Filter(tuple(terms), about_runs, about_exchanges)
@@ -318,11 +318,11 @@ def _until(moment: float) -> Asks:
 def _text(value: str) -> Asks:
     # Quotes in a value are escaped in JSON, and so may be what is not ASCII.
     written = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
-    wanted = tuple(each.casefold() for each in written)
+    wanted = tuple(part.casefold() for part in written)
 
     def step_is(look: Look) -> bool:
         record = look.record()
-        return record is not None and any(each in text for text in map(str.casefold, texts(record)) for each in wanted)
+        return record is not None and any(part in text for text in map(str.casefold, texts(record)) for part in wanted)
 
     return Asks(step_is, reads=True)
 
@@ -397,7 +397,7 @@ def _pattern(value: str) -> Callable[[str | None], bool]:
 
 
 def _one_of(value: str, known: Iterable[str]) -> str:
-    names = [str(each) for each in known]
+    names = [str(value) for value in known]
     if value.lower() not in names:
         near = difflib.get_close_matches(value.lower(), names, 1)
         raise ValueError(f"Did you mean {near[0]}?" if near else "")
@@ -475,9 +475,11 @@ def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> li
     else:
         begun = value.strip("\"'").casefold()
         known = [*((values or {}).get(name.lower(), ())), *_known(name.lower())]
-        fitting = dict.fromkeys(each for each in known if each.casefold().startswith(begun) and clean(each) == each)
-        told = [f"{head}{name}:{_quoted(each)}" for each in fitting if each]
-    return [each for each in told if each != text]
+        fitting = dict.fromkeys(
+            value for value in known if value.casefold().startswith(begun) and clean(value) == value
+        )
+        told = [f"{head}{name}:{_quoted(value)}" for value in fitting if value]
+    return [completion for completion in told if completion != text]
 
 
 def _keys(begun: str) -> list[str]:

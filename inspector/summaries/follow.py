@@ -104,7 +104,7 @@ def row(record: Brief, run: Run | None) -> dict[str, Any]:
         "bytes": {"sent": record.sent, "received": record.received} if exchange else None,
         "ms": round(record.duration * 1000, 3) if exchange else None,
         "reason": record.reason or None,
-        "findings": [{"rule": each.rule, "severity": str(each.severity)} for each in record.signs],
+        "findings": [{"rule": sign.rule, "severity": str(sign.severity)} for sign in record.signs],
     }
 
 
@@ -265,7 +265,7 @@ class Follower:
         for run in due:
             del self._active[run]
         # A beginning without a name that became part of a run is none itself any more.
-        for run in [each for each in self._analyzer.runs if each in due] if due else ():
+        for run in [open_run for open_run in self._analyzer.runs if open_run in due] if due else ():
             yield from self._tell(run)
 
     def _tell(self, run: Run) -> list[PrintedLine]:

@@ -157,7 +157,7 @@ class _Writer:
                 if run.number is not None and (run.closed or run.place in open_now):
                     runs.append((run.place, self._change, self._brief(run), run.seqs.tobytes()))
                     self._written[run] = None
-            for run in [each for each in self._written if each.closed or each.place not in open_now]:
+            for run in [entry for entry in self._written if entry.closed or entry.place not in open_now]:
                 del self._written[run]
                 if not run.closed:  # it turned out to be the beginning of another one
                     runs.append((run.place, self._change, None, b""))
@@ -186,8 +186,8 @@ def _inode(path: Path) -> int:
 
 
 def _anew(target: Path) -> None:
-    for each in (target, target.with_name(f"{target.name}-journal")):
-        each.unlink(missing_ok=True)
+    for path in (target, target.with_name(f"{target.name}-journal")):
+        path.unlink(missing_ok=True)
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
 
 

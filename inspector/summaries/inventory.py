@@ -87,7 +87,9 @@ class CaptureEntry:
             "records": known.records if known else None,
             "agents": known.agents if known else None,
             "runs": known.runs if known else None,
-            "findings": {str(each): sum(found.severity is each for found in known.findings) for each in Severity}
+            "findings": {
+                str(severity): sum(found.severity is severity for found in known.findings) for severity in Severity
+            }
             if known
             else None,
             "open": self.live,
@@ -143,8 +145,8 @@ def _whole(state: IndexState, last: int, *, live: bool) -> bool:
 
 def _known(found: Index) -> CaptureSummary | None:
     begun, ended, records = math.inf, -math.inf, 0
-    for each in found.all_briefs():
-        begun, ended, records = min(begun, each.time), max(ended, each.ended), records + 1
+    for brief in found.all_briefs():
+        begun, ended, records = min(begun, brief.time), max(ended, brief.ended), records + 1
     runs = [run.brief for run in found.runs().values() if run is not None]
     findings = tuple(finding for run in runs for finding in run.findings)
     return (

@@ -43,7 +43,7 @@ class Marks:
     @property
     def trouble(self) -> str:
         """Why notes can't be read, or are shown nowhere; empty if all is well."""
-        stale = sum(each.stale for each in self._notes.all())
+        stale = sum(note.stale for note in self._notes.all())
         of = f"{stale} note{'s are' if stale > 1 else ' is'} about another capture that had this name" if stale else ""
         return str(self._notes.trouble or of)
 

@@ -196,7 +196,7 @@ class Source:
     @property
     def runs(self) -> list[RunBrief]:
         """All runs, in the order in which they began."""
-        return [each.brief for each in self._by_number.values()]
+        return [entry.brief for entry in self._by_number.values()]
 
     def run(self, number: int) -> RunBrief | None:
         """A run by its number."""
@@ -296,12 +296,12 @@ def _signed(briefs: Iterable[Brief], runs: Iterable[RunBrief]) -> list[Brief]:
     """Say of each record what it proves."""
     signs: dict[int, dict[Sign, None]] = {}
     for run in runs:
-        for finding in sorted(run.findings, key=lambda each: -each.severity.rank):
+        for finding in sorted(run.findings, key=lambda found: -found.severity.rank):
             sign = Sign(finding.rule, finding.severity)
             for seq in finding.seqs:
                 signs.setdefault(seq, {})[sign] = None
     told = list(briefs)
-    for each in told:
-        found = signs.get(each.seq)
-        each.signs = tuple(found) if found else ()
+    for item in told:
+        found = signs.get(item.seq)
+        item.signs = tuple(found) if found else ()
     return told

@@ -195,8 +195,8 @@ def of_run(run: Run, verdict: Conclusion | None = None) -> RunBrief:
 
 def signs_of(findings: Iterable[Finding]) -> tuple[Sign, ...]:
     """What findings a record proves, in brief."""
-    worst = sorted(findings, key=lambda each: -each.severity.rank)
-    return tuple(dict.fromkeys(Sign(each.rule, each.severity) for each in worst))
+    worst = sorted(findings, key=lambda finding: -finding.severity.rank)
+    return tuple(dict.fromkeys(Sign(finding.rule, finding.severity) for finding in worst))
 
 
 def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:

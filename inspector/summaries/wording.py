@@ -84,7 +84,7 @@ def asides(brief: Brief) -> list[str]:
     if brief.unlent:
         notes.append(f"sent without the agent's identity: {clean(brief.unlent)}")
     if brief.stripped:
-        notes.append(f"removed before the master: {clean(', '.join(brief.stripped))}")
+        notes.append(f"removed before forwarding: {clean(', '.join(brief.stripped))}")
     return notes
 
 
@@ -133,7 +133,7 @@ def run_row(run: RunSnapshot) -> tuple[str, ...]:
         run.outcome,
         seconds(run.duration),
         ", ".join(f"{span.phase} {span.exchanges} ({seconds(span.duration)})" for span in run.spans),
-        " ".join(dict.fromkeys(each.rule for each in sorted(run.findings, key=lambda each: -each.severity.rank))),
+        " ".join(dict.fromkeys(found.rule for found in sorted(run.findings, key=lambda found: -found.severity.rank))),
     )
 
 
@@ -219,7 +219,9 @@ def _unanswered(run: Run) -> bool:
 
 
 def _other_key(run: Run) -> bool:
-    answered = next((each.certificate for each in reversed(run.certificates) if each.certificate), None)
+    answered = next(
+        (certificate.certificate for certificate in reversed(run.certificates) if certificate.certificate), None
+    )
     return bool(answered and run.csrs and run.csrs[-1].key != answered.key)
 
 
@@ -255,7 +257,7 @@ def _outcome(run: Run) -> str | None:
             return f"no catalog: {last.status} {said}".rstrip() if last.status else f"no catalog, no answer: {said}"
         case "failed":
             logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
-            first = next((each for each in logs if each.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
+            first = next((log for log in logs if log.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
             return f"the report says failed{': ' + clean(first.message.partition(chr(10))[0]) if first else ''}"
         case "unfinished" if run.reports:
             return f"the master did not accept the report ({run.reports[-1].status or 'no answer'})"

@@ -83,7 +83,7 @@ def test_a_line_says_why_something_is_missing() -> None:
     (told,) = lines(lent)
     assert told.endswith(
         " none         -    10 ms  T16  no answer: the master closed the connection  sent without the agent's "
-        "identity: there is no key for a.example  withheld from the master: X-Client-DN"
+        "identity: there is no key for a.example  removed before forwarding: X-Client-DN"
     )
 
 
@@ -115,8 +115,8 @@ WHYS = [
     (Agent(leg="1").catalog(status=500), "S01 no catalog for a.example: Server Error: nothing"),
     (Agent(leg="1").catalog(status=None), "no catalog, no answer: the master closed the connection"),
     (Agent(leg="1").catalog().report("failed"), "the report says failed"),
-    (Agent(leg="1").catalog().report(status=415), "the master did not take the report (415)"),
-    (Agent(leg="1").catalog(), "it ended without a report"),
+    (Agent(leg="1").catalog().report(status=415), "the master did not accept the report (415)"),
+    (Agent(leg="1").catalog(), "the run ended without a report"),
     (Agent(leg="1").catalog().report(), None),
 ]
 
