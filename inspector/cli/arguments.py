@@ -18,7 +18,7 @@ def add_filter(command: argparse.ArgumentParser) -> None:
         "--filter",
         default="",
         metavar="TERMS",
-        help="only what matches every term: 'phase:catalog status:>=400 agent:web* !rule:B01 text' (README)",
+        help="only what matches every term: 'phase:catalog status:>=400 agent:web* !rule:B01 text' (docs/captures.md)",
     )
 
 

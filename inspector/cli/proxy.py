@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OPTION=VALUE",
-        help="set an option of the addon, as for mitmdump (README)",
+        help="set an option of the addon, as for mitmdump (docs/proxy.md lists them)",
     )
     parser.add_argument(
         "--workers",

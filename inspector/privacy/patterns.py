@@ -1,6 +1,6 @@
-"""What looks like a secret though nobody marked it: names, pieces of texts, attributes of signing requests.
+"""Patterns of secrets that are not marked as such: names, pieces of text, attributes of signing requests.
 
-A mask keeps the shape of what it covers, so that rules say of a masked capture what they say of the original.
+A mask keeps the form of what it replaces, so that rules give the same findings for a masked capture.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MASK = "MASKED"
-"""What stands for a secret in what leaves: ASCII, so that every notation can hold it as it is."""
+"""The mask in exported data: ASCII, so that every notation can contain it unchanged."""
 
 # -- names ------------------------------------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _IDENTIFIER = re.compile(r"[\w.:@ -]{1,200}")
-"""What can be a parameter's name. A reference such as ``Exec[token]`` is none."""
+"""The form of a parameter's name. A reference such as ``Exec[token]`` is not one."""
 _HARMLESS = re.compile(
     r"|true|false|yes|no|on|off|undef|nil|null|none|present|absent|[*!x]+|(?:/[\w.@%+-]+)+\.\w{2,5}|[a-z]+:///\S*",
     re.IGNORECASE,
@@ -36,12 +36,12 @@ _HARMLESS = re.compile(
 
 @lru_cache(maxsize=4096)
 def named(name: str) -> bool:
-    """Whether a parameter or fact of this name holds a secret: its last words say so (not ``password_max_age``)."""
+    """Whether the name of a parameter or fact means a secret: its last words decide (not ``password_max_age``)."""
     return _IDENTIFIER.fullmatch(name) is not None and _NAME.fullmatch(name) is not None
 
 
 def harmless(value: str) -> bool:
-    """What is no secret whatever its name: nothing, a truth value, a locked password, the place of a file."""
+    """Whether a value is never a secret, whatever its name: empty, a boolean, a locked password, a file path."""
     return _HARMLESS.fullmatch(value) is not None
 
 
@@ -52,12 +52,12 @@ _KEY = re.compile(
     r"[^\"<>]*?"
     r"((?:\s|\\[rn])*-{4,5} ?END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|(?=[\"<>])|\Z)"
 )
-"""As OpenSSL, OpenSSH and GnuPG write them, and RFC 4716."""
+"""Private keys as OpenSSL, OpenSSH and GnuPG write them, and RFC 4716."""
 _PUTTY = re.compile(
     r"(Private-Lines: [0-9]{1,4}(?:\s|\\[rn])+)[^\"<>:]*?((?:\s|\\[rn])*Private-(?:MAC|Hash):|(?=[\"<>])|\Z)"
 )
 _PACKED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\r\n]{20,}={0,2}")
-"""Base64 of what begins with ``-----BEGIN``."""
+"""Base64 of data that starts with ``-----BEGIN``."""
 AWS_KEY = re.compile(r"(?<![A-Z0-9])(A(?:KIA|SIA))[A-Z2-7]{16}(?![A-Z0-9])")
 GITHUB_TOKEN = re.compile(r"(?<![A-Za-z0-9_])(gh[pousr]_)[A-Za-z0-9]{36}(?![A-Za-z0-9])")
 GITLAB_TOKEN = re.compile(r"(?<![A-Za-z0-9_])(glpat-)[A-Za-z0-9_-]{20}(?![A-Za-z0-9_-])")
@@ -76,7 +76,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     (("earer ", "EARER ", "asic ", "ASIC "),
      re.compile(r"\b((?:bearer|basic) +)[A-Za-z0-9._~+/-]{16,}=*", re.IGNORECASE), rf"\1{MASK}"),
 )  # fmt: skip
-"""Pieces that are nothing but a secret: what a text with one contains, the piece, its mask."""
+"""Pieces that are always secrets: what a text with one contains, the piece, its mask."""
 _ASSIGNED = re.compile(
     r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account|private)[_-]?key|token|(?<=;)pwd)"
     r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
@@ -87,7 +87,7 @@ _CODE = re.compile(
     r"[$%{<\[(*/@&].*|(.)\1*|[a-z_][\w.]*[(\[].*|\w+::.*|(?:true|false|undef|null|none|nil|sensitive|redacted|changed|required)\b.*",
     re.IGNORECASE | re.DOTALL,
 )
-"""A reference, a mask, a call, a path, a word: what may stand behind ``password =`` without being one."""
+"""A reference, a mask, a call, a path, a word: values after ``password =`` that are not secrets."""
 _SIGNS = (
     "pass", "psk", "pw", "secret", "token", "credential", "community", "erlang", "_key", "-key", " key",
     "sslkey", "apikey", "authkey",
@@ -99,16 +99,16 @@ _SIGNS = (
 
 
 def signs(value: str) -> tuple[str, ...]:
-    """What of a text gives reason to look closer, in lower case: where none of it stands, nothing looks like a secret,
-    be it in names or in texts."""
+    """Return the signs of secrets in a text, in lower case: without any of them it contains no secret, neither in names
+    nor in texts."""
     lowered = value.lower()
     found = tuple(each for each in _SIGNS if each in lowered)
     return (*found, "://") if "://" in lowered and "@" in lowered else found
 
 
 def text(value: str, *, code: bool = False) -> str:
-    """A text with a mask in place of what looks like a secret in it. Of ``code`` (a plugin's), whose variables may well
-    be called ``password``, only what is sure."""
+    """Return a text with masks instead of secrets. In ``code`` (of a plugin), whose variables may be called
+    ``password``, only certain secrets are masked."""
     value = shapes(value)
     if "BEGIN" in value and "CERTIFICATE" in value:
         value = _PEM.sub(_block, value)
@@ -118,7 +118,7 @@ def text(value: str, *, code: bool = False) -> str:
 
 
 def shapes(value: str) -> str:
-    """A text with a mask in place of what is nothing but a secret: private keys, tokens, hashes of passwords."""
+    """Return a text with masks instead of private keys, tokens and password hashes."""
     for signs, pattern, mask in _SHAPES:
         if any(each in value for each in signs):
             value = pattern.sub(mask, value)
@@ -133,7 +133,7 @@ def _repacked(found: re.Match[str]) -> str:
 
 
 def is_shape(value: str) -> bool:
-    """Whether a text is one such piece and nothing more."""
+    """Whether a text is exactly one such piece."""
     return any(pattern.fullmatch(value.strip()) for _, pattern, _ in _SHAPES)
 
 
@@ -141,14 +141,14 @@ def _unassigned(found: re.Match[str]) -> str:
     quoted, bare = found["quoted"], found["bare"]
     if quoted is not None:
         return found[0] if harmless(quoted) or quoted[0] in "$%" else f"{found['before']}{found['open']}{MASK}"
-    # Behind a colon there may be any sentence, unless the name is quoted.
+    # After a colon there may be any sentence, unless the name is quoted.
     if _CODE.fullmatch(bare) or (found["sign"] == ":" and not found["close"] and not _line(found)):
         return found[0]
     return found["before"] + MASK
 
 
 def _line(found: re.Match[str]) -> bool:
-    """Whether this is all that a line says, as in YAML: ``db_password: hunter2``."""
+    """Whether a match is a whole line, as in YAML: ``db_password: hunter2``."""
     begin = found.string.rfind("\n", 0, found.start()) + 1
     end = found.string.find("\n", found.end())
     rest = found.string[found.end() : end if end >= 0 else None]
@@ -162,11 +162,11 @@ _PEM = re.compile(
     r"(\s*-----END \2-----)"
 )
 _AUTO_RENEW = bytes.fromhex("2b06010401828c4c010302")
-"""The attribute ``pp_auth_auto_renew``, which is no credential; content of an OBJECT IDENTIFIER."""
+"""The attribute ``pp_auth_auto_renew``, which is not a credential; content of an OBJECT IDENTIFIER."""
 _PRESHARED = bytes.fromhex("2b06010401828c4c010104")
 """The extension ``pp_preshared_key``."""
 _REQUESTED = frozenset({bytes.fromhex("2a864886f70d01090e"), bytes.fromhex("2b06010401823702010e")})
-"""The attributes that hold the extensions asked for: of PKCS#9, and Microsoft's."""
+"""The attributes with the requested extensions: of PKCS#9, and Microsoft's."""
 _REQUEST, _EXTENSIONS = [0x02, 0x30, 0x30, 0xA0], 0xA3
 """The tags of a signing request's fields, the last one its attributes; the tag of a certificate's extensions."""
 _OCTETS, _CONSTRUCTED = 0x04, 0x20
@@ -175,9 +175,9 @@ _TEXTS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1E})
 
 @lru_cache(maxsize=256)
 def der(data: bytes) -> bytes:
-    """A signing request or certificate with masks of the same length in place of what the CA decides by: custom
-    attributes (challengePassword) and the preshared key. Its signature then no longer verifies. Bytes that are
-    no DER stay as they are."""
+    """Mask a signing request or certificate, with masks of the same length, in the parts that the CA evaluates: custom
+    attributes (challengePassword) and the preshared key. Its signature is then invalid. Bytes that are not DER stay
+    unchanged."""
     masked = bytearray(data)
     for begin, end in _confidential(data):
         masked[begin:end] = (MASK.encode() * ((end - begin) // len(MASK) + 1))[: end - begin]
@@ -215,7 +215,7 @@ def _preshared(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _contents(data: bytes, *value: int) -> Iterator[tuple[int, int]]:
-    """The bytes that say something, of a value that may be wrapped."""
+    """Return the contents of a value that may be wrapped."""
     waiting = [value]
     while waiting:
         tag, begin, end = waiting.pop()
@@ -227,7 +227,7 @@ def _contents(data: bytes, *value: int) -> Iterator[tuple[int, int]]:
 
 
 def _items(data: bytes, begin: int, end: int) -> list[tuple[int, int, int]]:
-    """The values that stand in a row: tag, begin and end of the contents; up to where it is no DER."""
+    """Yield the values of a sequence: tag, start and end of the contents; up to the first that is not DER."""
     found = []
     while begin + 2 <= end:
         tag, size, at = data[begin], data[begin + 1], begin + 2

@@ -1,10 +1,10 @@
-"""Records without their secrets: what is done to everything that leaves.
+"""Redaction of records: everything that is exported passes through it.
 
-Masked are what Puppet marks as Sensitive, parameters and facts whose name says so, what a signing request carries for
-its CA, private keys, tokens and credentials in headers; and all of it wherever else it stands in the same record,
-unless it is a mere word. A body stays what it was (JSON is JSON, gzip is gzip) and every other byte of it stays; what
-can't be read but may hold a secret is masked whole. Certificates and signing requests with masks in them no longer
-verify.
+Masked are values that Puppet marks as Sensitive, parameters and facts whose name means a secret, the attributes of
+signing requests for the CA, private keys, tokens and credentials in headers; and the same values everywhere else in the
+record, unless they are common words. A body keeps its format (JSON is JSON, gzip is gzip) and every other byte; a body
+that cannot be parsed but may contain a secret is masked whole. Certificates and signing requests with masks have
+invalid signatures.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from inspector.privacy.rewrite import Tree, ValueNode
 
 _WORK = 2_000_000_000
-"""Bytes that are searched through for all the secrets of a record together: some seconds."""
+"""Bytes that are searched for all the secrets of a record together: this takes some seconds."""
 _LONG, _SHORT = 8, 5
-"""Characters of a word, and of what is no mere word nor number, that is looked for wherever it may stand."""
+"""Minimum length of a word, and of other values, to be masked wherever it occurs."""
 _SIGNED = re.compile(r"((?:^|[&;])(?:sig|signature|x-amz-signature)=)[^&;#]+", re.IGNORECASE)
-"""Who has a URL that is signed may ask what it asks."""
+"""Parameters of signed URLs: anyone who has such a URL can send its request."""
 _ESCAPED = re.compile(rb"\\[uU]00[2-7]")
 _QUOTED = 8 * 2**20
-"""Bytes of a body that is gone through for what a finding quotes; more would hold up the analysis for seconds."""
+"""Size of a body that is searched for secrets that a finding may quote; more would block the analysis for seconds."""
 _DESCRIBING = ("property", "name")
 _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_literal", "default_source", "value")
-"""What is said of a property or a parameter that another field names."""
+"""Fields that describe a property or parameter which another field names."""
 
 
 _FIELD = re.compile(r"[A-Za-z_]{0,40}\d?")
-"""The key of a mapping that is a name."""
+"""The key of a mapping that contains the name."""
 
 
 def redacted(record: Record) -> Record:
-    """The record with a mask in place of every secret; the same object if there is none. Never raises."""
+    """Return the record with a mask instead of every secret; the same object if there is none. Never raises."""
     match record:
         case Exchange():
             return exchange(record)
@@ -63,18 +63,18 @@ def redacted(record: Record) -> Record:
 
 
 def text(value: str) -> str:
-    """A text (an error message, a line of a log) with a mask in place of what looks like a secret in it."""
+    """Return a text (an error message, a line of a log) with masks instead of likely secrets."""
     return patterns.text(value)
 
 
 def body(message: Message) -> bytes:
-    """A message's body with masks, without its Content-Encoding if that can be taken off."""
+    """Return a message's body with masks, without its Content-Encoding if that can be decoded."""
     part = _Part(message)
     return part.told(part.known)
 
 
 def exchange(of: Exchange) -> Exchange:
-    """An exchange without its secrets."""
+    """Return an exchange without its secrets."""
     found = endpoints.match(of.request.method, of.request.target)
     code = found is not None and found.endpoint.kind is Kind.PLUGIN_CONTENT
     request = _Part(of.request)
@@ -93,19 +93,19 @@ def exchange(of: Exchange) -> Exchange:
 
 
 def quotable(of: Exchange, *, request: bool = True) -> set[str]:
-    """The secrets that a finding about an exchange may quote, each on one line as findings are: those of the request,
-    unless nobody read it, and those of an answer that says why it refuses."""
+    """Return the secrets that a finding about an exchange may quote, each on one line as in findings: those of the
+    request, if it was parsed, and those of a response that gives a reason for a refusal."""
     parts: list[Message] = [of.request] if request else []
     if of.response is not None and of.response.status >= 400:
         parts.append(of.response)
     known = {each for part in parts if len(part.body) <= _QUOTED for each in _Part(part).known}
-    # Of a log's message only the first line is quoted.
+    # Only the first line of a log message is quoted.
     lines = {" ".join(told.split()) for each in known for told in (each, each.strip().partition("\n")[0])}
     return {each for each in lines if each in known or len(each) >= _LONG}
 
 
 def quoted(message: str, known: Collection[str]) -> str:
-    """A finding's message with a mask in place of each secret, also where a part of it was cut off."""
+    """Return a finding's message with a mask instead of each secret, even if the secret was cut off."""
     pieces = _replaced(message, known).split("…")
     for at in range(1, len(pieces)):
         for each in known:
@@ -115,7 +115,7 @@ def quoted(message: str, known: Collection[str]) -> str:
 
 
 def _without(piece: str, secret: str, *, begun: bool) -> str:
-    """A piece of text without the beginning of a secret at its end, or the end of one at its beginning."""
+    """Return a piece of text without the start of a secret at its end, or the end of one at its start."""
     for size in range(min(len(secret), len(piece)), _SHORT - 1, -1):
         if begun and piece.endswith(secret[:size]):
             return piece[:-size] + MASK
@@ -125,7 +125,7 @@ def _without(piece: str, secret: str, *, begun: bool) -> str:
 
 
 def _filed(exchange: Exchange, request: Request, response: Message | None) -> Request:
-    """A filebucket's request: its URL says the digest of what it carries or gets."""
+    """Mask a filebucket request: its URL contains the digest of its content."""
     for before, after in ((exchange.request, request), (exchange.response, response)):
         if before is None or after is None or before.body == after.body:
             continue
@@ -138,7 +138,7 @@ def _filed(exchange: Exchange, request: Request, response: Message | None) -> Re
 
 @lru_cache(maxsize=1024)
 def leg(of: Leg) -> Leg:
-    """A connection without the preshared keys in its certificates."""
+    """Return a connection without the preshared keys in its certificates."""
     peer, own = tuple(map(patterns.der, of.peer_chain)), tuple(map(patterns.der, of.own_chain))
     return (
         of if (peer, own) == (of.peer_chain, of.own_chain) else dataclasses.replace(of, peer_chain=peer, own_chain=own)
@@ -146,15 +146,15 @@ def leg(of: Leg) -> Leg:
 
 
 class _Part[M: Message]:
-    """A request or a response: which secrets are in it, and then it with masks."""
+    """A request or a response: first its secrets are collected, then it is masked."""
 
     def __init__(self, message: M, *, code: bool = False) -> None:
         self.message = message
         self.media = rewrite.media(message)
         self.packed = True
-        """Whether a Content-Encoding has to be put on again."""
+        """Whether the Content-Encoding must be applied again."""
         self.body: Tree | None = None
-        """None: there is nothing to look for in it."""
+        """None: contains nothing to mask."""
         try:
             self.plain = bodies.plain(message)
         except bodies.Unreadable:
@@ -169,16 +169,17 @@ class _Part[M: Message]:
             query = _bytes(message.query)
             self.query = _read(query, rewrite.FORM) if _suspicious(query, rewrite.FORM) else None
         self.known: set[str] = set()
-        """Secrets that are no mere words, to be looked for elsewhere."""
+        """Secrets that are not common words, to be masked in other places too."""
         for tree in (self.body, self.query):
             if tree is not None:
                 self.known |= _mask(tree.top, code=code)
 
     def masked(self, known: Collection[str]) -> M:
-        """The message with masks, also for what is known of the other one; itself if there is nothing to mask."""
+        """Return the message with masks, also for secrets of the other message; the same object if there is nothing to
+        mask."""
         message, body = self.message, self._body(known)
         headers = _headers(message, known, len(body) - len(message.body))
-        # The digest of what was not kept would tell whether a guess at the secret is right.
+        # A digest of content that was not recorded would allow testing guesses at the secret.
         digest = message.digest if body == message.body else ""
         new = dataclasses.replace(message, headers=headers, body=body, digest=digest)
         if isinstance(new, Response):
@@ -194,7 +195,7 @@ class _Part[M: Message]:
         return new
 
     def told(self, known: Collection[str]) -> bytes:
-        """The body with masks, without its Content-Encoding."""
+        """Return the body with masks, without its Content-Encoding."""
         if self.body is None and known and self.plain:
             self.body = _read(self.plain, self.media)
         return self.plain if self.body is None else _rewritten(self.body, self.plain, known)
@@ -207,7 +208,7 @@ class _Part[M: Message]:
 
 
 def _broken_request(message: Message, plain: bytes) -> bool:
-    """Whether a body is to be a signing request and can't be read: its password may be in there in any encoding."""
+    """Whether a body should be a signing request but cannot be parsed: it may contain a password in any encoding."""
     if not isinstance(message, Request) or not plain:
         return False
     found = endpoints.match(message.method, message.target)
@@ -221,7 +222,7 @@ def _broken_request(message: Message, plain: bytes) -> bool:
 
 
 def _suspicious(data: bytes, media: str) -> bool:
-    """Whether a body may hold secrets; False is sure."""
+    """Whether a body may contain secrets; False is certain."""
     if media == rewrite.FORM and data:
         try:
             data = bodies.unescape(bodies.unescape(data))
@@ -231,13 +232,13 @@ def _suspicious(data: bytes, media: str) -> bool:
             return True
     if patterns.signs(data.decode("latin-1")) or (b"ensitive" in data and secrets.hinted(data, media)):
         return True
-    if _ESCAPED.search(data):  # a letter of what is looked for may be written so
+    if _ESCAPED.search(data):  # a letter of the searched text may be escaped
         return True
     return _unmarked(data, media) and not _complete(data, media)
 
 
 def _unmarked(data: bytes, media: str) -> bool:
-    """Whether a document has parameters: cut off, it may no longer say which of them are sensitive."""
+    """Whether a document has parameters: if it is cut off, the list of sensitive ones may be missing."""
     return b"parameters" in data and (
         media in bodies.PACKED or media in bodies.YAML or any(each in media for each in ("json", "pson"))
     )
@@ -257,7 +258,7 @@ def _bytes(text: str) -> bytes:
 
 def _read(body: bytes, media: str) -> Tree:
     try:
-        # A file's content is a text, but JSON that marks something is read as what it is.
+        # A file's content is a text, but JSON with marked secrets is handled as JSON.
         return rewrite.read(body, "" if media == "application/octet-stream" and b"Sensitive" in body else media)
     except (bodies.Unreadable, *bodies.WRONG):
         hides = secrets.marked(body) or _unmarked(body, media) or _ESCAPED.search(body)
@@ -265,13 +266,13 @@ def _read(body: bytes, media: str) -> Tree:
 
 
 def _whole(body: bytes) -> Tree:
-    """A body that can't be read and may hold anything."""
+    """Mask a body that cannot be parsed and may contain anything."""
     leaf = Leaf(body, MASK if body else None)
     return rewrite.Tree(leaf, MASK.encode)
 
 
 def _rewritten(tree: Tree, before: bytes, known: Collection[str]) -> bytes:
-    """What was read, with masks; ``before`` if there is nothing to mask."""
+    """Return the parsed body with masks; ``before`` if there is nothing to mask."""
     texts = [leaf for leaf in rewrite.leaves(tree.top) if isinstance(leaf.now, str)] if known else []
     told = "\n".join(leaf.now for leaf in texts)
     if len(known) * len(told) > _WORK:
@@ -284,7 +285,7 @@ def _rewritten(tree: Tree, before: bytes, known: Collection[str]) -> bytes:
         new = tree.write() if tree.changed else before
     except (bodies.Unreadable, *bodies.WRONG):
         return MASK.encode()
-    # A comment in YAML is no leaf.
+    # A comment in YAML is not a leaf.
     return MASK.encode() if any(each.encode("utf-8", "replace") in new for each in known) else new
 
 
@@ -303,13 +304,13 @@ def _headers(message: Message, known: Collection[str], longer: int) -> Headers:
 
 
 def _credential(value: str) -> str:
-    """What kind it is, is no secret: ``Basic MASKED``."""
+    """Mask a credential but not its type: ``Basic MASKED``."""
     kind, space, rest = value.strip().partition(" ")
     return f"{kind} {MASK}" if space and rest and kind.isalpha() else MASK
 
 
 def _replaced(value: str, known: Collection[str]) -> str:
-    for each in sorted(filter(value.__contains__, known), key=len, reverse=True):  # one may be part of another
+    for each in sorted(filter(value.__contains__, known), key=len, reverse=True):  # one secret may be part of another
         value = value.replace(each, MASK)
     return value
 
@@ -318,7 +319,7 @@ def _replaced(value: str, known: Collection[str]) -> str:
 
 
 def _mask(top: ValueNode, *, code: bool) -> set[str]:
-    """Set masks; returns the secrets that can be told from mere words."""
+    """Set masks; return the secrets that are not common words."""
     known: set[str] = set()
     signs = patterns.signs("\n".join(leaf.value for leaf in rewrite.leaves(top) if isinstance(leaf.value, str)))
     waiting: list[tuple[ValueNode, bool, bool]] = [(top, False, False)]
@@ -367,7 +368,7 @@ def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[ValueNo
 
 
 def _hash(items: list[ValueNode], *, sure: bool, likely: bool) -> Iterator[tuple[ValueNode, bool, bool]]:
-    """A mapping whose keys need not be texts: keys and values in turn."""
+    """Yield a mapping whose keys need not be texts: keys and values in turn."""
     for key, value in zip(items[::2], items[1::2], strict=False):
         name = _value(key)
         yield key, sure, False
@@ -379,7 +380,7 @@ def _value(node: ValueNode | None) -> Any:
 
 
 def _hidden(value: Any, *, sure: bool, likely: bool) -> str | None:
-    """What stands for a secret; None for what is none."""
+    """Return the mask of a secret; None if it is not a secret."""
     if value is None or value in ("", rich.REDACTED, MASK) or not (sure or likely):
         return None
     if isinstance(value, str) and not sure:
@@ -395,7 +396,6 @@ def _any(signs: tuple[str, ...], value: str) -> bool:
 
 
 def _telling(value: str, *, sure: bool) -> bool:
-    """Whether a secret is so unlike a word or a number that it is the secret wherever it stands. What is only likely
-    to be one may be a common word."""
+    """Whether a secret is distinctive enough to be masked wherever it occurs. A likely secret may be a common word."""
     mixed = not value.isalpha() and not value.isdecimal()
     return len(value) >= (_SHORT if mixed and sure else _LONG) and (mixed or sure)

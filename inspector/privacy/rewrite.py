@@ -1,7 +1,7 @@
-"""Bodies as trees of leaves that can be given other values, and written again: the rest byte for byte as it was.
+"""Bodies as trees of leaves whose values can be replaced; the body is written again with the other bytes unchanged.
 
-What is found in a leaf, and what it is to be, is others' business (``redact``, ``share``). JSON, PSON and YAML keep
-every byte around a leaf; msgpack, and what is packed in a form, are written anew.
+``redact`` and ``share`` decide about the values. JSON, PSON and YAML keep every byte around a leaf; msgpack and the
+content of forms are encoded again.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _DIGITS = 15
 
 @dataclass(slots=True, eq=False)
 class Leaf:
-    """A scalar, and what it is to be instead."""
+    """A scalar, and its replacement."""
 
     value: Any
     new: str | None = None
-    """None: it stays."""
+    """None: unchanged."""
     begin: int = 0
     end: int = 0
 
@@ -54,7 +54,7 @@ class Fields:
     pairs: list[tuple[Leaf, ValueNode]]
 
     def get(self, name: str) -> ValueNode | None:
-        """The value under a key, the last one as any decoder takes it."""
+        """Return the value of a key; of several, the last one, as decoders do."""
         return next((value for key, value in reversed(self.pairs) if key.value == name), None)
 
 
@@ -63,7 +63,7 @@ type ValueNode = Leaf | Fields | list[ValueNode]
 
 @dataclass(slots=True, eq=False)
 class Tree:
-    """A body that was read. ``write`` gives its bytes with what is new."""
+    """A parsed body. ``write`` returns its bytes with the replacements."""
 
     top: ValueNode
     write: Callable[[], bytes]
@@ -74,7 +74,7 @@ class Tree:
 
 
 def leaves(top: ValueNode) -> Iterator[Leaf]:
-    """Every leaf once, keys among them."""
+    """Yield every leaf once, keys too."""
     waiting, seen = [top], set()
     while waiting:
         node = waiting.pop()
@@ -91,8 +91,8 @@ def leaves(top: ValueNode) -> Iterator[Leaf]:
 
 
 def media(message: Message) -> str:
-    """The media type to read a body by: what asks for a catalog is a form, also if it does not say so or calls itself
-    something else."""
+    """Return the media type to parse a body with: a catalog request is a form, even if it does not declare that or
+    declares another type."""
     told = bodies.content_type(message)
     if isinstance(message, Request) and message.body[:1] not in (b"{", b"["):
         found = endpoints.match(message.method, message.target)
@@ -102,7 +102,8 @@ def media(message: Message) -> str:
 
 
 def read(body: bytes, media: str) -> Tree:
-    """A body without its Content-Encoding, by its media type; what has no structure is one leaf. Raises Unreadable."""
+    """Parse a body without its Content-Encoding, by its media type; without a structure it is one leaf. Raises
+    Unreadable."""
     if media == FORM:
         return form(body)
     if media in bodies.PACKED:
@@ -115,7 +116,7 @@ def read(body: bytes, media: str) -> Tree:
 
 
 def anything(body: bytes, media: str) -> Tree:
-    """A body by its media type; as one leaf, if it is not what that says."""
+    """Parse a body by its media type; as one leaf if it is not valid."""
     try:
         return read(body, media)
     except (Unreadable, *bodies.WRONG):
@@ -127,7 +128,7 @@ def _is_json(body: bytes) -> bool:
 
 
 def text(body: bytes) -> Tree:
-    """A body that is one leaf."""
+    """Return a body as one leaf."""
     told, encoding = _decoded(body)
     leaf = Leaf(told)
     return Tree(leaf, lambda: leaf.now.encode(encoding, "replace"))
@@ -141,7 +142,7 @@ def _decoded(body: bytes) -> tuple[str, str]:
 
 
 def encoded(message: Message, body: bytes) -> bytes:
-    """A body with the Content-Encodings that the message says, which ``bodies.plain`` took off."""
+    """Apply a message's Content-Encodings, which ``bodies.plain`` removed."""
     for encoding in (message.header("content-encoding") or "").lower().split(","):
         match encoding.strip():
             case "gzip" | "x-gzip":
@@ -152,7 +153,7 @@ def encoded(message: Message, body: bytes) -> bytes:
 
 
 def promised(name: str, value: str, longer: int) -> str:
-    """A header's value; Content-Length grows as the body did: what was promised and did not come is missing still."""
+    """Return a header's value; Content-Length grows with the body, so that missing bytes are still missing."""
     if name.strip().lower() != "content-length" or not (value.isascii() and value.isdecimal() and len(value) < _DIGITS):
         return value
     return str(max(0, int(value) + longer)) if longer else value
@@ -170,7 +171,7 @@ _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
 def _json(body: bytes, media: str) -> Tree:
-    bodies.structure(body, media, msgspec.Raw)  # is it some, and of a bearable size?
+    bodies.structure(body, media, msgspec.Raw)  # is there one, and of an acceptable size?
     told, encoding = _decoded(body)
     top: list[ValueNode] = []
     path: list[list[ValueNode] | Fields] = [top]
@@ -236,7 +237,7 @@ def _quoted(_leaf: Leaf, new: str) -> str:
 
 def _yaml(body: bytes) -> Tree:
     try:
-        ruby_yaml.load(bodies.utf8(body))  # bounds what follows: no depth, no flood of values, no cycle
+        ruby_yaml.load(bodies.utf8(body))  # limits depth, number of values and cycles
     except bodies.WRONG as error:
         raise Unreadable(str(error)) from error
     told, encoding = _decoded(body)
@@ -281,7 +282,7 @@ def _yaml(body: bytes) -> Tree:
         try:
             ruby_yaml.load(bodies.utf8(new))
         except bodies.WRONG as error:
-            raise Unreadable(f"what it should be is no YAML: {error}") from error
+            raise Unreadable(f"the result is not valid YAML: {error}") from error
         return new
 
     return Tree(top, write)
@@ -303,7 +304,7 @@ _ANCHOR = re.compile(r"(?:!\S*\s+)?(&\S+\s)")
 
 
 def _as_yaml(before: str, text: str) -> str:
-    """A scalar that keeps its anchor, and the line's end that belongs to a block."""
+    """Return a scalar as YAML, with its anchor and the line end of a block."""
     anchor = _ANCHOR.match(before)
     return (anchor[1] if anchor else "") + json.dumps(text, ensure_ascii=False) + ("\n" if before[-1:] == "\n" else "")
 
@@ -344,7 +345,7 @@ def _rebuilt(node: ValueNode) -> Any:
 
 
 def form(body: bytes) -> Tree:
-    """A form or a query; facts in it are read too. Raises Unreadable."""
+    """Parse a form or a query, and the facts in it. Raises Unreadable."""
     told = bodies.form(body)
     notation = told.get(b"facts_format", b"").decode("latin-1")
     top = Fields([])
@@ -374,7 +375,7 @@ def _twice(value: bytes) -> bytes:
 
 
 def _field(name: str, value: bytes, notation: str) -> tuple[Tree, Callable[[bytes], bytes]]:
-    """A field's value and how it is written; facts as ``bodies.facts_of_form`` reads them."""
+    """Return a field's value and how to write it; facts as in ``bodies.facts_of_form``."""
     if name != "facts":
         return text(value), _escaped
     head = value[:64].lstrip()

@@ -1,7 +1,7 @@
-"""Which values of a record are secret, and where they stand in its bytes.
+"""The secret values of a record, and their places in its bytes.
 
-Puppet sends what it marks as sensitive in clear and only says so; a signing request carries what its CA signs for.
-Nothing here keeps anybody from a value: it only tells a view what to hide until somebody asks.
+Puppet sends sensitive values in plain text and only marks them; a signing request contains attributes for the CA.
+Nothing here protects a value: views use it to hide values until the user asks for them.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from inspector.protocol.documents import Document
 
 MASK = "•••••"
-"""What stands for a secret. Its length tells nothing."""
+"""The mask in views. Its length reveals nothing."""
 _CREDENTIALS = re.compile(r"(?:.*-)?(?:authorization|authentication|cookie2?|session)(?:-id)?", re.IGNORECASE)
-"""Names of headers that hold credentials."""
+"""Names of headers with credentials."""
 
 _WORK = 2_000_000_000
-"""Bytes that are searched through for all the secrets of a body together: some seconds."""
+"""Bytes that are searched for all the secrets of a body together: this takes some seconds."""
 _DEPTH = 200
-"""Levels that are gone through one by one."""
+"""Levels that are searched one by one."""
 _SHORT = 4
-"""Characters of a text that is looked for only as a whole value: it may be part of any other."""
+"""Minimum length of a text to be searched as a part of others: a shorter one may occur anywhere."""
 _HARMLESS = frozenset({"pp_auth_auto_renew", "1.3.6.1.4.1.34380.1.3.2"})
-"""Attributes of a signing request that are no credentials. All others are there to be checked by the CA."""
+"""Attributes of a signing request that are not credentials. All others are for the CA to check."""
 _PRESHARED = frozenset({"pp_preshared_key", "1.3.6.1.4.1.34380.1.1.4"})
 _SPACE = rb"(?: |\+|%20)"
 _LABEL = (
@@ -46,14 +46,14 @@ _MARKED = re.compile(
     rb'Sensitive|sensitive_parameters(?:"?\s*:\s*(?:\[\s*[^\]\s]|-\s)|[\x91-\x9f\xdc\xdd])'
     rb"|challengePassword|PRIVATE KEY"
 )
-"""A list of names that is not empty as JSON, YAML and msgpack write it, among others."""
+"""A non-empty list of names in JSON, YAML, msgpack and others."""
 _POSSIBLE = re.compile(rb'Sensitive|sensitive_parameters"\s*:\s*\[\s*[^\]\s]|PRIVATE|\\[uU]00[2-7]')
-"""What JSON with a secret in it holds at least; the last may be a letter of one of the others."""
+"""What JSON with a secret always contains; the last may be a letter of one of the others."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secret:
-    """A value that is not shown until it is asked for."""
+    """A value that is hidden until the user asks for it."""
 
     value: Any
 
@@ -64,22 +64,22 @@ class Secret:
 
 
 def credential(name: str) -> bool:
-    """Whether a header of this name holds a credential."""
+    """Whether a header of this name contains a credential."""
     return _CREDENTIALS.fullmatch(name.strip()) is not None
 
 
 def header(name: str, value: str) -> str | Secret:
-    """A header's value, hidden if it is a credential."""
+    """Return a header's value, hidden if it is a credential."""
     return Secret(value) if credential(name) else text(value)
 
 
 def text(value: str) -> str | Secret:
-    """A text, hidden if a private key is in it."""
+    """Return a text, hidden if it contains a private key."""
     return Secret(value) if "PRIVATE KEY" in value and _KEY.search(value.encode("utf-8", "replace")) else value
 
 
 def masked(value: Any) -> Any:
-    """A decoded structure, as it was sent, with every secret in it as ``Secret``."""
+    """Return a decoded structure with every secret in it as ``Secret``."""
     return _masked(value, 0)
 
 
@@ -93,7 +93,8 @@ def _masked(value: Any, depth: int) -> Any:
             named = value.get("sensitive_parameters")
             inner = {str(key): _masked(item, depth + 1) for key, item in value.items()}
             given, shown = value.get("parameters"), inner.get("parameters")
-            if isinstance(named, list) and isinstance(given, dict) and isinstance(shown, dict):  # none if all is hidden
+            # Not if the parameters are hidden as a whole.
+            if isinstance(named, list) and isinstance(given, dict) and isinstance(shown, dict):
                 shown |= {each: _hidden(given[each]) for each in named if _in(each, given)}
             return inner
         case list():
@@ -114,26 +115,26 @@ def _hidden(value: Any) -> Any:
 
 
 def parameters(resource: Resource) -> dict[str, Any]:
-    """A resource's parameters as a view shows them: rich data as ``Rich``, secrets as ``Secret``."""
+    """Return a resource's parameters as a view shows them: rich data as ``Rich``, secrets as ``Secret``."""
     sent = {"parameters": resource.parameters, "sensitive_parameters": resource.sensitive_parameters}
-    # Masked before anything is looked up: no LocalRef leads into a secret.
+    # Mask before references are resolved: no LocalRef must lead into a secret.
     hidden = _masked(sent, 0)["parameters"]
     return {name: rich.read(value, hidden) for name, value in hidden.items()}
 
 
 def attributes(request: CertificateRequest) -> dict[str, str | Secret]:
-    """The custom attributes of a signing request."""
+    """Return the custom attributes of a signing request."""
     return {name: value if name in _HARMLESS else Secret(value) for name, value in request.attributes.items()}
 
 
 def extensions(of: CertificateRequest | Certificate) -> dict[str, str | Secret]:
-    """Extensions that are asked for, or that a certificate has."""
+    """Return the requested extensions, or those of a certificate."""
     return {name: Secret(value) if name in _PRESHARED else value for name, value in of.extensions.items()}
 
 
 def possible(body: bytes | None, media: str, document: Document | None) -> bool:
-    """Whether there may be a secret in a document; if not, it need not be gone through, which takes seconds for a large
-    one. ``body`` is what it was read from, without Content-Encoding; None if that can't be had."""
+    """Whether a document may contain a secret; if not, it need not be searched, which takes seconds for a large one.
+    ``body`` is its source without Content-Encoding; None if that is not available."""
     opaque = isinstance(document, Undecodable | CertificateRequest | Certificates)
     if body is None or opaque or not any(each in media for each in ("json", "pson")):
         return True
@@ -141,20 +142,20 @@ def possible(body: bytes | None, media: str, document: Document | None) -> bool:
 
 
 def hinted(body: bytes, media: str) -> bool:
-    """Whether something in a body without Content-Encoding may be marked as secret. Other notations than JSON and PSON
-    write a list in too many ways to see that it is empty."""
+    """Whether a body without Content-Encoding may mark something as secret. Notations other than JSON and PSON have too
+    many forms of an empty list to recognize it."""
     return _POSSIBLE.search(body) is not None or (
         b"sensitive_parameters" in body and not any(each in media for each in ("json", "pson"))
     )
 
 
 def marked(body: bytes) -> bool:
-    """Whether a body that can't be read marks something as secret, as far as can be seen."""
+    """Whether a body that cannot be parsed marks something as secret, as far as can be detected."""
     return _MARKED.search(body) is not None
 
 
 def within(document: Document | None) -> list[Any]:
-    """The secrets in a document, each a text, a number or a truth value."""
+    """Return the secrets in a document, each a text, a number or a boolean."""
     return list(dict.fromkeys(leaf for secret in _secrets(document) for leaf in _leaves(secret.value)))
 
 
@@ -201,11 +202,11 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 type Spans = list[tuple[int, int]]
-"""Begin and end of pieces of a text, in bytes, in order, none overlapping another."""
+"""Start and end of pieces of a text, in bytes, in order, without overlaps."""
 
 
 def spans(body: bytes, document: Document | None) -> Spans:
-    """Where the secrets of a document stand in its body; all of it, if one can't be found in there: encoded,
+    """Return the places of a document's secrets in its body; the whole body if one cannot be found in it: encoded,
     compressed."""
     if isinstance(document, Undecodable):
         return [(0, len(body))] if _MARKED.search(body) else []
@@ -222,7 +223,7 @@ def spans(body: bytes, document: Document | None) -> Spans:
 
 
 def _within(secret: Any, piece: bytes) -> bool:
-    """Whether a piece that is hidden anyway (a private key) holds all that a secret says."""
+    """Whether a piece that is hidden anyway (a private key) contains the whole secret."""
     return isinstance(secret, str) and any(each in piece for each in _plain(secret.strip()))
 
 
@@ -248,14 +249,14 @@ def _inside_word(body: bytes, begin: int, end: int) -> bool:
 
 
 def _plain(secret: str) -> set[bytes]:
-    """A text the ways in which JSON, PSON and YAML write it."""
+    """Return the forms of a text in JSON, PSON and YAML."""
     as_json = json.dumps(secret, ensure_ascii=False)[1:-1].encode("utf-8", "replace")
     ways = {secret.encode("utf-8", "replace"), as_json, json.dumps(secret)[1:-1].encode()}
     return ways | {each.replace(b"/", b"\\/") for each in ways}
 
 
 def _escaped(secret: str) -> set[bytes]:
-    """A text the ways in which forms write it; the facts in a form are escaped twice."""
+    """Return the forms of a text in forms; the facts in a form are escaped twice."""
     once = {how(each).encode() for each in _plain(secret) for how in (quote, quote_plus)}
     return once | {quote(each).encode() for each in once}
 
@@ -271,7 +272,7 @@ def _joined(pieces: Spans) -> Spans:
 
 
 def covered(body: bytes, pieces: Spans, mask: str = MASK) -> bytes:
-    """A body with the mask in place of these pieces."""
+    """Return a body with the mask instead of these pieces."""
     parts, at = [], 0
     for begin, end in pieces:
         parts += [body[at:begin], mask.encode()]
