@@ -73,6 +73,22 @@ def seconds(duration: float) -> str:
     return f"{int(duration) // 60} min {int(duration) % 60} s"
 
 
+def beginning(text: str, width: int) -> str:
+    """A text without its end, if it is longer than ``width``."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def ends(text: str, width: int, front: int | None = None) -> str:
+    """A text without its middle, if it is longer than ``width``; ``front`` characters stay before the gap."""
+    front = width // 2 - 1 if front is None else front
+    return text if len(text) <= width else f"{text[:front]}…{text[front + 1 - width :]}"
+
+
+def excerpt(text: str, length: int) -> str:
+    """The first characters of a long text, and how many it has."""
+    return text if len(text) <= length else f"{text[:length]}… ({len(text):,} characters)"
+
+
 def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:
     """A request's target without what every line repeats: prefix, own certname, query."""
     path = clean(target.partition("?")[0])
@@ -80,7 +96,7 @@ def short(target: str, certname: str | None = None, width: int = WIDTH) -> str:
         path = path.removeprefix(prefix)
     if certname and path.endswith("/" + certname):
         path = path[: -len(certname)] + "~"
-    return path if len(path) <= width else f"{path[: width // 2 - 1]}…{path[-(width // 2) :]}"
+    return ends(path, width)
 
 
 def counts(findings: Sequence[Finding]) -> str:

@@ -8,6 +8,7 @@ from inspector.explain.bootstrap import short
 from inspector.protocol import documents as d
 from inspector.protocol.files import PLUGIN_MOUNTS, is_plugin
 from inspector.summaries import wording
+from inspector.text import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +57,7 @@ def _day(time: float) -> str:
 
 def _said(text: str) -> str:
     line = text.partition("\n")[0].strip()
-    return line if len(line) <= WORDS else f"{line[:WORDS]}…"
+    return beginning(line, WORDS + 1)
 
 
 # -- whom it trusts -----------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from rich.text import Text
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import bodies
 from inspector.protocol.rich import Rich
-from inspector.text import clean
+from inspector.text import clean, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -102,8 +102,8 @@ class Item:
         if self.branch:
             return f"{name}  {clean(self.note)}" if self.note else name
         told = ASK if self.secret else word(self.value)
-        if longest and len(told) > longest:
-            told = f"{told[:longest]}… ({len(told):,} characters)"
+        if longest:
+            told = excerpt(told, longest)
         return f"{name}: {clean(told)}" if name else clean(told)
 
     @property

@@ -12,7 +12,7 @@ from inspector.pages.tabs import known, tabs, unshown
 from inspector.privacy.secrets import MASK
 from inspector.protocol.documents import Undecodable
 from inspector.summaries import summary, wording
-from inspector.text import clean, size
+from inspector.text import clean, excerpt, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -144,7 +144,7 @@ def _more(number: int) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+    return excerpt(text, LONGEST)
 
 
 def _hidden(text: str) -> str:

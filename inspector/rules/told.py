@@ -6,6 +6,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from inspector import clocks
+from inspector.text import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +25,7 @@ GRAVE = frozenset({"err", "crit", "alert", "emerg"})
 def cut(text: object, limit: int = TEXT) -> str:
     """Return captured text on one line, truncated at the end if it is long."""
     joined = " ".join(str(text).split())
-    return joined if len(joined) <= limit else f"{joined[: limit - 1]}…"
+    return beginning(joined, limit)
 
 
 def line(text: str, limit: int = TEXT) -> str:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from inspector import clocks
+from inspector.text import ends
 
 if TYPE_CHECKING:
     from inspector.model import Exchange
@@ -20,7 +21,7 @@ YEAR = 365 * clocks.DAY
 def brief(text: str) -> str:
     """Return captured text on one line, shortened in the middle: its end names file and line."""
     line = " ".join(text.split())
-    return line if len(line) <= MOST else f"{line[: MOST // 2 - 1]}…{line[-MOST // 2 :]}"
+    return ends(line, MOST)
 
 
 def major(version: str | None) -> int:

@@ -16,6 +16,7 @@ from inspector.rules.remedies import fill
 from inspector.summaries.summary import Conclusion
 from inspector.text import WIDTH as WIDTH
 from inspector.text import as_json as as_json
+from inspector.text import beginning
 from inspector.text import clean as clean
 from inspector.text import clock as clock
 from inspector.text import counts as counts
@@ -226,7 +227,7 @@ def _other_key(run: Run) -> bool:
 
 
 def _shortened(reason: str) -> str:
-    return reason if len(reason) <= REASON else f"{reason[:REASON]}…"
+    return beginning(reason, REASON + 1)
 
 
 def why(run: Run) -> str | None:

@@ -13,7 +13,7 @@ from inspector.explain.resource_outcomes import Applied, Status
 from inspector.pages.styles import BAD, DOUBT, GOOD, NOTE
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.text import clean, seconds
+from inspector.text import clean, excerpt, seconds
 from inspector.tui.part import Details, PartView, middle
 from inspector.tui.rows import Column
 
@@ -41,7 +41,7 @@ _MANY = 200
 
 
 def _cut(value: str) -> str:
-    return value if len(value) <= _VALUE else f"{value[:_VALUE]}… ({len(value):,} characters)"
+    return excerpt(value, _VALUE)
 
 
 def _time(each: Applied) -> str:

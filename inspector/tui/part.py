@@ -14,7 +14,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from inspector.errors import InspectorError
-from inspector.text import clean
+from inspector.text import clean, ends
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
@@ -242,5 +242,4 @@ class PartView[T](View):
 
 def middle(text: str, width: int) -> str:
     """Captured text, its middle left out where there is no room: paths differ at their ends."""
-    text = clean(text)
-    return text if len(text) <= width else f"{text[: width // 3]}…{text[-(width - width // 3 - 1) :]}"
+    return ends(clean(text), width, width // 3)
