@@ -55,7 +55,9 @@ class Terminal:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             if cwd:
                 os.chdir(cwd)
-            env = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+            # The size is the terminal's, not what whoever runs the tests has set.
+            inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+            env = {**inherited, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
             os.execve(sys.executable, [sys.executable, *argv], env)
 
     def __enter__(self) -> Self:
