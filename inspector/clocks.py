@@ -57,19 +57,19 @@ class Offset:
         return Offset(low, high) if low <= high else other
 
 
-def combined(known: Offset | None, seen: Offset | None) -> Offset | None:
+def combined(known: Offset | None, observed: Offset | None) -> Offset | None:
     """What is known after one more observation."""
-    if known is None or seen is None:
-        return seen or known
-    return known.narrowed(seen)
+    if known is None or observed is None:
+        return observed or known
+    return known.narrowed(observed)
 
 
-def of_date_header(date: str | None, asked: float | None, answered: float | None) -> Offset | None:
+def of_date_header(date: str | None, request_time: float | None, response_time: float | None) -> Offset | None:
     """The sender's clock by a response's ``Date`` (whole seconds), written between request and answer."""
-    if not date or asked is None or answered is None or answered < asked:
+    if not date or request_time is None or response_time is None or response_time < request_time:
         return None
-    told = http_date(date)
-    return None if told is None else Offset(told - answered, told + 1 - asked)
+    written = http_date(date)
+    return None if written is None else Offset(written - response_time, written + 1 - request_time)
 
 
 @lru_cache(maxsize=1024)
@@ -83,17 +83,17 @@ def http_date(text: str) -> float | None:
 
 def of_timestamp(text: str | None, after: float | None, before: float | None) -> Offset | None:
     """The writer's clock by a time in a document that was written between two moments on the wire."""
-    told = moment(text)
-    if told is None or after is None or before is None or before < after:
+    written = moment(text)
+    if written is None or after is None or before is None or before < after:
         return None
     # Up to 3.x agents cut their seconds off.
     exact = "." in (text or "")
-    return Offset(told - before, told - after + (0 if exact else 1))
+    return Offset(written - before, written - after + (0 if exact else 1))
 
 
-def at_least(told: float | None, before: float | None) -> Offset | None:
+def at_least(written: float | None, before: float | None) -> Offset | None:
     """The writer's clock by a time that was past for it when it wrote, which was before this moment here."""
-    return None if told is None or before is None else Offset(told - before, math.inf)
+    return None if written is None or before is None else Offset(written - before, math.inf)
 
 
 def iso(text: str) -> float:

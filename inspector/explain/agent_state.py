@@ -162,11 +162,11 @@ def _environment(run: Run) -> str:
 def _plugins(run: Run) -> str:
     if run.tool:
         return UNSEEN
-    listed = [name for name in run.files.asked if name in PLUGIN_MOUNTS]
+    listed = [name for name in run.files.metadata_answers if name in PLUGIN_MOUNTS]
     fetched = [each for name, each in run.files.fetched.items() if is_plugin(name)]
     if not listed and not fetched:
         return UNSEEN
-    failed = [name for name in listed if run.files.asked[name].status != 200]
+    failed = [name for name in listed if run.files.metadata_answers[name].status != 200]
     words = f"listed {', '.join(listed)}" if listed else "no list seen"
     words += f" ({', '.join(failed)} failed)" if failed else ""
     return f"{words}; {_number(len(fetched), 'file')} fetched"
@@ -203,7 +203,7 @@ def _catalog(run: Run, got: d.Catalog | None) -> str:
 
 def _files(run: Run) -> str:
     files = run.files
-    checked = [each for name, each in files.asked.items() if not is_plugin(name)]
+    checked = [each for name, each in files.metadata_answers.items() if not is_plugin(name)]
     fetched = [each for name, each in files.fetched.items() if not is_plugin(name)]
     if not (checked or fetched or files.inlined):
         return UNSEEN

@@ -59,7 +59,7 @@ def plain(message: Message) -> bytes:
         return body
     if len(body) > MAX_PLAIN:
         raise Unreadable(f"the body has {len(body)} bytes, more than {MAX_PLAIN} are not read")
-    encodings = [each.strip() for each in (message.header("content-encoding") or "").lower().split(",")]
+    encodings = [part.strip() for part in (message.header("content-encoding") or "").lower().split(",")]
     if len(encodings) > MAX_ENCODINGS:
         raise Unreadable(f"{len(encodings)} content encodings")
     for encoding in reversed(encodings):
@@ -151,7 +151,7 @@ def looks_like(body: bytes) -> str | None:
 
 
 _KEPT = b'"[]{},'
-_DROPPED = bytes(each for each in range(256) if each not in _KEPT)
+_DROPPED = bytes(byte for byte in range(256) if byte not in _KEPT)
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 
 
@@ -184,9 +184,9 @@ def _packed[T](body: bytes, kind: type[T]) -> T:
     level, depth = [value], 0
     while level := [
         item
-        for each in level
-        if isinstance(each, list | dict)
-        for item in (each if isinstance(each, list) else each.values())
+        for part in level
+        if isinstance(part, list | dict)
+        for item in (part if isinstance(part, list) else part.values())
     ]:
         depth += 1
         if depth > MAX_DEPTH:
@@ -237,7 +237,7 @@ def form(body: bytes) -> dict[bytes, bytes]:
     """A form's or a query's fields, unescaped once; of a repeated one the last. Raises Unreadable."""
     if body.count(b"&") > MAX_FIELDS:
         raise Unreadable(f"more than {MAX_FIELDS} fields")
-    pairs = (each.partition(b"=") for each in body.split(b"&") if each)
+    pairs = (part.partition(b"=") for part in body.split(b"&") if part)
     return {unescape(name): unescape(value) for name, _, value in pairs}
 
 

@@ -76,7 +76,7 @@ class FileResource(msgspec.Struct, frozen=True):
     @property
     def contents(self) -> dict[str, FileMetadata]:
         """``metadata`` by the key of the static_file_content request that fetches it."""
-        return {path: each for each in self.metadata if (path := each.content_path)}
+        return {path: metadata for metadata in self.metadata if (path := metadata.content_path)}
 
 
 class Catalog(msgspec.Struct, frozen=True):
@@ -106,17 +106,19 @@ class Catalog(msgspec.Struct, frozen=True):
         if not opened or not title.endswith("]"):
             return None
         kind, title = kind.lower(), title[:-1]
-        return next((each for each in self.resources if each.title == title and each.type.lower() == kind), None)
+        return next(
+            (resource for resource in self.resources if resource.title == title and resource.type.lower() == kind), None
+        )
 
     @property
     def sensitive(self) -> dict[str, list[str]]:
         """The parameters that hold secrets, by resource."""
-        return {each.ref: names for each in self.resources if (names := each.sensitive)}
+        return {resource.ref: names for resource in self.resources if (names := resource.sensitive)}
 
     @property
     def in_clear(self) -> dict[str, list[str]]:
         """Those of ``sensitive`` whose values can be read, by resource."""
-        return {each.ref: names for each in self.resources if (names := each.in_clear)}
+        return {resource.ref: names for resource in self.resources if (names := resource.in_clear)}
 
     @property
     def contents(self) -> dict[str, list[FileMetadata]]:
@@ -126,25 +128,27 @@ class Catalog(msgspec.Struct, frozen=True):
         """
         trees = (tree for by_source in self.recursive_metadata.values() for tree in by_source.values())
         found: dict[str, list[FileMetadata]] = {}
-        for each in chain(self.metadata.values(), *trees):
-            if path := each.content_path:
-                found.setdefault(path, []).append(each)
+        for metadata in chain(self.metadata.values(), *trees):
+            if path := metadata.content_path:
+                found.setdefault(path, []).append(metadata)
         return found
 
     @property
     def files(self) -> Iterator[FileResource]:
         """File resources with a source."""
-        for each in self.resources:
-            source = each.parameters.get("source") if each.type == "File" else None
+        for resource in self.resources:
+            source = resource.parameters.get("source") if resource.type == "File" else None
             sources = [item for item in source if isinstance(item, str)] if isinstance(source, list) else [source]
             if source and (named := [item for item in sources if isinstance(item, str)]):
                 path, checksum, value = (
-                    found if isinstance(found := each.parameters.get(name), str) else None
+                    found if isinstance(found := resource.parameters.get(name), str) else None
                     for name in ("path", "checksum", "checksum_value")
                 )
-                yield FileResource(each.ref, path or each.title, named, self._metadata(each.title), checksum, value)
+                yield FileResource(
+                    resource.ref, path or resource.title, named, self._metadata(resource.title), checksum, value
+                )
 
     def _metadata(self, title: str) -> list[FileMetadata]:
         if title in self.metadata:
             return [self.metadata[title]]
-        return [each for tree in self.recursive_metadata.get(title, {}).values() for each in tree]
+        return [metadata for tree in self.recursive_metadata.get(title, {}).values() for metadata in tree]

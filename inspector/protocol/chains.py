@@ -129,7 +129,7 @@ def _verify(by: Verifier, certificates: list[x509.Certificate], at: float, revoc
             mode = "leaf"
         for problem in _problems(cert, certificates[1:], by, at, mode):
             found = replace(problem, depth=problem.depth + depth)
-            if (found.code, found.subject) not in {(each.code, each.subject) for each in problems}:
+            if (found.code, found.subject) not in {(other.code, other.subject) for other in problems}:
                 problems.append(found)
     return problems
 
@@ -137,17 +137,17 @@ def _verify(by: Verifier, certificates: list[x509.Certificate], at: float, revoc
 def issuer_chain(der: bytes, others: Sequence[bytes]) -> list[bytes]:
     """A certificate and its issuers, as far as they are among ``others``. Raises Malformed."""
     first = guard(x509.load_der_x509_certificate, der)
-    rest = [guard(x509.load_der_x509_certificate, each) for each in others]
-    return [each.public_bytes(serialization.Encoding.DER) for each in _issuers([first], rest)]
+    rest = [guard(x509.load_der_x509_certificate, other) for other in others]
+    return [other.public_bytes(serialization.Encoding.DER) for other in _issuers([first], rest)]
 
 
 def _issuers(chain: list[x509.Certificate], others: list[x509.Certificate]) -> list[x509.Certificate]:
     chain = list(chain)
     while chain and len(chain) <= len(others) and chain[-1].issuer != chain[-1].subject:
         wanted = chain[-1].issuer
-        named = [each for each in others if each.subject == wanted and each not in chain]
+        named = [other for other in others if other.subject == wanted and other not in chain]
         # Of a CA that was renewed or made anew there are several of one name: the one that signed.
-        issuer = next((each for each in named if issued_by(chain[-1], each)), named[0] if named else None)
+        issuer = next((other for other in named if issued_by(chain[-1], other)), named[0] if named else None)
         if issuer is None:
             break
         chain.append(issuer)
@@ -163,7 +163,7 @@ def _problems(
 ) -> list[Problem]:
     """The errors of one certificate and those above it, found by taking causes away."""
     problems: list[Problem] = []
-    seen: set[tuple[int, int]] = set()
+    reported: set[tuple[int, int]] = set()
     # Without the CRLs the certificate's own errors show; at a time within its validity, the CRLs' do.
     if _first_problem([cert, *others], by, at, revocation) is None:
         return []
@@ -175,11 +175,11 @@ def _problems(
     attempts += [("leaf", max(made))] if made and revocation != "none" else []
     for mode, when in attempts:
         problem = _first_problem([cert, *others], by, when, mode)
-        if problem is None or (problem.code, problem.depth) in seen:
+        if problem is None or (problem.code, problem.depth) in reported:
             continue
         if when != at and problem.code in (9, 10, 11, 12):
             continue
-        seen.add((problem.code, problem.depth))
+        reported.add((problem.code, problem.depth))
         problems.append(problem)
     return problems
 

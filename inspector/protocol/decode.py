@@ -128,7 +128,7 @@ def _error(message: Response, body: bytes) -> Document:
             return ErrorDocument(found[:MAX_TEXT])
         issue, traced = found.issue_kind or found.kind, bool(found.stacktrace)
         texts = (found.message, found.msg, found.error if isinstance(found.error, str) else None)
-        if text := next((each for each in texts if each is not None), None):
+        if text := next((candidate for candidate in texts if candidate is not None), None):
             return ErrorDocument(text[:MAX_TEXT], issue, traced)
         if issue is None:
             return Undecodable("an error document without a message")

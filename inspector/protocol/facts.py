@@ -28,13 +28,13 @@ def leaves(value: Any, path: FactPath = ()) -> Iterator[tuple[FactPath, Any]]:
     """Each value that is no mapping and no list, with the way to it."""
     waiting: list[tuple[FactPath, Any]] = [(path, value)]
     while waiting:
-        path, each = waiting.pop()
-        if isinstance(each, dict):
-            waiting += [((*path, key), item) for key, item in each.items()]
-        elif isinstance(each, list):
-            waiting += [((*path, at), item) for at, item in enumerate(each)]
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [((*path, key), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            waiting += [((*path, at), item) for at, item in enumerate(value)]
         else:
-            yield path, each
+            yield path, value
 
 
 class FactLimits(msgspec.Struct, frozen=True):

@@ -110,6 +110,6 @@ def bucket_file(target: str, content: bytes) -> BucketFile:
     found = _BUCKET.search(target)
     if found is None:
         return BucketFile(size, sha256)
-    algorithm, told, path = found.groups()
-    verdict = check(content, Checksum(algorithm, told))
-    return BucketFile(size, sha256, algorithm, told, path or None, verdict)
+    algorithm, digest, path = found.groups()
+    verdict = check(content, Checksum(algorithm, digest))
+    return BucketFile(size, sha256, algorithm, digest, path or None, verdict)

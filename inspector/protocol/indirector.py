@@ -35,9 +35,9 @@ def verb(method: str, path: str) -> Verb | None:
 def verbs(methods: tuple[str, ...], pattern: str) -> tuple[Verb, ...]:
     """What requests may be whose path is a row of the endpoints' table: each once, in the order of ``methods``."""
     head = _HEAD.match(pattern)
-    names = [each for each in INDIRECTIONS if head and re.fullmatch(head[0], each)]
+    names = [name for name in INDIRECTIONS if head and re.fullmatch(head[0], name)]
     tried = (_verb(method, name) for method in methods for name in names)
-    return tuple(dict.fromkeys(each for each in tried if each))
+    return tuple(dict.fromkeys(name for name in tried if name))
 
 
 _HEAD = re.compile(r"(?:\(\?:[^()]*\)\??|[a-z_]\??)+(?=/)")

@@ -66,9 +66,9 @@ class Metric(msgspec.Struct, frozen=True):
     def numbers(self) -> dict[str, float]:
         """By key; what is no number is left out."""
         return {
-            str(each[0]): each[2]
-            for each in self.values
-            if isinstance(each, list) and len(each) == 3 and type(each[2]) in (int, float)
+            str(entry[0]): entry[2]
+            for entry in self.values
+            if isinstance(entry, list) and len(entry) == 3 and type(entry[2]) in (int, float)
         }
 
 
@@ -108,7 +108,7 @@ class Report(msgspec.Struct, frozen=True):
     def counts(self) -> dict[str, float]:
         """Resources by what became of them; from the statuses where there is no metric (format 2)."""
         return self._numbers("resources") or {
-            word: sum(bool(getattr(each, word)) for each in self.resource_statuses.values())
+            word: sum(bool(getattr(entry, word)) for entry in self.resource_statuses.values())
             for word in ("failed", "changed", "skipped", "out_of_sync")
             if self.resource_statuses
         }
@@ -124,11 +124,11 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def failed(self) -> list[str]:
         """The resources that failed."""
-        return [ref for ref, each in self.resource_statuses.items() if each.failed]
+        return [ref for ref, entry in self.resource_statuses.items() if entry.failed]
 
     @property
     def changed(self) -> list[str]:
-        return [ref for ref, each in self.resource_statuses.items() if each.changed]
+        return [ref for ref, entry in self.resource_statuses.items() if entry.changed]
 
     @property
     def outcome(self) -> str | None:

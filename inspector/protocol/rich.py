@@ -119,14 +119,14 @@ class _Reader:
             if step is None or found is _NOWHERE:
                 return _NOWHERE
             at = step.end()
-        if self.left <= 0 or any(each is found for each in self.open):
+        if self.left <= 0 or any(value is found for value in self.open):
             return _NOWHERE
         self.left -= _size(found, self.left)
         return found if self.left >= 0 else _NOWHERE
 
     def _step(self, value: Any, step: re.Match[str]) -> Any:
         number, word, *quoted, name = step.groups()
-        text = next((re.sub(r"\\(.)", r"\1", each) for each in quoted if each is not None), name)
+        text = next((re.sub(r"\\(.)", r"\1", value) for value in quoted if value is not None), name)
         key = int(number) if number else _KEYS[word] if word else text
         # The way leads through what is marked: an agent counts in its own values, not in what was sent.
         while isinstance(value, dict) and value.get(MARK) == "Sensitive":
@@ -157,10 +157,10 @@ def _within(value: Any) -> Iterator[Any]:
     """A decoded value and everything in it."""
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        yield each
-        if isinstance(each, list | dict):
-            waiting += each if isinstance(each, list) else each.values()
+        value = waiting.pop()
+        yield value
+        if isinstance(value, list | dict):
+            waiting += value if isinstance(value, list) else value.values()
 
 
 def _size(value: Any, most: int) -> int:
@@ -170,19 +170,19 @@ def _size(value: Any, most: int) -> int:
 
 def secrets(value: Any) -> bool:
     """True if a Sensitive is anywhere in a decoded value."""
-    return any(isinstance(each, dict) and each.get(MARK) == "Sensitive" for each in _within(value))
+    return any(isinstance(value, dict) and value.get(MARK) == "Sensitive" for value in _within(value))
 
 
 def readable(secret: Any) -> bool:
     """True if something of a secret value can be read: not of an empty one, nor of what an agent finds out itself."""
     waiting = [(secret, True)]
     while waiting:
-        each, sent = waiting.pop()
-        if isinstance(each, dict):
-            sent = {"Deferred": False, "Sensitive": True}.get(str(each.get(MARK)), sent)
-            waiting += [(item, sent) for key, item in each.items() if key != MARK]
-        elif isinstance(each, list):
-            waiting += [(item, sent) for item in each]
-        elif sent and each not in (None, "", REDACTED):
+        value, sent = waiting.pop()
+        if isinstance(value, dict):
+            sent = {"Deferred": False, "Sensitive": True}.get(str(value.get(MARK)), sent)
+            waiting += [(item, sent) for key, item in value.items() if key != MARK]
+        elif isinstance(value, list):
+            waiting += [(item, sent) for item in value]
+        elif sent and value not in (None, "", REDACTED):
             return True
     return False

@@ -42,7 +42,7 @@ _FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[
 _ENDLESS = {f"{sign}.{word}": float(sign + word) for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")} | {
     f".{word}": math.nan for word in ("nan", "NaN", "NAN")
 }
-_TYPES = frozenset(f"tag:yaml.org,2002:{each}" for each in ("null", "bool", "int", "float"))
+_TYPES = frozenset(f"tag:yaml.org,2002:{entry}" for entry in ("null", "bool", "int", "float"))
 _BINARY = frozenset({"!binary", "tag:yaml.org,2002:binary"})
 
 
@@ -185,8 +185,8 @@ class _Builder:
 def _merged(value: Any) -> dict[Any, Any] | None:
     if isinstance(value, dict):
         return value
-    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-        return {key: item for each in reversed(value) for key, item in each.items()}
+    if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+        return {key: item for entry in reversed(value) for key, item in entry.items()}
     return None
 
 

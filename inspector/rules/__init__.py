@@ -125,7 +125,7 @@ class ExchangeCase(Case):
         self.kind = match.endpoint.kind if match else None
         self.status = exchange.response.status if exchange.response else None
         use = self.run.legs.get(exchange.agent.id)
-        self.opening = use is not None and use.used == 1
+        self.opening = use is not None and use.requests == 1
         self.refused = self.status is not None and self.status >= 400
 
     @property

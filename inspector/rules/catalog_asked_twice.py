@@ -40,13 +40,13 @@ def catalog_asked_twice(case: ExchangeCase) -> Iterator[Statement]:
     first, second = case.run.catalogs[-2:]
     if (
         first.usable
-        and first.environment in (None, first.asked)
-        and first.asked == second.asked
+        and first.environment in (None, first.requested)
+        and first.requested == second.requested
         and first.transaction_uuid is not None
         and first.transaction_uuid == second.transaction_uuid
     ):
         yield Statement(
-            f"the run requested the catalog of {second.asked or 'its environment'} again after it had received it",
+            f"the run requested the catalog of {second.requested or 'its environment'} again after it had received it",
             (first.seq, second.seq),
             at=places.REQUEST_LINE,
         )

@@ -35,7 +35,7 @@ def connection_not_reused(case: RunCase, *, times: float = 3, keepalive_s: float
     run = case.run
     if run.tool or run.connections <= times or run.major < (3, 7):
         return
-    legs = [use for use in run.legs.values() if use.phase in RUN and use.used]
+    legs = [use for use in run.legs.values() if use.phase in RUN and use.requests]
     needless = [
         use
         for before, use in pairwise(legs)

@@ -49,7 +49,7 @@ def content_differs(case: ExchangeCase) -> Iterator[Statement]:
         code_id = next((value for name, value in match.parameters if name == "code_id"), None)
         if files.catalog is not None and code_id == files.code_id:
             claims = [(checksum, files.catalog) for checksum in files.static.get(match.key, ())]
-    elif (told := files.told.get(match.key)) and told.environment == match.environment:
+    elif (told := files.checksums.get(match.key)) and told.environment == match.environment:
         claims = [(told.checksum, told.seq)]
     for checksum, seq in claims:
         if checksum.type.endswith("lite") or not _differs(checksum, answer, case):

@@ -44,10 +44,10 @@ def environment_flapping(case: RunCase) -> Iterator[Statement]:
     pluginsync and a compilation; at the fifth catalog the agent gives up and the run fails. The classifier's answer
     depends on something that changes with the environment, or two classifiers disagree."""
     usable = [each for each in case.run.catalogs if each.usable]
-    switched = [each for each in usable if each.environment not in (None, each.asked)]
+    switched = [each for each in usable if each.environment not in (None, each.requested)]
     if len(switched) < 2:
         return
-    way = ", ".join(f"{cut(each.asked or '?', 40)} -> {cut(each.environment, 40)}" for each in switched[:POSTS])
+    way = ", ".join(f"{cut(each.requested or '?', 40)} -> {cut(each.environment, 40)}" for each in switched[:POSTS])
     proof = tuple(each.seq for each in switched)
     if len(switched) >= POSTS:
         yield Statement(f"the environment never settled, the agent gives up (asked for -> given: {way})", proof)

@@ -41,12 +41,18 @@ def environment_switch_ignored(case: RunCase) -> Iterator[Statement]:
     catalog with files of the old environment mixes two versions of the code."""
     run = case.run
     last = run.catalogs[-1] if run.catalogs else None
-    if run.tool or last is None or not last.usable or last.asked is None or last.environment in (None, last.asked):
+    if (
+        run.tool
+        or last is None
+        or not last.usable
+        or last.requested is None
+        or last.environment in (None, last.requested)
+    ):
         return
-    asked, given = cut(last.asked, 60), cut(last.environment, 60)
-    here = run.file_environments.get(last.asked)
+    asked, given = cut(last.requested, 60), cut(last.environment, 60)
+    here = run.file_environments.get(last.requested)
     report = run.reports[-1] if run.reports else None
     if here is not None and last.environment not in run.file_environments:
         yield Statement(f"the catalog is for {given}, the agent asks for its files in {asked}", (last.seq, here))
-    elif not run.file_environments and report and report.report and report.report.environment == last.asked:
+    elif not run.file_environments and report and report.report and report.report.environment == last.requested:
         yield Statement(f"the agent asked for {asked} and did not take the catalog for {given}", (last.seq, report.seq))

@@ -32,7 +32,12 @@ def keepalive_too_short(case: ExchangeCase, *, keepalive_s: float = 4, at_once_s
     if case.status is not None or not exchange.error:
         return
     use, error = case.run.legs.get(exchange.agent.id), exchange.error.lower()
-    if use is None or use.used < 2 or not 0.5 <= use.idle <= keepalive_s or not any(each in error for each in _CLOSED):
+    if (
+        use is None
+        or use.requests < 2
+        or not 0.5 <= use.idle <= keepalive_s
+        or not any(each in error for each in _CLOSED)
+    ):
         return
     asked = exchange.request.ended or exchange.time
     if (exchange.failed or asked) - asked <= at_once_s:

@@ -45,6 +45,6 @@ def master_closes_connections(case: ExchangeCase, *, times: float = 3) -> Iterat
         return
     if (exchange.request.header("connection") or "").lower() == "close":
         return  # requested by the agent: T13
-    single = sum(1 for use in run.legs.values() if use.used == 1 and use.phase in PHASES)
+    single = sum(1 for use in run.legs.values() if use.requests == 1 and use.phase in PHASES)
     if single >= times:
         yield Statement("the master closes the connection after its first answer, again and again")

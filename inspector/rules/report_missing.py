@@ -46,7 +46,7 @@ def report_missing(case: RunCase, *, silence_s: float = 3600) -> Iterator[Statem
            for each in past if each.transaction_uuid):  # fmt: skip
         return
     proof = tuple(dict.fromkeys((catalog.seq, run.seqs[-1])))
-    later = next((each for each in past if each.asked is not None and each.started > run.ended), None)
+    later = next((each for each in past if each.catalog_time is not None and each.started > run.ended), None)
     silent = case.ledger.now - run.ended
     if later:
         yield Statement(

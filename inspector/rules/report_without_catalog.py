@@ -32,7 +32,9 @@ def report_without_catalog(case: ExchangeCase) -> Iterator[Statement]:
     if run.tool or run.catalogs or not isinstance(told, d.Report) or told.cached_catalog_status in CACHED:
         return
     before = case.ledger.fleet.before(run)
-    if run.transaction_uuid and any(each.transaction_uuid == run.transaction_uuid and each.asked for each in before):
+    if run.transaction_uuid and any(
+        each.transaction_uuid == run.transaction_uuid and each.catalog_time for each in before
+    ):
         return  # R02, R17: the run is split in two here
     # Otherwise the run may have started before the capture.
     began = Phase.NODE in run.spans or Phase.PLUGINS in run.spans

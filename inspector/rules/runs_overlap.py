@@ -43,12 +43,18 @@ def runs_overlap(case: RunCase) -> Iterator[Statement]:
     before = case.ledger.fleet.before(run)
     # When the other run reported, this one was closed; its later requests form a separate run.
     own = [each for each in before if each.transaction_uuid == run.transaction_uuid]
-    times = [*(each.asked for each in own), *(each.time for each in run.catalogs[:1])]
+    times = [*(each.catalog_time for each in own), *(each.time for each in run.catalogs[:1])]
     asked = min((time for time in times if time is not None), default=None)
     for past in before:
-        if asked is None or past.asked is None or past.transaction_uuid is None or past in own or past.key != run.key:
+        if (
+            asked is None
+            or past.catalog_time is None
+            or past.transaction_uuid is None
+            or past in own
+            or past.key != run.key
+        ):
             continue
-        if past.asked < asked < past.latest or asked < past.asked < run.latest:
+        if past.catalog_time < asked < past.latest or asked < past.catalog_time < run.latest:
             where = (
                 f"both from {run.address}" if past.address == run.address
                 else f"one from {past.address}, one from {run.address}"

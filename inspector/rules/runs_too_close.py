@@ -34,7 +34,7 @@ def runs_too_close(
     run = case.run
     if run.tool or not run.catalogs:
         return
-    past = [each for each in case.ledger.fleet.before(run) if each.asked is not None][1 - int(runs) :]
+    past = [each for each in case.ledger.fleet.before(run) if each.catalog_time is not None][1 - int(runs) :]
     starts = [*(each.started for each in past), run.started]
     if len(starts) >= runs and all(0 < later - earlier < interval_s for earlier, later in pairwise(starts)):
         took = lasting(starts[-1] - starts[0])

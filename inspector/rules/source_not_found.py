@@ -53,11 +53,11 @@ def source_not_found(case: RunCase) -> Iterator[Statement]:
     resources that depend on it are skipped. A list of sources is tried in order: a missing source is not an error if a
     later one exists."""
     files = case.run.files
-    missing = {name for name, asked in files.asked.items() if asked.status == 404}
+    missing = {name for name, asked in files.metadata_answers.items() if asked.status == 404}
     if not missing or files.catalog is None:
         return
     for ref, names in files.sources.items():
         if missing.issuperset(names):
             what = "none of its sources exists" if len(names) > 1 else "its source does not exist"
-            proof = (files.catalog, *(files.asked[name].seq for name in names[:20]))
+            proof = (files.catalog, *(files.metadata_answers[name].seq for name in names[:20]))
             yield Statement(f"{brief(ref)}: {what} on the master ({some(list(names))})", proof)

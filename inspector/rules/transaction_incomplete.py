@@ -41,7 +41,7 @@ def transaction_incomplete(case: ExchangeCase) -> Iterator[Statement]:
     if not isinstance(told, d.Report) or told.transaction_completed is not False:
         return
     last = run.catalogs[-1] if run.catalogs else None
-    refused = last is not None and last.environment not in (None, last.asked)  # R06, R07
+    refused = last is not None and last.environment not in (None, last.requested)  # R06, R07
     # Without a catalog there is no transaction to complete.
     if told.resource_statuses or (last is not None and last.usable and not refused):
         why = reason(told)

@@ -170,19 +170,19 @@ class Ledger:
 
     def revoked(self, certificate: d.Certificate) -> CrlSeen | None:
         """The revocation list that names a certificate."""
-        for (issuer, key), seen in self.crls.items():
+        for (issuer, key), crl in self.crls.items():
             same = None in (key, certificate.authority_key_identifier) or key == certificate.authority_key_identifier
-            if issuer == certificate.issuer and same and certificate.serial in seen.revoked:
-                return seen
+            if issuer == certificate.issuer and same and certificate.serial in crl.revoked:
+                return crl
         return None
 
     def refused(self, agent: str, handshake: Handshake) -> Refusals:
         """The series of failed handshakes that one more makes."""
         before = self.refusals.get(agent)
-        told = (handshake.alert, handshake.alert_by, handshake.leg.side)
-        if before and (before.alert, before.by, before.side) == told and handshake.time - before.time <= REFUSED:
-            return Refusals(*told, (*before.seqs[-2:], handshake.seq), before.times + 1, handshake.time)
-        return Refusals(*told, (handshake.seq,), 1, handshake.time)
+        kind = (handshake.alert, handshake.alert_by, handshake.leg.side)
+        if before and (before.alert, before.by, before.side) == kind and handshake.time - before.time <= REFUSED:
+            return Refusals(*kind, (*before.seqs[-2:], handshake.seq), before.times + 1, handshake.time)
+        return Refusals(*kind, (handshake.seq,), 1, handshake.time)
 
     def remember(self, run: Run, step: Understood) -> None:
         """Take in a step, after the rules were asked about it."""
@@ -201,7 +201,7 @@ class Ledger:
             status = record.response.status if record.response else None
             self._ask(match.certname, step.request.key, record, status)
         if isinstance(step.response, d.RevocationLists):
-            for crl in sorted(step.response.crls[:ISSUERS], key=lambda each: each.last_update):
+            for crl in sorted(step.response.crls[:ISSUERS], key=lambda crl: crl.last_update):
                 self._list(record, crl)
         elif isinstance(step.response, d.Certificates):
             self._hand_out(match, record, step.response.certificates, step.client)
@@ -222,9 +222,9 @@ class Ledger:
         digest, known = hashlib.sha256(crl.der).digest(), self.list_of(crl)
         if known is None or known.digest != digest:
             revoked = frozenset(islice(crl.revoked, SERIALS))
-            seen = CrlSeen(record.seq, record.time, digest, crl.issuer, crl.number, crl.last_update, crl.next_update,
+            entry = CrlSeen(record.seq, record.time, digest, crl.issuer, crl.number, crl.last_update, crl.next_update,
                            revoked)  # fmt: skip
-            _keep(self.crls, (crl.issuer, crl.authority_key_identifier), seen, ISSUERS)
+            _keep(self.crls, (crl.issuer, crl.authority_key_identifier), entry, ISSUERS)
 
     def _name(self, certname: str) -> NameHistory:
         known = self.names.pop(certname, None) or NameHistory()
@@ -235,14 +235,14 @@ class Ledger:
 
     def _ask(self, certname: str, key: str, record: Exchange, status: int | None) -> None:
         csrs = self._name(certname).csrs
-        seen = csrs.pop(key, None)
-        if seen is None:
-            seen = CsrSeen(key, record.seq, record.time, record.seq, record.time, status, times=0)
+        csr = csrs.pop(key, None)
+        if csr is None:
+            csr = CsrSeen(key, record.seq, record.time, record.seq, record.time, status, times=0)
             if len(csrs) >= KEYS:
                 del csrs[next(iter(csrs))]
-        csrs[key] = seen
-        seen.taken = seen.taken or (status is not None and status < 400)
-        seen.last_seq, seen.last_time, seen.status, seen.times = record.seq, record.time, status, seen.times + 1
+        csrs[key] = csr
+        csr.taken = csr.taken or (status is not None and status < 400)
+        csr.last_seq, csr.last_time, csr.status, csr.times = record.seq, record.time, status, csr.times + 1
         if key not in self.keys:
             if len(self.keys) >= NAMES:
                 del self.keys[next(iter(self.keys))]

@@ -96,7 +96,7 @@ class CatalogAnswer:
     time: float
     status: int | None
     usable: bool
-    asked: str | None
+    requested: str | None
     """The environment that was asked for."""
     environment: str | None
     """The environment that the catalog is for."""
@@ -151,7 +151,7 @@ class LegUse:
     """When the last answer on it was complete."""
     phase: Phase
     """Of its first request."""
-    used: int = 0
+    requests: int = 0
     idle: float = 0.0
     """Seconds of silence before the latest request on it."""
     after: int | None = None
@@ -201,9 +201,9 @@ class FilesSeen:
     Names are keys of the URL: ``modules/demo/app.conf``, ``plugins/facter/role.rb``.
     """
 
-    told: dict[str, FileChecksum] = field(default_factory=dict)
+    checksums: dict[str, FileChecksum] = field(default_factory=dict)
     """Checksums of files by metadata requests, by name; the last that was told."""
-    asked: dict[str, MetadataAnswer] = field(default_factory=dict)
+    metadata_answers: dict[str, MetadataAnswer] = field(default_factory=dict)
     """Each name whose metadata were asked for."""
     fetched: dict[str, Fetched] = field(default_factory=dict)
     """Each name whose content came."""
@@ -223,12 +223,12 @@ class FilesSeen:
     @property
     def full(self) -> bool:
         """True if there were more files than are remembered: what is not known may have been said."""
-        return max(len(self.told), len(self.asked), len(self.fetched), len(self.inlined)) > FILES
+        return max(len(self.checksums), len(self.metadata_answers), len(self.fetched), len(self.inlined)) > FILES
 
     def knows(self, name: str) -> bool:
         """Whether the agent was told of a file, or asked for a directory that it may be in."""
         while name:
-            if name in self.asked or name in self.told or name in self.inlined:
+            if name in self.metadata_answers or name in self.checksums or name in self.inlined:
                 return True
             name = name.rpartition("/")[0]
         return False
@@ -242,12 +242,12 @@ class FilesSeen:
             if status == 200:
                 self._fetch(name, match.environment, exchange.seq)
             return
-        self.asked[name] = MetadataAnswer(status, exchange.seq)
+        self.metadata_answers[name] = MetadataAnswer(status, exchange.seq)
         if isinstance(answer, d.FileMetadata):
             self._tell(name, answer, exchange.seq, match.environment)
         elif isinstance(answer, d.FileMetadatas):
-            for each in answer.files[:FILES]:
-                self._tell(_below(name, each), each, exchange.seq, match.environment)
+            for metadata in answer.files[:FILES]:
+                self._tell(_below(name, metadata), metadata, exchange.seq, match.environment)
 
     def _fetch(self, name: str, environment: str | None, seq: int) -> None:
         known = self.fetched.get(name)
@@ -256,17 +256,19 @@ class FilesSeen:
         else:
             self.fetched[name] = Fetched(environment, seq, seq)
 
-    def _tell(self, name: str, said: d.FileMetadata, seq: int, environment: str | None) -> None:
-        if said.checksum and said.type != "link":
-            self.told[name] = FileChecksum(said.checksum, seq, environment)
+    def _tell(self, name: str, metadata: d.FileMetadata, seq: int, environment: str | None) -> None:
+        if metadata.checksum and metadata.type != "link":
+            self.checksums[name] = FileChecksum(metadata.checksum, seq, environment)
         else:
-            self.told.pop(name, None)
+            self.checksums.pop(name, None)
 
     def add_catalog(self, seq: int, catalog: d.Catalog) -> None:
         """Take in a catalog: where its files come from and, if it is static, what it says of them."""
         self.catalog, self.code_id = seq, catalog.code_id
         static = islice(catalog.contents.items(), FILES)
-        self.static = {key: [each.checksum for each in told if each.checksum] for key, told in static}
+        self.static = {
+            key: [metadata.checksum for metadata in checksums if metadata.checksum] for key, checksums in static
+        }
         single = ((served(each.source), each) for each in catalog.metadata.values())
         trees = (
             (_below(name, each), each)
@@ -301,5 +303,5 @@ def served(source: str | None) -> str | None:
     return found[1] if found else None
 
 
-def _below(name: str, each: d.FileMetadata) -> str:
-    return name if each.relative_path in (None, "", ".") else f"{name}/{each.relative_path}"
+def _below(name: str, metadata: d.FileMetadata) -> str:
+    return name if metadata.relative_path in (None, "", ".") else f"{name}/{metadata.relative_path}"

@@ -179,9 +179,9 @@ class Run:
     def outcome(self) -> Outcome:
         """How it ended; the first that fits (documented in docs/json/runs.schema.json)."""
         report = self.reports[-1] if self.reports else None
-        told = report.report if report else None
+        body = report.report if report else None
         catalog = self.catalogs[-1] if self.catalogs else None
-        cached = bool(told and told.cached_catalog_status in ("explicitly_requested", "on_failure"))
+        cached = bool(body and body.cached_catalog_status in ("explicitly_requested", "on_failure"))
         got_on = (catalog.seq if catalog and catalog.usable else 0) or (report.seq if report and cached else 0)
         taken = report is not None and report.status is not None and 200 <= report.status < 300
         done = report.seq if report and taken and got_on else got_on
@@ -198,7 +198,7 @@ class Run:
             return "waiting"
         if catalog and not catalog.usable and not cached:
             return "failed"
-        if told and told.status == "failed":
+        if body and body.status == "failed":
             return "failed"
         if not taken:
             return "unfinished"
@@ -278,7 +278,7 @@ class Run:
             if len(self.legs) > RETAINED:
                 del self.legs[next(iter(self.legs))]
         if isinstance(record, Exchange):
-            use.used += 1
+            use.requests += 1
             use.idle, use.ended = max(0.0, record.time - use.ended), max(use.ended, record.ended)
             use.after, use.status = use.status, record.response.status if record.response else None
 
@@ -286,15 +286,15 @@ class Run:
         pause = record.time - self.ended
         if len(self.seqs) < 2 or pause < PAUSE:
             return
-        what: Wait = "other"
+        wait: Wait = "other"
         if self.phase is phase is Phase.CERTIFICATES:
-            what = "certificate"
+            wait = "certificate"
         elif phase is Phase.CATALOG:
-            what = "facts"
+            wait = "facts"
         elif self.phase in (Phase.CATALOG, Phase.FILES) and phase in (Phase.FILES, Phase.REPORT):
             # Without a catalog there is nothing to apply: it sleeps before a retry, or gives up.
-            what = "applying" if not self.catalogs or self.catalogs[-1].usable else "other"
-        self.waits[what] = self.waits.get(what, 0.0) + pause
+            wait = "applying" if not self.catalogs or self.catalogs[-1].usable else "other"
+        self.waits[wait] = self.waits.get(wait, 0.0) + pause
 
     def _read_clocks(self, exchange: Exchange, placed: Placed, before: float | None) -> None:
         request, response = exchange.request, exchange.response
@@ -304,15 +304,15 @@ class Run:
                 latest = max(crl.last_update for crl in placed.response.crls)
                 date = clocks.combined(date, clocks.at_least(latest, response.started))
             self._read_clock("master", date)
-        asked = placed.request
+        request_document = placed.request
         # Facts are gathered after what came before on the wire.
-        if isinstance(asked, d.CatalogRequest) and isinstance(asked.facts, d.Facts):
-            self._read_clock("agent", clocks.of_timestamp(asked.facts.timestamp, before, request.started))
-        elif isinstance(asked, d.Report):
-            self._read_clock("agent", clocks.at_least(clocks.moment(asked.time), request.started))
+        if isinstance(request_document, d.CatalogRequest) and isinstance(request_document.facts, d.Facts):
+            self._read_clock("agent", clocks.of_timestamp(request_document.facts.timestamp, before, request.started))
+        elif isinstance(request_document, d.Report):
+            self._read_clock("agent", clocks.at_least(clocks.moment(request_document.time), request.started))
 
-    def _read_clock(self, side: Side, seen: Offset | None) -> None:
-        combined = clocks.combined(self.clocks.get(side), seen)
+    def _read_clock(self, side: Side, offset: Offset | None) -> None:
+        combined = clocks.combined(self.clocks.get(side), offset)
         if combined:
             self.clocks[side] = combined
 
@@ -356,9 +356,9 @@ class Run:
         self.crls.append(Bundle(exchange.seq, exchange.time, status, lists, _refreshes(exchange)))
 
     def _add_csr(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
-        asked, answered = placed.request, placed.response
-        key = asked.key if isinstance(asked, d.CertificateRequest) else None
-        text = answered.message if isinstance(answered, d.ErrorDocument) else ""
+        request, response = placed.request, placed.response
+        key = request.key if isinstance(request, d.CertificateRequest) else None
+        text = response.message if isinstance(response, d.ErrorDocument) else ""
         self.csrs.append(CsrSent(exchange.seq, exchange.time, key, status, text))
 
     def _add_certificate(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
@@ -374,15 +374,15 @@ class Run:
         self.files.add(exchange, match, placed.response)
 
     def _add_catalog(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
-        asked, answered, response = placed.request, placed.response, exchange.response
-        got = answered if isinstance(answered, d.Catalog) else None
-        if got:
-            self.files.add_catalog(exchange.seq, got)
-        environment = got.environment if got else None
-        usable = got is not None and status is not None and 200 <= status < 300
-        wanted = asked.environment if isinstance(asked, d.CatalogRequest) else None
+        request, document, response = placed.request, placed.response, exchange.response
+        catalog = document if isinstance(document, d.Catalog) else None
+        if catalog:
+            self.files.add_catalog(exchange.seq, catalog)
+        environment = catalog.environment if catalog else None
+        usable = catalog is not None and status is not None and 200 <= status < 300
+        wanted = request.environment if isinstance(request, d.CatalogRequest) else None
         wanted = wanted or match.environment
-        text = _reason(exchange, answered)
+        text = _reason(exchange, document)
         uuid = placed.transaction_uuid
         waited = max(0.0, (response.started or 0.0) - (exchange.request.ended or exchange.time)) if response else 0.0
         self.catalogs.append(
@@ -393,19 +393,19 @@ class Run:
         self.listings = {}
 
     def _add_report(self, exchange: Exchange, match: Match, placed: Placed, status: int | None) -> None:
-        asked = placed.request
-        told = _brief(asked) if isinstance(asked, d.Report) else None
-        if isinstance(asked, d.Report):
-            self.changed = frozenset(islice((r for r, s in asked.resource_statuses.items() if s.changed), FILES))
-        self.reports.append(ReportSent(exchange.seq, status, told, exchange.request.size))
+        document = placed.request
+        report = _brief(document) if isinstance(document, d.Report) else None
+        if isinstance(document, d.Report):
+            self.changed = frozenset(islice((r for r, s in document.resource_statuses.items() if s.changed), FILES))
+        self.reports.append(ReportSent(exchange.seq, status, report, exchange.request.size))
 
     def absorb(self, other: Run) -> None:
         """Take in an earlier stretch that turned out to be this run's own (it had no name yet)."""
         self.seqs[:] = array("Q", sorted(self.seqs + other.seqs))
         for phase, span in other.spans.items():
-            mine = self.spans.setdefault(phase, PhaseSpan(phase))
-            mine.exchanges += span.exchanges
-            mine.duration += span.duration
+            total = self.spans.setdefault(phase, PhaseSpan(phase))
+            total.exchanges += span.exchanges
+            total.duration += span.duration
         merge(self.cas, other.cas)
         merge(self.crls, other.crls)
         merge(self.csrs, other.csrs)
@@ -424,8 +424,8 @@ class Run:
         self.legs = other.legs | self.legs
         self.connections += other.connections
         self.answered += other.answered
-        for what, pause in other.waits.items():
-            self.waits[what] = self.waits.get(what, 0.0) + pause
+        for wait, pause in other.waits.items():
+            self.waits[wait] = self.waits.get(wait, 0.0) + pause
         if self.agent_version is None:
             self.agent_version, self.version_from = other.agent_version, other.version_from
         self.master_versions = other.master_versions | self.master_versions

@@ -36,7 +36,7 @@ class PastRun:
     ended: float
     latest: float
     """When its latest request began."""
-    asked: float | None
+    catalog_time: float | None
     """When it asked for its first catalog."""
     address: str | None
     key: str | None
@@ -82,10 +82,10 @@ class Fleet:
                 del self.runs[next(iter(self.runs))]
         self.runs[run.certname] = past
         fetched = (name for name in run.files.fetched if not is_plugin(name))
-        asked = run.catalogs[0].time if run.catalogs else None
+        catalog_time = run.catalogs[0].time if run.catalogs else None
         past.append(
             PastRun(
-                run.number, (run.seqs[0], run.seqs[-1]), run.started, run.ended, run.latest, asked, run.address,
+                run.number, (run.seqs[0], run.seqs[-1]), run.started, run.ended, run.latest, catalog_time, run.address,
                 run.key, run.transaction_uuid, frozenset(run.spans), _some(fetched), _some(run.changed),
             )
         )  # fmt: skip
@@ -98,18 +98,18 @@ class Fleet:
 
         A herd is found once: by the run that completes it, not again by those that come to it.
         """
-        mine, time = _start(run), run.started
+        own, time = _start(run), run.started
         before = self._between(time - 2 * seconds, time + 2 * seconds)
-        near = sorted([*before, mine])
-        at = near.index(mine)
+        near = sorted([*before, own])
+        at = near.index(own)
         crowds = (_crowd(near, place, agents, seconds) for place in range(max(0, at - agents + 1), at + 1))
-        found = next((crowd for crowd in crowds if mine in crowd), [])
+        found = next((crowd for crowd in crowds if own in crowd), [])
         known = found and any(_crowd(before, place, agents, seconds) for place in range(len(before) - agents + 1))
         return [] if known else found
 
     def _between(self, low: float, high: float) -> list[Start]:
-        first = bisect_left(self.starts, low, key=lambda each: each.time)
-        return self.starts[first : bisect_right(self.starts, high, key=lambda each: each.time)]
+        first = bisect_left(self.starts, low, key=lambda start: start.time)
+        return self.starts[first : bisect_right(self.starts, high, key=lambda start: start.time)]
 
 
 def _start(run: Run) -> Start:
@@ -122,7 +122,7 @@ def _crowd(starts: list[Start], place: int, agents: int, seconds: float) -> list
     if agents < 1 or last >= len(starts) or starts[last].time - starts[place].time > seconds:
         return []
     crowd = starts[place : last + 1]
-    return crowd if len({each.certname for each in crowd}) == agents else []
+    return crowd if len({start.certname for start in crowd}) == agents else []
 
 
 def _some(names: Iterable[str]) -> frozenset[str]:

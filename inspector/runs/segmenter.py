@@ -57,12 +57,12 @@ def _may_follow(run: Run, step: Placed) -> bool:
         return False
     if step.phase is Phase.PLUGINS and step.match:
         last = run.catalogs[-1] if run.catalogs else None
-        if run.phase is Phase.CATALOG and last and last.usable and last.environment in (None, last.asked):
+        if run.phase is Phase.CATALOG and last and last.usable and last.environment in (None, last.requested):
             return False
         if step.match.endpoint.kind in PLUGIN_LISTINGS:
-            seen = run.listings.get(listing(step.match), 0)
+            status = run.listings.get(listing(step.match), 0)
             # Each listing once a round; again only when it was redirected, failed or never answered.
-            return seen is None or seen == 0 or seen >= 300
+            return status is None or status == 0 or status >= 300
     return not (step.phase is Phase.NODE and run.phase is Phase.NODE and step.transaction_uuid is None)
 
 
@@ -104,7 +104,7 @@ class Segmenter:
             run.number = self._numbered
         if run.certname != before:
             self._named[before].remove(run)
-            insort(self._named.setdefault(run.certname, []), run, key=lambda each: each.place)
+            insort(self._named.setdefault(run.certname, []), run, key=lambda other: other.place)
         if step.leg_id:
             self._by_leg[step.leg_id] = run
         if step.match and step.match.endpoint.kind is Kind.REPORT:
@@ -123,7 +123,7 @@ class Segmenter:
             if other.key in (None, run.key) and other.ended <= run.started:
                 self._end(other)
         if len(self._by_leg) > self._legs_kept:  # not each time: that would be quadratic
-            self._by_leg = {leg: each for leg, each in self._by_leg.items() if not each.closed}
+            self._by_leg = {leg: owner for leg, owner in self._by_leg.items() if not owner.closed}
             self._legs_kept = max(1000, 2 * len(self._by_leg))
 
     def _end(self, run: Run) -> None:
@@ -144,14 +144,14 @@ class Segmenter:
         return reversed(self._named.get(certname, []))
 
     def _find(self, step: Placed) -> Run | None:
-        mine = self._by_leg.get(step.leg_id or "")
+        same_leg = self._by_leg.get(step.leg_id or "")
         if isinstance(step.record, Handshake):
-            return mine if mine and not mine.closed else self._find_for_handshake(step, step.record)
-        if mine and _may_follow(mine, step):
-            return mine
+            return same_leg if same_leg and not same_leg.closed else self._find_for_handshake(step, step.record)
+        if same_leg and _may_follow(same_leg, step):
+            return same_leg
         if step.certname is None:
             return self._find_unnamed(step)
-        named = next((run for run in self._open(step.certname) if self._continues(run, step, mine)), None)
+        named = next((run for run in self._open(step.certname) if self._continues(run, step, same_leg)), None)
         unnamed = self._unnamed_beginning(step)
         if named and unnamed and (step.authenticated or not (named.bootstrapping and unnamed.bootstrapping)):
             return named  # whoever downloads a CA after this one got on is another agent
@@ -169,8 +169,8 @@ class Segmenter:
             self._by_leg = {leg: named if run is unnamed else run for leg, run in self._by_leg.items()}
         return named or unnamed
 
-    def _continues(self, run: Run, step: Placed, mine: Run | None) -> bool:
-        if run is mine or not _may_follow(run, step):
+    def _continues(self, run: Run, step: Placed, same_leg: Run | None) -> bool:
+        if run is same_leg or not _may_follow(run, step):
             return False
         if step.transaction_uuid and run.transaction_uuid == step.transaction_uuid:
             return True
@@ -246,5 +246,5 @@ class OneRun(Segmenter):
 def _repeats(run: Run, step: Placed, *, answered: bool = False) -> bool:
     """True if an unnamed run has already made this request (and got an answer): another agent, or the next try."""
     endpoint = step.match.endpoint if step.match else None
-    asked = [request for request in run.anonymous if request.endpoint is endpoint]
-    return any(not answered or (each.status or 500) < 400 for each in asked)
+    earlier = [request for request in run.anonymous if request.endpoint is endpoint]
+    return any(not answered or (request.status or 500) < 400 for request in earlier)

@@ -160,8 +160,8 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     many = {f"{n}.txt": b"x" for n in range(100)}
     files = files_of(*(part for n in range(9) for part in (listing(f"modules/m{n}", many), content(f"modules/c{n}"))))
     assert files.full
-    assert len(files.told) == 10
-    assert max(len(files.asked), len(files.fetched)) <= 2
+    assert len(files.checksums) == 10
+    assert max(len(files.metadata_answers), len(files.fetched)) <= 2
     resources = [file(f"https://h{n}.example/a", title=f"/{n}") for n in range(50)]
     monkeypatch.setattr(observations, "RETAINED", 3)
     monkeypatch.setattr(observations, "FILES", 50)
