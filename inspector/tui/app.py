@@ -151,7 +151,7 @@ class Inspector(App[None]):
 
     def ask_filter(self, view: View, then: Callable[[str], None], value: str) -> None:
         """Let the user type a filter, with what there is to complete it."""
-        from inspector.summaries import filters
+        from inspector.summaries import completion
 
         # What the filter goes through is read while it is typed.
         self.run_worker(self.source.all_briefs, thread=True, group="briefs", exclusive=True)
@@ -162,7 +162,7 @@ class Inspector(App[None]):
             "version": sorted({run.agent_version for run in runs if run.agent_version}),
             "rule": sorted({finding.rule for run in runs for finding in run.findings}),
         }
-        view.ask("filter: ", then, value, complete=lambda text: filters.complete(text, values), history="filter")
+        view.ask("filter: ", then, value, complete=lambda text: completion.complete(text, values), history="filter")
 
     def tell(self, text: str) -> None:
         """Say something in the view that is in front."""

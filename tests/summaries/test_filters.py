@@ -14,7 +14,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.protocol.endpoints import ENDPOINTS
-from inspector.summaries import filters, wording
+from inspector.summaries import completion, filters, wording
 from tests.support.conversations import START, Agent, steps, together
 
 if TYPE_CHECKING:
@@ -339,34 +339,34 @@ KNOWN = {"agent": ["web1.example", "web2.example", "my node", 'q"\\ x', "'s", "\
     ],
 )
 def test_a_filter_is_completed(text: str, told: list[str]) -> None:
-    found = filters.complete(text, KNOWN)
+    found = completion.complete(text, KNOWN)
     assert sorted(found) == sorted(told)
 
 
 def test_the_rules_of_a_capture_are_told_before_the_others() -> None:
-    told = filters.complete("rule:", {"rule": ["S01", "B23"]})
+    told = completion.complete("rule:", {"rule": ["S01", "B23"]})
     assert told[:3] == ["rule:S01", "rule:B23", "rule:any"]
-    assert len(told) == len(set(told)) == len(filters.complete("rule:"))
-    assert filters.complete("rule:b", {"rule": ["S01", "B23"]})[:2] == ["rule:B23", "rule:B01"]
+    assert len(told) == len(set(told)) == len(completion.complete("rule:"))
+    assert completion.complete("rule:b", {"rule": ["S01", "B23"]})[:2] == ["rule:B23", "rule:B01"]
 
 
 def test_before_anything_is_written_there_are_the_keys() -> None:
-    assert filters.complete("") == [f"{key}:" for key in filters.KEYS]
-    assert filters.complete("run:1 ") == [f"run:1 {key}:" for key in filters.KEYS]
+    assert completion.complete("") == [f"{key}:" for key in filters.KEYS]
+    assert completion.complete("run:1 ") == [f"run:1 {key}:" for key in filters.KEYS]
 
 
 def test_every_value_that_completion_knows_is_one() -> None:
     for key in filters.KEYS:
-        for told in filters.complete(f"{key}:", KNOWN):
+        for told in completion.complete(f"{key}:", KNOWN):
             assert len(filters.parse(told).terms) == 1, told
-    assert len(filters.complete("rule:")) > 100
-    assert {told.partition(":")[2] for told in filters.complete("endpoint:")} == {each.name for each in ENDPOINTS}
+    assert len(completion.complete("rule:")) > 100
+    assert {told.partition(":")[2] for told in completion.complete("endpoint:")} == {each.name for each in ENDPOINTS}
 
 
 @given(st.text(max_size=12).filter(lambda text: text.strip() == text != ""))
 @example(":")
 def test_a_completed_value_means_itself(name: str) -> None:
-    for told in filters.complete("agent:", {"agent": [name]}):  # none if it can't be printed
+    for told in completion.complete("agent:", {"agent": [name]}):  # none if it can't be printed
         chosen = filters.parse(told)
         assert len(chosen.terms) == 1
         if not set(name) & set("*?["):
@@ -377,5 +377,5 @@ def test_a_completed_value_means_itself(name: str) -> None:
 
 @given(st.text(alphabet="ph:a \"'\\!-x", max_size=14))
 def test_no_half_written_filter_troubles_completion(text: str) -> None:
-    for told in filters.complete(text, KNOWN):
+    for told in completion.complete(text, KNOWN):
         assert told != text

@@ -38,7 +38,7 @@ def outcome() -> dict[str, object]:
     from inspector.explain import file_transfers, reference
     from inspector.protocol import endpoints, kinds
     from inspector.runs.examples import asked, catalog, metadata, plugins, report, talk
-    from inspector.summaries import filters, summary
+    from inspector.summaries import completion, filters, summary
 
     fetch = asked(f"sealed_file/{FILE}", b"wrong", media="application/octet-stream")
     records = talk(plugins(), catalog(), metadata(FILE), fetch, report())
@@ -57,7 +57,7 @@ def outcome() -> dict[str, object]:
         "transfers": [run.files.fetched[FILE].times, list(run.file_environments)],
         "findings": sorted({finding.rule for finding in run.findings if step.record.seq in finding.seqs}),
         "filter": [chosen.matches_step(filters.look(each)) for each in steps] == [each is step for each in steps],
-        "completion": filters.complete("endpoint:seal"),
+        "completion": completion.complete("endpoint:seal"),
         "explained": reference.explain("sealed_file")["purpose"],
         "rule": "sealed_file" in reference.explain("F03")["seen"],
         "overload": endpoints.paths(kinds.FILES).search(brief.target) is not None,

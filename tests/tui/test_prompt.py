@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector.summaries import filters
+from inspector.summaries import completion
 from inspector.tui.prompt import Prompt
 from inspector.tui.prompt_history import KEPT, History
 from inspector.tui.rows import Rows
@@ -42,7 +42,7 @@ def line(app: Inspector) -> str:
 
 
 def complete(text: str) -> list[str]:
-    return filters.complete(text, {"agent": ["node1.example", "my node", "[bold]x[/] \x1b[2J"]})
+    return completion.complete(text, {"agent": ["node1.example", "my node", "[bold]x[/] \x1b[2J"]})
 
 
 @pytest.mark.parametrize("size", SIZES)

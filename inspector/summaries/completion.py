@@ -1,0 +1,79 @@
+"""Completion of a filter while it is being typed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from inspector.model import Phase, Severity
+from inspector.protocol.endpoints import ENDPOINTS
+from inspector.rules import all_rules
+from inspector.summaries.filters import KEYS, OTHER_NAMES, OUTCOMES
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_LAST = re.compile(
+    r"""(?P<not>[-!]?)(?:(?P<key>[A-Za-z_]+):)?
+    (?P<value>"(?:[^"\\]|\\.)*(?:"(?!\S)|$)|'[^']*(?:'(?!\S)|$)|[^\s"']\S*|)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> list[str]:
+    """What a filter, written up to the cursor, could go on with: each answer stands for all of ``text``.
+
+    ``values`` are the values of a capture, by key (``agent``, ``env``, ``version``, ``rule``); they are told before
+    those that are known anyway. A key that is known by another name (``certname``) is told by its right one.
+    """
+    at = 0
+    while (found := _LAST.match(text, at)) is not None and found.end() < len(text):
+        rest = text[found.end() :]
+        at = len(text) - len(rest.lstrip())
+        if at == found.end():  # a quote in the middle of a word: no filter
+            return []
+    if found is None:
+        return []
+    head, name, value = text[:at] + found["not"], found["key"], found["value"]
+    if name is None:
+        told = [f"{head}{key}:" for key in _keys(value.casefold())]
+    else:
+        begun = value.strip("\"'").casefold()
+        known = [*((values or {}).get(name.lower(), ())), *_known(name.lower())]
+        fitting = dict.fromkeys(
+            value for value in known if value.casefold().startswith(begun) and clean(value) == value
+        )
+        told = [f"{head}{name}:{_quoted(value)}" for value in fitting if value]
+    return [completion for completion in told if completion != text]
+
+
+def _keys(begun: str) -> list[str]:
+    meant = (key for name, key in OTHER_NAMES.items() if begun and name.startswith(begun))
+    return [key for key in KEYS if key.startswith(begun)] or list(dict.fromkeys(meant))
+
+
+def _known(key: str) -> Iterable[str]:
+    match key:
+        case "phase":
+            return (*map(str, Phase), "handshake", "gap")
+        case "method":
+            return dict.fromkeys(method for endpoint in ENDPOINTS for method in endpoint.methods)
+        case "endpoint":
+            return dict.fromkeys(endpoint.name for endpoint in ENDPOINTS)
+        case "outcome":
+            return OUTCOMES
+        case "severity":
+            return map(str, Severity)
+        case "rule":
+            return ("any", *(rule.id for rule in all_rules()))
+        case "status":
+            return ("none", "2xx", "3xx", "4xx", "5xx", ">=400")
+        case _:
+            return ()
+
+
+def _quoted(value: str) -> str:
+    if not re.search(r"\s", value) and value[0] not in "\"':":
+        return value
+    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
