@@ -31,7 +31,7 @@ def date(time: float) -> datetime.datetime:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A clock is ahead of the proxy's by something between ``low`` and ``high`` (seconds)."""
+    """How far a clock is ahead of the proxy's: between ``low`` and ``high`` seconds."""
 
     low: float
     high: float
@@ -52,13 +52,13 @@ class Offset:
         return (self.high - self.low) / 2
 
     def narrowed(self, other: Offset) -> Offset:
-        """What both observations allow; the other alone if they exclude each other (the clock was set)."""
+        """Return what both observations allow; only the other one if they contradict each other (the clock was set)."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         return Offset(low, high) if low <= high else other
 
 
 def combined(known: Offset | None, observed: Offset | None) -> Offset | None:
-    """What is known after one more observation."""
+    """Return an offset narrowed by one more observation."""
     if known is None or observed is None:
         return observed or known
     return known.narrowed(observed)

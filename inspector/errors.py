@@ -1,11 +1,11 @@
-"""Errors of the user: one sentence about what is wrong, and a hint about what to do.
+"""Errors of the user: one sentence about what is wrong, and a hint about how to fix it.
 
-Neither traffic (hostile bytes become ``Undecodable``) nor a bug of this program raises these.
+Traffic never raises them (hostile bytes become ``Undecodable``), nor does a bug of this program.
 """
 
 
 class InspectorError(Exception):
-    """Wrong usage or unusable input; ``hint`` says what to do about it."""
+    """Wrong usage or unusable input; ``hint`` says how to fix it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -17,8 +17,8 @@ class InspectorError(Exception):
 
 
 class CaptureError(InspectorError):
-    """A capture can't be opened, read or written."""
+    """A capture cannot be opened, read or written."""
 
 
 class IdentityError(InspectorError):
-    """A certificate, key or CA can't be used."""
+    """A certificate, key or CA cannot be used."""

@@ -1,6 +1,6 @@
 """How single values are written for people: captured text, times, sizes, durations, paths.
 
-Captured bytes are hostile: control characters never reach a terminal. What is said of records is ``present``'s.
+Captured bytes are hostile: control characters never reach a terminal. Records are worded in ``summaries.wording``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WIDTH = 46
 
 
 def clean(text: str) -> str:
-    """Captured text without control characters (nor the ones that turn the direction of writing)."""
+    """Return captured text without control characters and without those that change the direction of writing."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 

@@ -1,4 +1,4 @@
-"""What a run was seen to do, in brief: one small record per request that views and rules come back to."""
+"""Observations of a run: one small record per request, for views and rules."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class CatalogAnswer:
     status: int | None
     usable: bool
     requested: str | None
-    """The environment that was asked for."""
+    """The requested environment."""
     environment: str | None
     """The environment that the catalog is for."""
     text: str
@@ -161,7 +161,7 @@ class LegUse:
 
 
 class FileChecksum(NamedTuple):
-    """What the master said of a file."""
+    """The checksum of a file as the master sent it."""
 
     checksum: Checksum
     seq: int
@@ -169,7 +169,7 @@ class FileChecksum(NamedTuple):
 
 
 class MetadataAnswer(NamedTuple):
-    """The last request for the metadata of a file or directory."""
+    """The answer to the last request for the metadata of a file or directory."""
 
     status: int | None
     seq: int
@@ -196,17 +196,17 @@ class Elsewhere(NamedTuple):
 
 @dataclass(slots=True)
 class FilesSeen:
-    """The files of one run: what the master said of each, and what was fetched.
+    """The files of one run: their metadata from the master, and which were fetched.
 
     Names are keys of the URL: ``modules/demo/app.conf``, ``plugins/facter/role.rb``.
     """
 
     checksums: dict[str, FileChecksum] = field(default_factory=dict)
-    """Checksums of files by metadata requests, by name; the last that was told."""
+    """The latest checksum of each file by its name, from metadata responses."""
     metadata_answers: dict[str, MetadataAnswer] = field(default_factory=dict)
-    """Each name whose metadata were asked for."""
+    """The latest metadata response for each requested name."""
     fetched: dict[str, Fetched] = field(default_factory=dict)
-    """Each name whose content came."""
+    """Each name whose content was received."""
     static: dict[str, list[Checksum]] = field(default_factory=dict)
     """What a static catalog says of each file, by the key of the request that fetches it."""
     inlined: dict[str, bool] = field(default_factory=dict)
@@ -226,7 +226,7 @@ class FilesSeen:
         return max(len(self.checksums), len(self.metadata_answers), len(self.fetched), len(self.inlined)) > FILES
 
     def knows(self, name: str) -> bool:
-        """Whether the agent was told of a file, or asked for a directory that it may be in."""
+        """Whether the agent received metadata of a file, or requested a directory that may contain it."""
         while name:
             if name in self.metadata_answers or name in self.checksums or name in self.inlined:
                 return True
