@@ -220,10 +220,10 @@ if TYPE_CHECKING:
 def _warm_up() -> None:
     """In a thread: what the next views need takes half a second to load."""
     with contextlib.suppress(ImportError):
-        from inspector.summaries import filters, wording
+        from inspector.summaries import completion, wording
         from inspector.tui import run
 
-        _ = filters, wording, run
+        _ = completion, wording, run
 
 
 def run(path: Path, *, ascii_only: bool = False) -> int:
