@@ -49,5 +49,10 @@ def cached_catalog(case: ExchangeCase) -> Iterator[Statement]:
     yield Statement(
         f"the agent got no catalog and applied its cached catalog{why}",
         proof,
-        at=(places.meaning("cached_catalog_status", "about"), places.STATUS, places.NO_ANSWER),
+        at=(
+            places.meaning("cached_catalog_status", "about"),
+            places.error(last.text if last else ""),
+            places.STATUS,
+            places.NO_ANSWER,
+        ),
     )

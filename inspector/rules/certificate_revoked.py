@@ -92,9 +92,10 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
             f"{utc(listed.last_update)}, and the master accepts it"
         )
         found[words] = [listed.seq, presented.accepted]
+    number = f"0x{presented.certificate.serial:04X}" if presented else "serial numbers"
     for words, seqs in found.items():
         yield Statement(
             brief(words),
             tuple(seqs),
-            at=(places.REFUSAL, places.meaning("revokes", "crls"), places.tls("presented by the agent")),
+            at=(places.REFUSAL, places.crl(number), places.tls("presented by the agent")),
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from inspector.model import Handshake, Severity, Visible
+from inspector.model import Severity, Visible
 from inspector.rules import HandshakeCase, On, Statement, places, rule
 from inspector.rules.trust import lent_or_shown
 from inspector.rules.words import brief
@@ -41,7 +41,7 @@ def client_certificate_untrusted(case: HandshakeCase) -> Iterator[Statement]:
     """The agent presents a certificate that was not issued by this site's CA: the node comes from another installation,
     or the CA was recreated and the node still has its old certificate. None of its requests arrives."""
     handshake = case.handshake
-    if not isinstance(handshake, Handshake) or handshake.alert_by not in ("proxy", "master"):
+    if handshake.alert_by not in ("proxy", "master"):
         return
     if handshake.leg.side == "master" and handshake.alert_by == "proxy":
         return  # about the master's certificate

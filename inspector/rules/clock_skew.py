@@ -43,7 +43,7 @@ def clock_skew(case: RunCase, *, warning_s: float = 300, error_s: float = 900) -
             f"the {side}'s clock is {_span(certain)} {direction} the proxy's",
             tuple(run.seqs[-1:]),
             severity=severity,
-            at=(places.timing("all of it"), places.REQUEST_LINE),
+            at=(places.timing("total"), places.REQUEST_LINE),
         )
 
 

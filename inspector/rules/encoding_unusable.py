@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -39,6 +39,11 @@ def encoding_unusable(case: ExchangeCase) -> Iterator[Statement]:
     unknown = [each for item in told.lower().split(",") if (each := item.strip()) not in KNOWN]
     answer = case.step.response
     if unknown:
-        yield Statement(f"{case.endpoint} came with Content-Encoding {brief(told)}; agents know gzip and deflate")
+        yield Statement(
+            f"{case.endpoint} came with Content-Encoding {brief(told)}; agents support gzip and deflate",
+            at=places.response_header(case, "content-encoding"),
+        )
     elif isinstance(answer, d.Undecodable) and answer.reason.startswith("the body says it is"):
-        yield Statement(f"{case.endpoint}: {brief(answer.reason)}")
+        yield Statement(
+            f"{case.endpoint}: {brief(answer.reason)}", at=places.meaning(answer.reason, "response unreadable")
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import SINCE_4, On, RunCase, Statement, rule
+from inspector.rules import SINCE_4, On, RunCase, Statement, places, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -24,21 +24,30 @@ POSTS = 5
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(
-            plugins(), catalog(environment="staging"), plugins(environment="staging"),
-            catalog(environment="staging", asks="staging"), report(environment="staging"),
+            plugins(),
+            catalog(environment="staging"),
+            plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"),
+            report(environment="staging"),
         ),
     ],
     bad=lambda: [
         talk(
-            plugins(), catalog(environment="b", asks="a"), plugins(environment="b"),
-            catalog(environment="a", asks="b"), plugins(environment="a"),
-            catalog(environment="b", asks="a"), plugins(environment="b"),
-            catalog(environment="a", asks="b"), plugins(environment="a"),
-            catalog(environment="b", asks="a"), report(environment="b", told="failed"),
+            plugins(),
+            catalog(environment="b", asks="a"),
+            plugins(environment="b"),
+            catalog(environment="a", asks="b"),
+            plugins(environment="a"),
+            catalog(environment="b", asks="a"),
+            plugins(environment="b"),
+            catalog(environment="a", asks="b"),
+            plugins(environment="a"),
+            catalog(environment="b", asks="a"),
+            report(environment="b", told="failed"),
         ),
     ],
     also=("R08",),
-)  # fmt: skip
+)
 def environment_flapping(case: RunCase) -> Iterator[Statement]:
     """The agent requested one environment, was given another, switched, and was given yet another. Each switch costs
     pluginsync and a compilation; at the fifth catalog the agent gives up and the run fails. The classifier's answer
@@ -50,7 +59,15 @@ def environment_flapping(case: RunCase) -> Iterator[Statement]:
     way = ", ".join(f"{cut(each.requested or '?', 40)} -> {cut(each.environment, 40)}" for each in switched[:POSTS])
     proof = tuple(each.seq for each in switched)
     if len(switched) >= POSTS:
-        yield Statement(f"the environment never settled, the agent gives up (asked for -> given: {way})", proof)
+        yield Statement(
+            f"the environment never settled, the agent gives up (requested -> received: {way})",
+            proof,
+            at=(places.meaning("environment: ", "about"), places.REQUEST_LINE),
+        )
     else:
-        yield Statement(f"the environment changed {len(switched)} times in one run (asked for -> given: {way})", proof,
-                   severity=Severity.WARNING)  # fmt: skip
+        yield Statement(
+            f"the environment changed {len(switched)} times in one run (requested -> received: {way})",
+            proof,
+            severity=Severity.WARNING,
+            at=(places.meaning("environment: ", "about"), places.REQUEST_LINE),
+        )

@@ -31,12 +31,13 @@ AT = tuple(each for each in RUN if each is not Kind.BACKUP)
     ],
     bad=lambda: [
         talk(
-            _check(), catalog(asks="gone", status=404, text="Not Found: Could not find environment 'gone'"),
+            _check(),
+            catalog(asks="gone", status=404, text="Not Found: Could not find environment 'gone'"),
             report(told="failed", environment="gone"),
         ),
     ],
     also=("R20",),
-)  # fmt: skip
+)
 def environment_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The agent requests an environment that does not exist on the master: it was never deployed, its branch was
     deleted, or its name is misspelled. Without it there are no plugins and no catalog. If only the first request fails
@@ -49,16 +50,21 @@ def environment_not_found(case: ExchangeCase) -> Iterator[Statement]:
         check and case.status == 404 and answer.issue_kind in (None, "RESOURCE_NOT_FOUND", "ENVIRONMENT_NOT_FOUND")
     ):
         return
-    name = cut(match.environment or "it asked for", 60)
+    name = cut(match.environment or "that was requested", 60)
     if check:
-        yield Statement(f"the environment {name} does not exist on the master: the agent skips its plugins",
-                   severity=Severity.WARNING)  # fmt: skip
+        yield Statement(
+            f"the environment {name} does not exist on the master: the agent skips its plugins",
+            severity=Severity.WARNING,
+        )
     else:
         yield Statement(f"the environment {name} does not exist on the master")
 
 
 def _check() -> ExamplePart:
     return asked(
-        "file_metadatas/plugins", status=404, text="Not Found: Could not find environment 'gone'",
-        environment="gone", query="&recurse=false&links=manage",
-    )  # fmt: skip
+        "file_metadatas/plugins",
+        status=404,
+        text="Not Found: Could not find environment 'gone'",
+        environment="gone",
+        query="&recurse=false&links=manage",
+    )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, node, plugins, report, talk
 
@@ -24,11 +24,13 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     good=lambda: [talk(node(), plugins(), catalog(), report())],
     bad=lambda: [
         talk(
-            node(environment="staging"), plugins(environment="staging"),
-            catalog(environment="staging", asks="staging"), report(environment="staging"),
+            node(environment="staging"),
+            plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"),
+            report(environment="staging"),
         ),
     ],
-)  # fmt: skip
+)
 def environment_overridden(case: ExchangeCase) -> Iterator[Statement]:
     """The agent requested one environment, and the master assigned another: the classifier decides. The agent follows,
     so the environment in puppet.conf on the node has no effect."""
@@ -39,4 +41,7 @@ def environment_overridden(case: ExchangeCase) -> Iterator[Statement]:
     if isinstance(case.step.request, d.CatalogRequest):
         asked = case.step.request.environment or asked
     if asked and answer.environment != asked:
-        yield Statement(f"the agent asked for {cut(asked, 60)}, the master puts it into {cut(answer.environment, 60)}")
+        yield Statement(
+            f"the agent requested {cut(asked, 60)}, the master assigns {cut(answer.environment, 60)}",
+            at=(places.meaning(f"environment: {answer.environment}"), places.REQUEST_LINE),
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import SINCE_4, On, RunCase, Statement, rule
+from inspector.rules import SINCE_4, On, RunCase, Statement, places, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, metadata, plugins, report, talk
 
@@ -21,20 +21,25 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(
-            plugins(), catalog(environment="staging"), plugins(environment="staging"),
-            catalog(environment="staging", asks="staging"), metadata("modules/demo/app.conf", environment="staging"),
+            plugins(),
+            catalog(environment="staging"),
+            plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"),
+            metadata("modules/demo/app.conf", environment="staging"),
             report(environment="staging"),
         ),
     ],
     bad=lambda: [
         talk(
-            plugins(), catalog(environment="staging"), metadata("modules/demo/app.conf"),
+            plugins(),
+            catalog(environment="staging"),
+            metadata("modules/demo/app.conf"),
             report(environment="staging"),
         ),
         talk(plugins(), catalog(environment="staging"), report(told="failed")),
     ],
     also=("R08",),
-)  # fmt: skip
+)
 def environment_switch_ignored(case: RunCase) -> Iterator[Statement]:
     """The master sent a catalog for a different environment than the agent had requested, and the agent did not switch
     to it. With strict_environment_mode the agent refuses such a catalog and the run fails. An agent that applies the
@@ -53,6 +58,14 @@ def environment_switch_ignored(case: RunCase) -> Iterator[Statement]:
     here = run.file_environments.get(last.requested)
     report = run.reports[-1] if run.reports else None
     if here is not None and last.environment not in run.file_environments:
-        yield Statement(f"the catalog is for {given}, the agent asks for its files in {asked}", (last.seq, here))
+        yield Statement(
+            f"the catalog is for {given}, but the agent requests its files from {asked}",
+            (last.seq, here),
+            at=(places.meaning(f"environment: {last.environment}", "about"), places.REQUEST_LINE),
+        )
     elif not run.file_environments and report and report.report and report.report.environment == last.requested:
-        yield Statement(f"the agent asked for {asked} and did not take the catalog for {given}", (last.seq, report.seq))
+        yield Statement(
+            f"the agent requested {asked} and did not accept the catalog for {given}",
+            (last.seq, report.seq),
+            at=(places.meaning("environment: ", "about"), places.REQUEST_LINE),
+        )

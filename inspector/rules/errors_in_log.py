@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import cut, errors, line
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -39,4 +39,7 @@ def errors_in_log(case: ExchangeCase) -> Iterator[Statement]:
     if lines:
         source = f"{cut(lines[0].source, 80)}: " if lines[0].source else ""
         more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-        yield Statement(f"error in the log: {source}{line(lines[0].message)}{more}")
+        yield Statement(
+            f"error in the log: {source}{line(lines[0].message)}{more}",
+            at=places.meaning(line(lines[0].message).partition("…")[0], "log"),
+        )

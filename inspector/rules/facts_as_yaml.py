@@ -6,7 +6,7 @@ from urllib.parse import quote
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import ExamplePart, altered, catalog, plugins, report, talk
 
 FORMATS = frozenset({"yaml", "b64_zlib_yaml"})
@@ -36,9 +36,13 @@ def facts_as_yaml(case: ExchangeCase) -> Iterator[Statement]:
     if not isinstance(asked, d.CatalogRequest) or asked.facts_format not in FORMATS:
         return
     if (0, 0) < case.run.major < (4, 0):
-        yield Statement(f"the facts came as {asked.facts_format}, as old agents send them", severity=Severity.NOTICE)
+        yield Statement(
+            f"the facts were sent as {asked.facts_format}, as by all agents up to 3",
+            severity=Severity.NOTICE,
+            at=places.meaning("facts_format", "form"),
+        )
     else:
-        yield Statement(f"the facts came as {asked.facts_format}")
+        yield Statement(f"the facts were sent as {asked.facts_format}", at=places.meaning("facts_format", "form"))
 
 
 def _yaml() -> ExamplePart:

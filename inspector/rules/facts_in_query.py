@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 
@@ -22,18 +22,22 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     bad=lambda: [
         talk(
             plugins(),
-            altered(catalog(), request={
-                "method": "GET", "body": b"",
-                "target": "/puppet/v3/catalog/node1.example?environment=production&transaction_uuid=a-1"
-                "&facts_format=application/json&facts=%7B%22name%22%3A%22node1.example%22%2C%22values%22%3A%7B%7D%7D",
-            }),
+            altered(
+                catalog(),
+                request={
+                    "method": "GET",
+                    "body": b"",
+                    "target": "/puppet/v3/catalog/node1.example?environment=production&transaction_uuid=a-1"
+                    "&facts_format=application/json&facts=%7B%22name%22%3A%22node1.example%22%2C%22values%22%3A%7B%7D%7D",
+                },
+            ),
             report(),
         ),
     ],
-)  # fmt: skip
+)
 def facts_in_query(case: ExchangeCase) -> Iterator[Statement]:
     """A client requests a catalog with GET and puts the facts into the URL. Masters still accept that, but proxies and
     access logs store URLs, so the facts can be read there, and a long URL is cut off or refused."""
     match = case.step.match
     if match and case.exchange.request.method == "GET" and any(name == "facts" for name, _ in match.parameters):
-        yield Statement("the facts are part of the URL")
+        yield Statement("the facts are part of the URL", at=places.REQUEST_LINE)

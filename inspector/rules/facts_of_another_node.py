@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -24,13 +24,16 @@ from inspector.runs.examples import catalog, plugins, report, talk
     bad=lambda: [
         talk(
             plugins(),
-            catalog(facts={"name": "other.example"}, status=500, text="Server Error: fact definition for the wrong "
-                    "node (other.example)"),
+            catalog(
+                facts={"name": "other.example"},
+                status=500,
+                text="Server Error: fact definition for the wrong node (other.example)",
+            ),
             report(told="failed"),
         ),
     ],
     also=("R20", "S01"),
-)  # fmt: skip
+)
 def facts_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog is requested for one name, but the facts in the request are of another node. The master refuses to
     compile. certname and node_name_value (or node_name_fact) disagree, or a tool mixes up two nodes."""
@@ -38,5 +41,8 @@ def facts_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     if not isinstance(asked, d.CatalogRequest) or not isinstance(asked.facts, d.Facts) or match is None:
         return
     if match.certname and asked.facts.name != match.certname:
-        facts = cut(asked.facts.name or "nobody", 100)
-        yield Statement(f"the catalog is asked for by {cut(match.certname, 100)}, the facts are of {facts}")
+        facts = cut(asked.facts.name or "no node", 100)
+        yield Statement(
+            f"the catalog is requested for {cut(match.certname, 100)}, but the facts are those of {facts}",
+            at=(places.meaning(f"name: {asked.facts.name}", "facts"), places.REQUEST_LINE),
+        )

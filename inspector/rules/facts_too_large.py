@@ -9,7 +9,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.facts import FactLimits
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -48,7 +48,7 @@ def facts_too_large(
     except (TypeError, ValueError):  # YAML allows keys that JSON does not
         return
     for each in exceeded:
-        yield Statement(f"facts: {each}")
+        yield Statement(f"facts: {each}", at=places.meaning("limits exceeded", "facts"))
 
 
 def _may_exceed(values: dict[str, Any], limits: FactLimits) -> bool:

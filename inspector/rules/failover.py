@@ -39,6 +39,4 @@ def failover(case: ExchangeCase) -> Iterator[Statement]:
     gone = status is None and "disconnected" not in (exchange.error or "")
     if gone or (status is not None and status >= 500):
         server = exchange.request.header("host") or exchange.agent.sni or "the master"
-        yield Statement(
-            f"{brief(server)} {'gave no answer' if gone else f'answered {status}'} when asked whether it is up"
-        )
+        yield Statement(f"{brief(server)} {'gave no answer' if gone else f'answered {status}'} to the status check")

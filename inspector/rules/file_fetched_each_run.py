@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Record, Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import in_a_row, some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk, together
 
@@ -44,4 +44,6 @@ def file_fetched_each_run(case: RunCase, *, runs: float = 3, warning_runs: float
         seen = sorted(run.files.fetched[name].last for name in always[:20])
         proof = (*(each.seqs[0] for each in past[1 - most :]), *seen)
         severity = Severity.WARNING if most >= warning_runs else Severity.NOTICE
-        yield Statement(f"fetched in {most} runs in a row: {some(always)}", proof, severity=severity)
+        yield Statement(
+            f"fetched in {most} runs in a row: {some(always)}", proof, severity=severity, at=places.REQUEST_LINE
+        )

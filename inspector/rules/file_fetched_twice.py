@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.files import is_plugin
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
@@ -22,15 +22,22 @@ FILE = "modules/demo/app.conf"
     source="docs/protocol.md#file-requests",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),
-        talk(plugins(), catalog(), metadata(FILE), content(FILE), metadata("modules/demo/b"), content("modules/demo/b"),
-             report()),
+        talk(
+            plugins(),
+            catalog(),
+            metadata(FILE),
+            content(FILE),
+            metadata("modules/demo/b"),
+            content("modules/demo/b"),
+            report(),
+        ),
     ],
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE), content(FILE), content(FILE), report())],
-)  # fmt: skip
+)
 def file_fetched_twice(case: RunCase) -> Iterator[Statement]:
     """The agent fetched the same content more than once in one run: several resources have the same source, or the
     agent displays differences (`-t`, show_diff), for which it fetches a changed file a second time."""
     twice = {name: seen for name, seen in case.run.files.fetched.items() if seen.times > 1 and not is_plugin(name)}
     if twice:
         proof = [seq for seen in list(twice.values())[:20] for seq in (seen.first, seen.last)]
-        yield Statement(f"fetched more than once: {some(list(twice))}", tuple(sorted(proof)))
+        yield Statement(f"fetched more than once: {some(list(twice))}", tuple(sorted(proof)), at=places.REQUEST_LINE)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -34,4 +34,4 @@ def files_from_elsewhere(case: ExchangeCase) -> Iterator[Statement]:
     for server, seen in files.elsewhere.items():
         unpinned = f", {seen.unpinned} of them without checksum_value" if seen.unpinned else ""
         resources = "1 file comes" if seen.resources == 1 else f"{seen.resources} files come"
-        yield Statement(f"{resources} from {brief(server)}{unpinned}")
+        yield Statement(f"{resources} from {brief(server)}{unpinned}", at=places.meaning(server, "catalog"))

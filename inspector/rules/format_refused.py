@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -38,5 +38,6 @@ def format_refused(case: ExchangeCase) -> Iterator[Statement]:
     name = _SENT[status]
     sent = case.exchange.request.header(name)
     yield Statement(
-        f"{case.endpoint} was refused with {status}: the agent sent {name}: {brief(sent) if sent else '(none)'}"
+        f"{case.endpoint} was refused with {status}: the agent sent {name}: {brief(sent) if sent else '(none)'}",
+        at=places.request_header(case, name.lower()),
     )

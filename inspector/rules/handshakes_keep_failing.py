@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from inspector.model import Handshake, Severity, Visible
-from inspector.rules import HandshakeCase, On, Statement, rule
+from inspector.model import Severity, Visible
+from inspector.rules import HandshakeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import carried, catalog, made, refused, report, talk, wait
 from inspector.runs.history import agent_of
@@ -44,32 +44,48 @@ _OTHERS = {
     source="docs/protocol.md#failed-handshakes; RFC 8446 section 6.2",
     good=lambda: [
         talk(refused("handshake_failure"), refused("handshake_failure")),
-        talk(refused("protocol_version"), refused("protocol_version"), catalog(), report(), wait(1800),
-             refused("protocol_version")),
+        talk(
+            refused("protocol_version"),
+            refused("protocol_version"),
+            catalog(),
+            report(),
+            wait(1800),
+            refused("protocol_version"),
+        ),
     ],
     bad=lambda: [
         talk(*(refused("handshake_failure") for _ in range(3))),
         talk(*(part for _ in range(3) for part in (refused("protocol_version"), wait(1800)))),
-        talk(*(refused("certificate_unknown", by="master", leg={"side": "master", "own_chain": carried(made())})
-               for _ in range(3))),
+        talk(
+            *(
+                refused("certificate_unknown", by="master", leg={"side": "master", "own_chain": carried(made())})
+                for _ in range(3)
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def handshakes_keep_failing(case: HandshakeCase, *, times: float = 3) -> Iterator[Statement]:
     """One agent's handshakes fail one after another, in one run or in several, and none succeeds in between: this is
     not a random network error. Failures without an alert are often a load balancer's health check or a port scanner,
     which only test whether the port is open."""
     handshake = case.handshake
-    if not isinstance(handshake, Handshake):
-        return
     agent = agent_of(handshake, case.certname)
     series = case.ledger.refused(agent, handshake)
     if series.times < times:
         return
     who, by = brief(agent) or "an agent", handshake.alert_by or handshake.leg.side
     if handshake.alert is None:
-        yield Statement(f"handshakes with {who} end again and again without an alert", series.seqs,
-                   severity=Severity.ERROR if handshake.leg.side == "master" else Severity.NOTICE)  # fmt: skip
+        yield Statement(
+            f"handshakes with {who} repeatedly end without an alert",
+            series.seqs,
+            severity=Severity.ERROR if handshake.leg.side == "master" else Severity.NOTICE,
+            at=places.REFUSAL,
+        )
         return
     why = (_AGENT if by == "agent" else _OTHERS).get(handshake.alert)
-    yield Statement(f"the {by} ends one handshake after the other{f' with {who}' if by != 'agent' else f' ({who})'}: "
-               f"{handshake.alert}{f', {why}' if why else ''}", series.seqs)  # fmt: skip
+    yield Statement(
+        f"the {by} keeps ending handshakes{f' with {who}' if by != 'agent' else f' ({who})'}: "
+        f"{handshake.alert}{f', {why}' if why else ''}",
+        series.seqs,
+        at=places.REFUSAL,
+    )

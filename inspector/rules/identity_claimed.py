@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import some
 from inspector.runs.examples import altered, catalog, report, talk
 
@@ -27,4 +27,10 @@ def identity_claimed(case: ExchangeCase) -> Iterator[Statement]:
     never send them: a client is trying to impersonate another node, or there is a TLS terminator in front of this
     proxy. The proxy did not pass the headers on."""
     if case.exchange.stripped:
-        yield Statement(f"the client sent {some(list(case.exchange.stripped))}; the proxy took it away")
+        yield Statement(
+            f"the client sent {some(list(case.exchange.stripped))}; the proxy removed it",
+            at=(
+                places.tls("removed before the master: X"),
+                places.request_header(case, case.exchange.stripped[0].lower()),
+            ),
+        )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import catalog, metadata, plugins, report, talk, unanswered, wait
 
 _CLOSED = ("server closed", "master closed", "server disconnected", "end of file", "connection reset")
@@ -41,4 +41,7 @@ def keepalive_too_short(case: ExchangeCase, *, keepalive_s: float = 4, at_once_s
         return
     asked = exchange.request.ended or exchange.time
     if (exchange.failed or asked) - asked <= at_once_s:
-        yield Statement("a connection that was silent for less than 4 s was closed when the agent used it again")
+        yield Statement(
+            "a connection that was idle for less than 4 s was closed when the agent used it again",
+            at=(places.NO_ANSWER, places.timing("waiting (no answer)")),
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, together
 
 
@@ -42,5 +42,8 @@ def key_under_two_names(case: ExchangeCase) -> Iterator[Statement]:
         return
     first, seq = case.ledger.keys.get(asked.key, (case.name, 0))
     if first.lower() != case.name.lower():
-        yield Statement(f"{case.name} asks with the public key that {first} has (SHA-256 {asked.key[:16]}...)",
-                   (seq, case.exchange.seq))  # fmt: skip
+        yield Statement(
+            f"{case.name} requests a certificate for the public key of {first} (SHA-256 {asked.key[:16]}...)",
+            (seq, case.exchange.seq),
+            at=places.csr(asked.key),
+        )

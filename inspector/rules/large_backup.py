@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import bucket, catalog, plugins, report, talk
 
@@ -29,4 +29,7 @@ def large_backup(case: ExchangeCase, *, megabytes: float = 10) -> Iterator[State
     body, asked = case.exchange.request.body, case.step.request
     if len(body) > megabytes * 1e6:
         path = asked.path if isinstance(asked, d.BucketFile) else None
-        yield Statement(f"{brief(path or 'a file')} went into the master's filebucket, {len(body) / 1e6:.0f} MB")
+        yield Statement(
+            f"{brief(path or 'a file')} was backed up to the master's filebucket, {len(body) / 1e6:.0f} MB",
+            at=places.meaning(path or "path", "bucketfile"),
+        )

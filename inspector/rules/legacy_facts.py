@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_8, ExchangeCase, On, Statement, rule
+from inspector.rules import SINCE_8, ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import some
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -28,10 +28,12 @@ from inspector.runs.examples import catalog, plugins, report, talk
         talk(
             plugins(),
             catalog(facts={"osfamily": "Debian", "operatingsystem": "Debian", "ipaddress_eth0": "192.0.2.7"}),
-            report(), version="8.10.0", master_version="8.10.0",
+            report(),
+            version="8.10.0",
+            master_version="8.10.0",
         ),
     ],
-)  # fmt: skip
+)
 def legacy_facts(case: ExchangeCase, *, least: float = 3) -> Iterator[Statement]:
     """This agent is configured to send the old flat facts (osfamily, ipaddress_eth0) in addition to the structured
     ones. They make requests and PuppetDB larger; manifests that use them keep working, which may be why it is
@@ -41,4 +43,7 @@ def legacy_facts(case: ExchangeCase, *, least: float = 3) -> Iterator[Statement]
         return
     legacy = asked.facts.legacy
     if len(legacy) >= least:
-        yield Statement(f"{len(legacy)} legacy facts, among them {some(sorted(legacy))}")
+        yield Statement(
+            f"{len(legacy)} legacy facts, including {some(sorted(legacy))}",
+            at=places.meaning(f"{min(legacy)}: ", "facts"),
+        )

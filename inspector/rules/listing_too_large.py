@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, listing, plugins, report, talk
 
@@ -34,6 +34,12 @@ def listing_too_large(case: ExchangeCase, *, files: float = 1000, megabytes: flo
     if not isinstance(answer, d.FileMetadatas) or match is None or response is None:
         return
     if len(answer.files) > files:
-        yield Statement(f"{brief(match.key or '')} has {len(answer.files)} files and directories")
+        yield Statement(
+            f"{brief(match.key or '')} contains {len(answer.files)} files and directories",
+            at=places.meaning(match.key or "", "files"),
+        )
     elif len(response.body) > megabytes * 1e6:
-        yield Statement(f"the listing of {brief(match.key or '')} has {len(response.body) / 1e6:.1f} MB")
+        yield Statement(
+            f"the listing of {brief(match.key or '')} is {len(response.body) / 1e6:.1f} MB large",
+            at=places.meaning(match.key or "", "files"),
+        )

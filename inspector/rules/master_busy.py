@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.rules.words import retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
@@ -38,7 +38,8 @@ def master_busy(case: RunCase) -> Iterator[Statement]:
     last, seconds = late[-1]
     times = "once" if len(late) == 1 else f"{len(late)} times"
     yield Statement(
-        f"the agent was put off {times} with 503, last at {utc(last.time)}: {last.endpoint.name} is to be asked for "
-        f"again after {seconds:.0f} s, at {utc(last.time + seconds)}",
+        f"the master told the agent {times} to retry later (503), last at {utc(last.time)}: "
+        f"{last.endpoint.name} is to be requested again after {seconds:.0f} s, at {utc(last.time + seconds)}",
         tuple(each.seq for each, _ in late),
+        at=(places.header("response", "Retry-After"), places.STATUS),
     )

@@ -4,18 +4,23 @@ from collections.abc import Iterator
 
 from inspector.model import Record, Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.connection_not_reused import RUN as PHASES
 from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk
 
 
 def _closing(count: int) -> list[Record]:
     parts = [plugins(), catalog(), metadata("modules/demo/a"), report()]
-    return talk(*(
-        altered(part, leg={"id": f"leg-{number}" if number < count else "leg"},
-                answers={"Connection": "close"} if number < count else None)
-        for number, part in enumerate(parts)
-    ))  # fmt: skip
+    return talk(
+        *(
+            altered(
+                part,
+                leg={"id": f"leg-{number}" if number < count else "leg"},
+                answers={"Connection": "close"} if number < count else None,
+            )
+            for number, part in enumerate(parts)
+        )
+    )
 
 
 @rule(
@@ -47,4 +52,7 @@ def master_closes_connections(case: ExchangeCase, *, times: float = 3) -> Iterat
         return  # requested by the agent: T13
     single = sum(1 for use in run.legs.values() if use.requests == 1 and use.phase in PHASES)
     if single >= times:
-        yield Statement("the master closes the connection after its first answer, again and again")
+        yield Statement(
+            "the master closes the connection repeatedly after the first answer",
+            at=places.response_header(case, "connection"),
+        )

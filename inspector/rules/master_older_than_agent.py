@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.words import brief, major
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -29,5 +29,8 @@ def master_older_than_agent(case: RunCase) -> Iterator[Statement]:
     agent, version = major(run.agent_version), run.master_version
     if version is None or not 0 < major(version) < agent:
         return
-    yield Statement(f"the agent is {brief(run.agent_version or '')}, the master {brief(version)}",
-               (run.master_versions[version],))  # fmt: skip
+    yield Statement(
+        f"the agent is {brief(run.agent_version or '')}, the master {brief(version)}",
+        (run.master_versions[version],),
+        at=(places.header("response", "X-Puppet-Version"), places.STATUS),
+    )

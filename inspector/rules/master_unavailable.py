@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief, retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -37,4 +37,7 @@ def master_unavailable(case: ExchangeCase) -> Iterator[Statement]:
     told = response.header("retry-after")
     if retry_after(told, case.exchange.time) is None:
         why = "without Retry-After" if told is None else f"with an unreadable Retry-After ({brief(told)})"
-        yield Statement(f"{case.endpoint} was answered 503 {why}: the agent does not try again")
+        yield Statement(
+            f"{case.endpoint} was answered 503 {why}: the agent does not try again",
+            at=places.response_header(case, "retry-after"),
+        )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import PARSED, Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import asked, bucket, catalog, plugins, report, talk
 
 ASKED = tuple(each for each in PARSED if each not in (Kind.NODE, Kind.CATALOG))
@@ -47,8 +47,15 @@ def md5_in_use(case: ExchangeCase) -> Iterator[Statement]:
     if not (match.key or "").startswith("md5/") if backup else ("checksum_type", "md5") not in match.parameters:
         return
     if case.run.major < (7, 0):
-        yield Statement("files are compared by MD5, as agents up to 6 do by default", severity=Severity.NOTICE)
+        yield Statement(
+            "files are compared by MD5, as agents up to 6 do by default",
+            severity=Severity.NOTICE,
+            at=places.REQUEST_LINE,
+        )
     elif case.kind in BY_RESOURCE:
-        yield Statement("a file resource asks for MD5 (checksum => md5)", severity=Severity.NOTICE)
+        yield Statement("a file resource uses MD5 (checksum => md5)", severity=Severity.NOTICE, at=places.REQUEST_LINE)
     else:
-        yield Statement("the agent is set to MD5 (digest_algorithm), since 7 the default is SHA-256")
+        yield Statement(
+            "the agent is configured to use MD5 (digest_algorithm); since 7 the default is SHA-256",
+            at=places.REQUEST_LINE,
+        )

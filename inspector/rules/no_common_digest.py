@@ -43,5 +43,5 @@ def no_common_digest(case: ExchangeCase) -> Iterator[Statement]:
         yield Statement(f"{brief(answer.message)} (the agent sent checksum_type={brief(sent or '')})")
     elif case.status == 500 and match and (match.key or "").startswith("md5/"):
         yield Statement(
-            "the master's filebucket answers 500 to MD5: files can't be backed up, so they stay as they are"
+            "the master's filebucket answers 500 to MD5: files cannot be backed up, so they are not changed"
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
-from inspector.rules import SINCE_4, On, RunCase, Statement, rule
+from inspector.rules import SINCE_4, On, RunCase, Statement, places, rule
 from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
 
 
@@ -38,12 +38,16 @@ def node_after_catalog(case: RunCase) -> Iterator[Statement]:
             continue
         (first, earlier), (second, later) = sorted([here, (past.seqs, past.phases)], key=lambda each: each[0])
         if Phase.CATALOG in earlier and Phase.NODE in later:
-            yield Statement(f"transaction {run.transaction_uuid[:40]} asked for its node after its catalog",
-                       (first[1], second[0]))  # fmt: skip
+            yield Statement(
+                f"transaction {run.transaction_uuid[:40]} requested its node after its catalog",
+                (first[1], second[0]),
+                at=places.REQUEST_LINE,
+            )
 
 
 def _node(uuid: str) -> ExamplePart:
     return asked(
-        "node/node1.example", {"name": "node1.example", "environment": "production"},
+        "node/node1.example",
+        {"name": "node1.example", "environment": "production"},
         query=f"&transaction_uuid={uuid}",
-    )  # fmt: skip
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_6_4, ExchangeCase, On, Statement, rule
+from inspector.rules import SINCE_6_4, ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import catalog, node, plugins, report, talk, wait
 
 
@@ -24,11 +24,18 @@ from inspector.runs.examples import catalog, node, plugins, report, talk, wait
     ],
     bad=lambda: [
         talk(
-            node(), plugins(), catalog(), report(), wait(1800), node(), plugins(), catalog(uuid="a-2"),
+            node(),
+            plugins(),
+            catalog(),
+            report(),
+            wait(1800),
+            node(),
+            plugins(),
+            catalog(uuid="a-2"),
             report(uuid="a-2"),
         ),
     ],
-)  # fmt: skip
+)
 def node_request_unexpected(case: ExchangeCase) -> Iterator[Statement]:
     """After a run the agent stores its environment in last_run_summary.yaml and no longer sends a node request. This
     one sends it in each run: the file is lost between runs (a container, a read-only disk, another user), or
@@ -39,5 +46,8 @@ def node_request_unexpected(case: ExchangeCase) -> Iterator[Statement]:
         return
     last = past[-1]
     if last.key == run.key and {Phase.NODE, Phase.CATALOG, Phase.REPORT} <= last.phases:
-        yield Statement("the agent asks for its node in each run: it remembers none of its runs",
-                   (last.seqs[0], case.exchange.seq))  # fmt: skip
+        yield Statement(
+            "the agent requests its node in each run: it has no record of its last run",
+            (last.seqs[0], case.exchange.seq),
+            at=places.REQUEST_LINE,
+        )

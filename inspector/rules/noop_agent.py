@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -30,4 +30,4 @@ def noop_agent(case: ExchangeCase) -> Iterator[Statement]:
     if isinstance(told, d.Report) and told.noop:
         pending = whole(told.counts.get("out_of_sync"))
         rest = f", {pending} resources are out of sync" if pending else ""
-        yield Statement(f"the agent runs with noop: nothing is changed{rest}")
+        yield Statement(f"the agent runs with noop: nothing is changed{rest}", at=places.meaning("noop", "about"))

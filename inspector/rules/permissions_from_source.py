@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import METADATA
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import asked, catalog, metadata, plugins, report, talk
 
 USE = ("source_permissions", "use")
@@ -49,5 +49,6 @@ def permissions_from_source(case: ExchangeCase) -> Iterator[Statement]:
     if match and USE in match.parameters and (match.key or "").partition("/")[0] != "pluginfacts":
         old = match.dialect == "legacy"
         yield Statement(
-            f"permissions come from the master's files{', as agents up to 3 have it by default' if old else ''}"
+            f"permissions come from the master's files{' (the default of agents up to 3)' if old else ''}",
+            at=places.REQUEST_LINE,
         )

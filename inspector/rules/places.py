@@ -55,7 +55,7 @@ def meaning(needle: str, part: str = "", fallback: str = "") -> Place:
 
 def error(needle: str) -> Place:
     """Return a place in the text of an error that the master answered with."""
-    return Place("meaning", "error", needle[:NEEDLE])
+    return Place("meaning", "error", needle.strip()[:NEEDLE].partition("\n")[0])
 
 
 def tls(needle: str, fallback: str = "") -> Place:
@@ -86,3 +86,8 @@ def certificate(text: str) -> Place:
 def crl(text: str) -> Place:
     """Return a place in revocation lists that the master sent."""
     return Place("meaning", "crls", text[:NEEDLE])
+
+
+def header(side: Literal["request", "response"], name: str) -> Place:
+    """Return the place of a header in whichever of the records has it."""
+    return Place(side, "headers", f"{name}  ")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import altered, catalog, report, talk, unanswered
 
 _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "peer_chain": (), "own_chain": ()}
@@ -33,6 +33,10 @@ def plain_http(case: ExchangeCase) -> Iterator[Statement]:
     if leg.secured is not None or leg.tls_version is not None or leg.connected is None or leg.peer_chain:
         return
     if case.endpoint:
-        yield Statement(f"{case.endpoint} was asked for in clear, without TLS")
+        yield Statement(f"{case.endpoint} was requested in plain text, without TLS", at=places.tls("handshake: none"))
     else:
-        yield Statement("a request came in clear, without TLS; it is none of Puppet's", severity=Severity.NOTICE)
+        yield Statement(
+            "a request that is not Puppet's came in plain text, without TLS",
+            severity=Severity.NOTICE,
+            at=places.tls("handshake: none"),
+        )

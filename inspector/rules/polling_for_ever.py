@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.clocks import HOUR
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import utc
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
@@ -42,4 +42,5 @@ def polling_for_ever(case: ExchangeCase, *, hours: float = 24) -> Iterator[State
         yield Statement(
             f"{case.name} has waited for its certificate since {utc(first.time)}, more than {hours:g} hours",
             (first.seq, case.exchange.seq),
+            at=places.REQUEST_LINE,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import lasting
 from inspector.rules.waiting_for_certificate import polling
@@ -33,5 +33,8 @@ def polling_interval(case: RunCase, *, expected_s: float = 120, tolerance: float
     rule's threshold to it."""
     waits = polling(case.run)
     if waits and abs(waits.interval - expected_s) > tolerance * expected_s:
-        yield Statement(f"the agent asks for its certificate every {lasting(waits.interval)}, not every "
-                   f"{lasting(expected_s)}", waits.seqs)  # fmt: skip
+        yield Statement(
+            f"the agent requests its certificate every {lasting(waits.interval)}, not every {lasting(expected_s)}",
+            waits.seqs,
+            at=places.REQUEST_LINE,
+        )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import OLD, On, RunCase, Statement, rule
+from inspector.rules import OLD, On, RunCase, Statement, places, rule
 from inspector.rules.waiting_for_certificate import BURST
 from inspector.runs.examples import asked, ca, csr, not_issued, talk, wait
 
@@ -23,17 +23,34 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
     "still keeps a request that the CA lost: on the node run {reset}, then on the CA run {sign} unless it autosigns.",
     source="docs/protocol.md#bootstrap-up-to-5; puppet 5.5.22 lib/puppet/ssl/host.rb",
     good=lambda: [
-        talk(ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
-             version="5.5.22"),
-        talk(not_issued(), asked(_LOOK, status=200, body=b"", run=False, media="text/plain"), not_issued(),
-             not_issued(), wait(120), not_issued(), version="5.5.22"),
+        talk(
+            ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(), version="5.5.22"
+        ),
+        talk(
+            not_issued(),
+            asked(_LOOK, status=200, body=b"", run=False, media="text/plain"),
+            not_issued(),
+            not_issued(),
+            wait(120),
+            not_issued(),
+            version="5.5.22",
+        ),
     ],
     bad=lambda: [
-        talk(ca(), not_issued(), not_issued(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
-             version="5.5.22"),
+        talk(
+            ca(),
+            not_issued(),
+            not_issued(),
+            not_issued(),
+            wait(120),
+            not_issued(),
+            wait(120),
+            not_issued(),
+            version="5.5.22",
+        ),
     ],
     also=("B01", "B03", "B39"),
-)  # fmt: skip
+)
 def polls_without_csr(case: RunCase) -> Iterator[Statement]:
     """The agent requests its certificate, gets 404, and never sends a signing request: it still has one that it sent
     earlier. If the CA still has that request, it only has to be signed. If the request was cleaned there, agent and CA
@@ -48,8 +65,9 @@ def polls_without_csr(case: RunCase) -> Iterator[Statement]:
         return  # the CA has the request
     began = run.cas or missed[1].time - missed[0].time <= 2 * BURST
     yield Statement(
-        f"asked for its certificate {run.certificates.total} times without ever sending a signing request",
+        f"requested its certificate {run.certificates.total} times without sending a signing request",
         (missed[0].seq, missed[-1].seq),
         # An agent that was already waiting when the capture began may have sent its request before.
         severity=None if began else Severity.NOTICE,
+        at=places.REQUEST_LINE,
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import PARSED
-from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, places, rule
 from inspector.rules.content_type_unexpected import accepted
 from inspector.rules.words import brief, major, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk
@@ -26,8 +26,12 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
     source="docs/protocol.md#pson; docs/protocol.md#formats-and-media-types",
     good=lambda: [
         talk(
-            plugins(), altered(catalog(), headers={"Accept": "text/pson, application/json"},
-                               answers={"Content-Type": "text/pson"}), report(), version="5.5.22",
+            plugins(),
+            altered(
+                catalog(), headers={"Accept": "text/pson, application/json"}, answers={"Content-Type": "text/pson"}
+            ),
+            report(),
+            version="5.5.22",
             master_version="5.5.22",
         ),
         talk(plugins(), altered(catalog(), headers={"Accept": BOTH}), report()),
@@ -37,7 +41,7 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
         talk(plugins(), catalog(form={"facts_format": "pson"}), report(), version="5.5.22", master_version="4.10.9"),
     ],
     also=("S16",),
-)  # fmt: skip
+)
 def pson_fallback(case: ExchangeCase) -> Iterator[Statement]:
     """Agents of version 5 and later prefer JSON. If the answer is PSON anyway, something in it cannot be written as
     JSON, usually binary content in a string, or the master is older than version 5. Agents of version 8 and later
@@ -46,8 +50,14 @@ def pson_fallback(case: ExchangeCase) -> Iterator[Statement]:
     if case.status == 200 and media_type(case) == "text/pson" and not (0, 0) < run.major < (5, 0):
         wanted = accepted(case.exchange.request.header("accept") or "")
         if wanted and "json" in wanted[0]:
-            yield Statement(f"{case.endpoint} was answered in PSON though the agent prefers JSON")
+            yield Statement(
+                f"{case.endpoint} was answered in PSON although the agent prefers JSON",
+                at=places.response_header(case, "content-type"),
+            )
     asked = case.step.request
     pson = isinstance(asked, d.CatalogRequest) and asked.facts_format in ("pson", "text/pson")
     if pson and run.major >= (5, 0) and 0 < major(run.master_version) < 5:
-        yield Statement(f"the agent went back to PSON: the master's version is {brief(run.master_version or '')}")
+        yield Statement(
+            f"the agent fell back to PSON: the master's version is {brief(run.master_version or '')}",
+            at=places.meaning("facts_format", "form"),
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import altered, catalog, crl, plugins, report, talk
 
 FOLLOWED = (301, 302, 307)
@@ -46,10 +46,19 @@ def redirected(case: ExchangeCase) -> Iterator[Statement]:
         return
     found = _TARGET.match(response.header("location") or "")
     if found is None:
-        yield Statement(f"{case.endpoint} was redirected with {response.status}, but not to an absolute address",
-                   severity=Severity.ERROR)  # fmt: skip
+        yield Statement(
+            f"{case.endpoint} was redirected with {response.status}, but not to an absolute address",
+            severity=Severity.ERROR,
+            at=places.STATUS,
+        )
     elif response.status not in FOLLOWED:
-        yield Statement(f"{case.endpoint} was redirected with {response.status}, which agents don't follow",
-                   severity=Severity.ERROR)  # fmt: skip
+        yield Statement(
+            f"{case.endpoint} was redirected with {response.status}, which agents do not follow",
+            severity=Severity.ERROR,
+            at=places.STATUS,
+        )
     else:
-        yield Statement(f"{case.endpoint} was redirected with {response.status} to {found[1].lower()}://{found[2]}")
+        yield Statement(
+            f"{case.endpoint} was redirected with {response.status} to {found[1].lower()}://{found[2]}",
+            at=places.response_header(case, "location"),
+        )

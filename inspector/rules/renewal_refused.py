@@ -43,6 +43,6 @@ def renewal_refused(case: ExchangeCase) -> Iterator[Statement]:
     elif status == 403 and 0 < major(told or case.run.master_version) < 8:
         yield Statement("the CA does not renew certificates (403): it is older than 8", severity=Severity.NOTICE)
     elif status == 400:
-        yield Statement("the CA refuses to renew (400): it did not see the agent's certificate")
+        yield Statement("the CA refuses to renew (400): it did not receive the agent's certificate")
     else:
-        yield Statement(brief(f"the CA refuses to renew ({status}): {case.answer or 'it gives no reason'}"))
+        yield Statement(brief(f"the CA refuses to renew ({status}): {case.answer or 'no reason given'}"))

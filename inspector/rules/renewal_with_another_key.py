@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, renewal, report, talk
 
@@ -33,5 +33,6 @@ def renewal_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
         yield Statement(
             brief(
                 f"the renewed certificate is for the key {got.key[:16]}…, {client.common_name} has {client.key[:16]}…"
-            )
+            ),
+            at=places.certificate(got.key),
         )

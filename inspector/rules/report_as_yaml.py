@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import bodies
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 _YAML = b"""--- !ruby/object:Puppet::Transaction::Report
@@ -33,11 +33,14 @@ puppet_version: 5.5.22
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(
-            plugins(), catalog(), altered(report(), request={"body": _YAML}, headers={"Content-Type": "text/yaml"}),
-            version="5.5.22", master_version="5.5.22",
+            plugins(),
+            catalog(),
+            altered(report(), request={"body": _YAML}, headers={"Content-Type": "text/yaml"}),
+            version="5.5.22",
+            master_version="5.5.22",
         ),
     ],
-)  # fmt: skip
+)
 def report_as_yaml(case: ExchangeCase) -> Iterator[Statement]:
     """The report was sent as YAML, which is dangerous for a master to parse: YAML can name Ruby classes. Agents of 2.7
     and early 3.x support nothing else; a later 3.x agent sends YAML when the master's answers have no X-Puppet-Version.
@@ -45,6 +48,10 @@ def report_as_yaml(case: ExchangeCase) -> Iterator[Statement]:
     if bodies.content_type(case.exchange.request) not in bodies.YAML or case.run.tool:
         return
     if (0, 0) < case.run.major < (4, 0):
-        yield Statement("the report came as YAML, as old agents send it", severity=Severity.NOTICE)
+        yield Statement(
+            "the report was sent as YAML, as by all agents up to 3",
+            severity=Severity.NOTICE,
+            at=places.request_header(case, "content-type"),
+        )
     else:
-        yield Statement("the report came as YAML")
+        yield Statement("the report was sent as YAML", at=places.request_header(case, "content-type"))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -26,4 +26,4 @@ def report_format_unknown(case: ExchangeCase) -> Iterator[Statement]:
     newer than this tool, or the client is not an agent."""
     told = case.step.request
     if isinstance(told, d.Report) and not told.known_format:
-        yield Statement(f"the report has format {told.report_format}")
+        yield Statement(f"the report has format {told.report_format}", at=places.meaning("report_format", "about"))

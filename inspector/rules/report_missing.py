@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import lasting, utc
 from inspector.runs.examples import ca, catalog, plugins, report, talk, together, wait
 
@@ -42,18 +42,31 @@ def report_missing(case: RunCase, *, silence_s: float = 3600) -> Iterator[Statem
     if run.transaction_uuid is None and run.major >= (3, 3):
         return  # `puppet catalog download`: only an agent's run has a transaction_uuid
     past = case.ledger.fleet.before(run)
-    if any(each.transaction_uuid == run.transaction_uuid and Phase.REPORT in each.phases
-           for each in past if each.transaction_uuid):  # fmt: skip
+    if any(
+        each.transaction_uuid == run.transaction_uuid and Phase.REPORT in each.phases
+        for each in past
+        if each.transaction_uuid
+    ):
         return
     proof = tuple(dict.fromkeys((catalog.seq, run.seqs[-1])))
     later = next((each for each in past if each.catalog_time is not None and each.started > run.ended), None)
     silent = case.ledger.now - run.ended
     if later:
         yield Statement(
-            f"no report followed: the agent's next run began on {utc(later.started)}", (*proof, later.seqs[0])
+            f"no report followed: the agent's next run began on {utc(later.started)}",
+            (*proof, later.seqs[0]),
+            at=places.REQUEST_LINE,
         )
     elif silent >= silence_s:
-        yield Statement(f"no report followed within {lasting(silence_s)} after the last request of the run", proof)
+        yield Statement(
+            f"no report followed within {lasting(silence_s)} after the last request of the run",
+            proof,
+            at=places.REQUEST_LINE,
+        )
     else:
-        yield Statement(f"no report followed until the capture ends, {lasting(max(0.0, silent))} later", proof,
-                   severity=Severity.NOTICE)  # fmt: skip
+        yield Statement(
+            f"no report followed before the capture ends, {lasting(max(0.0, silent))} later",
+            proof,
+            severity=Severity.NOTICE,
+            at=places.REQUEST_LINE,
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -31,4 +31,7 @@ def report_of_another_host(case: ExchangeCase) -> Iterator[Statement]:
     if not isinstance(told, d.Report) or not told.host or match is None or not match.certname:
         return
     if told.host.lower() != match.certname.lower():
-        yield Statement(f"sent as {cut(match.certname, 100)}, but the report is of {cut(told.host, 100)}")
+        yield Statement(
+            f"sent as {cut(match.certname, 100)}, but the report is for {cut(told.host, 100)}",
+            at=places.meaning("host: ", "about"),
+        )

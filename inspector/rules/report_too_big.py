@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import bodies
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 
@@ -38,7 +38,11 @@ def report_too_big(
         return
     if size >= warning_bytes:
         severity = Severity.ERROR if size >= error_bytes else Severity.WARNING
-        yield Statement(f"the report has {size / 1_000_000:.1f} MB", severity=severity)
+        yield Statement(
+            f"the report is {size / 1_000_000:.1f} MB large",
+            severity=severity,
+            at=(places.timing("request's body"), places.request_header(case, "content-length")),
+        )
 
 
 def _line(size: int) -> dict[str, str]:

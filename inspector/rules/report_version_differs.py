@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -28,4 +28,7 @@ def report_version_differs(case: ExchangeCase) -> Iterator[Statement]:
     mixed (package and gem), or the agent was upgraded while it ran."""
     told, version = case.step.request, case.exchange.request.header("x-puppet-version")
     if isinstance(told, d.Report) and version and told.puppet_version and told.puppet_version != version:
-        yield Statement(f"the request is by {cut(version, 40)}, the report by {cut(told.puppet_version, 40)}")
+        yield Statement(
+            f"the request is from {cut(version, 40)}, the report from {cut(told.puppet_version, 40)}",
+            at=(places.request_header(case, "x-puppet-version"), places.meaning("puppet_version", "about")),
+        )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.cached_catalog import CACHED
 from inspector.rules.told import reason
 from inspector.runs.examples import catalog, plugins, report, talk
@@ -40,5 +40,9 @@ def report_without_catalog(case: ExchangeCase) -> Iterator[Statement]:
     began = Phase.NODE in run.spans or Phase.PLUGINS in run.spans
     why = reason(told)
     if began or (told.status == "failed" and why):
-        words = "a report came without a catalog request"
-        yield Statement(f"{words}; the agent says: {why}" if why else words, (run.seqs[0], case.exchange.seq))
+        words = "a report was sent without a catalog request"
+        yield Statement(
+            f"{words}; the agent says: {why}" if why else words,
+            (run.seqs[0], case.exchange.seq),
+            at=places.REQUEST_LINE,
+        )

@@ -42,5 +42,6 @@ def request_forbidden(case: ExchangeCase) -> Iterator[Statement]:
         return
     who = case.step.certname or "an unreadable certificate"
     severity = Severity.WARNING if case.kind is Kind.NODE else None
-    yield Statement(f"{case.endpoint} was refused with {case.status}, asked with the certificate of {who}",
-               severity=severity)  # fmt: skip
+    yield Statement(
+        f"{case.endpoint} was refused with {case.status}, requested with the certificate of {who}", severity=severity
+    )

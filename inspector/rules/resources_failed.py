@@ -5,20 +5,23 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import FIRST, cut, errors, failure, line, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
 _FAILED = {
     "Exec[/bin/false]": {
-        "failed": True, "file": "/etc/puppetlabs/code/environments/production/manifests/site.pp", "line": 12,
+        "failed": True,
+        "file": "/etc/puppetlabs/code/environments/production/manifests/site.pp",
+        "line": 12,
     },
     "Notify[after]": {"skipped": True},
-}  # fmt: skip
+}
 _LOG = {
-    "level": "err", "source": "/Stage[main]/Main/Exec[/bin/false]/returns",
+    "level": "err",
+    "source": "/Stage[main]/Main/Exec[/bin/false]/returns",
     "message": "change from 'notrun' to ['0'] failed: '/bin/false' returned 1 instead of one of [0]",
-}  # fmt: skip
+}
 
 
 @rule(
@@ -36,11 +39,19 @@ _LOG = {
     ],
     bad=lambda: [
         talk(plugins(), catalog(), report(told="failed", resource_statuses=_FAILED, logs=[_LOG])),
-        talk(plugins(), catalog(), report(told="failed", logs=[_LOG], metrics={
-            "resources": {"name": "resources", "label": "Resources", "values": [["failed", "Failed", 1]]},
-        })),
+        talk(
+            plugins(),
+            catalog(),
+            report(
+                told="failed",
+                logs=[_LOG],
+                metrics={
+                    "resources": {"name": "resources", "label": "Resources", "values": [["failed", "Failed", 1]]},
+                },
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog was applied, but some of its resources could not be brought into their desired state. Resources that
     depend on them were skipped."""
@@ -59,4 +70,7 @@ def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
     if named and rest > 0:
         named.append(f"and {rest} more")
     head = "1 resource failed" if count == 1 else f"{count} resources failed"
-    yield Statement(f"{head}: {'; '.join(named)}" if named else head)
+    yield Statement(
+        f"{head}: {'; '.join(named)}" if named else head,
+        at=places.meaning(failed[0] if failed else "err", "resources" if failed else "log"),
+    )

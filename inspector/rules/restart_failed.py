@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import some, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -21,16 +21,30 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "something notifies the resource again: once it is fixed, restart it manually.",
     source="docs/protocol.md#report-status",
     good=lambda: [
-        talk(plugins(), catalog(), report(told="changed", resource_statuses={
-            "Service[app]": {"changed": True, "failed_to_restart": False},
-        })),
+        talk(
+            plugins(),
+            catalog(),
+            report(
+                told="changed",
+                resource_statuses={
+                    "Service[app]": {"changed": True, "failed_to_restart": False},
+                },
+            ),
+        ),
     ],
     bad=lambda: [
-        talk(plugins(), catalog(), report(told="failed", resource_statuses={
-            "Service[app]": {"failed_to_restart": True},
-        })),
+        talk(
+            plugins(),
+            catalog(),
+            report(
+                told="failed",
+                resource_statuses={
+                    "Service[app]": {"failed_to_restart": True},
+                },
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def restart_failed(case: ExchangeCase) -> Iterator[Statement]:
     """A resource that a service (or an exec) subscribes to was changed, and the restart failed. The new configuration
     is on the node, but the service may still run with the old one, or not at all."""
@@ -41,4 +55,6 @@ def restart_failed(case: ExchangeCase) -> Iterator[Statement]:
     count = len(named) or whole(told.metric("resources", "failed_to_restart"))
     if count > 0:
         head = "1 resource did not restart" if count == 1 else f"{count} resources did not restart"
-        yield Statement(f"{head}: {some(named)}" if named else head)
+        yield Statement(
+            f"{head}: {some(named)}" if named else head, at=places.meaning(named[0] if named else "failed_to_restart")
+        )

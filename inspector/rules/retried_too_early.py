@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import retry_after
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
 
@@ -41,7 +41,10 @@ def retried_too_early(case: ExchangeCase, *, longest_s: float = 300, retries: fl
     told = retry_after(last.retry_after, last.time) if (last.retry_after or "").strip().isdigit() else None
     waited = exchange.time - last.time
     if told is not None and waited < min(told, longest_s) - 1:
-        yield Statement(f"the agent asked for the catalog again after {waited:.0f} s, told to wait {told:.0f} s",
-                   (last.seq, exchange.seq))  # fmt: skip
+        yield Statement(
+            f"the agent requested the catalog again after {waited:.0f} s instead of {told:.0f} s",
+            (last.seq, exchange.seq),
+            at=(places.header("response", "Retry-After"), places.REQUEST_LINE),
+        )
     if len(tries) > retries:
-        yield Statement(f"the agent asked for the catalog again more than {retries:.0f} times")
+        yield Statement(f"the agent requested the catalog again more than {retries:.0f} times", at=places.REQUEST_LINE)

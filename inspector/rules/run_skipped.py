@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import cut, reason
 from inspector.runs.examples import catalog, plugins, report, talk, unanswered
 
@@ -45,4 +45,8 @@ def run_skipped(case: ExchangeCase) -> Iterator[Statement]:
         why = f"{last.status} {cut(last.text)}".rstrip()
     else:
         why = reason(told) or cut(last.text)
-    yield Statement(f"nothing was applied, for there was no catalog: {why}", (last.seq, case.exchange.seq))
+    yield Statement(
+        f"nothing was applied because there was no catalog: {why}",
+        (last.seq, case.exchange.seq),
+        at=(places.meaning("status: ", "about"), places.error(last.text), places.NO_ANSWER, places.STATUS),
+    )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import cut, lasting, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -37,7 +37,7 @@ def run_too_long(case: ExchangeCase, *, runinterval_s: float = 1800) -> Iterator
     parts = {name: took for name, took in times.items() if name not in _SUMS and took <= busy}
     longest = max(parts, key=lambda name: parts[name], default=None)
     most = f", most of it {cut(longest, 60)} ({lasting(parts[longest])})" if longest else ""
-    yield Statement(f"the run took {lasting(busy)}{most}")
+    yield Statement(f"the run took {lasting(busy)}{most}", at=places.meaning("total: ", "metrics"))
 
 
 _SUMS = frozenset({"total", "catalog_application", "transaction_evaluation", "startup_time"})

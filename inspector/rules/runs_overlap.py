@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import SINCE_4, On, RunCase, Statement, rule
+from inspector.rules import SINCE_4, On, RunCase, Statement, places, rule
 from inspector.runs.examples import catalog, metadata, plugins, report, talk, together, wait
 
 
@@ -19,8 +19,15 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
     "config print agent_catalog_run_lockfile --section agent`).",
     source="docs/protocol.md#transaction_uuid; docs/protocol.md#locks",
     good=lambda: [
-        talk(plugins(), catalog(), metadata("modules/demo/a"), report(), plugins(), catalog(uuid="b-1"),
-             report(uuid="b-1")),
+        talk(
+            plugins(),
+            catalog(),
+            metadata("modules/demo/a"),
+            report(),
+            plugins(),
+            catalog(uuid="b-1"),
+            report(uuid="b-1"),
+        ),
         together(
             talk(plugins(), catalog(), wait(30), metadata("modules/demo/a"), report()),
             talk(plugins(), catalog(uuid="b-1"), report(uuid="b-1"), after=10, certname="node2.example"),
@@ -32,7 +39,7 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
             talk(plugins(), catalog(uuid="b-1"), wait(8), metadata("modules/demo/a"), report(uuid="b-1"), after=9.5),
         ),
     ],
-)  # fmt: skip
+)
 def runs_overlap(case: RunCase) -> Iterator[Statement]:
     """Requests of two runs with the same certificate are interleaved. Two hosts use the same key (a cloned machine), or
     two agents run on one host because their lock files are in different places. They revert and repeat each other's
@@ -56,8 +63,12 @@ def runs_overlap(case: RunCase) -> Iterator[Statement]:
             continue
         if past.catalog_time < asked < past.latest or asked < past.catalog_time < run.latest:
             where = (
-                f"both from {run.address}" if past.address == run.address
+                f"both from {run.address}"
+                if past.address == run.address
                 else f"one from {past.address}, one from {run.address}"
-            )  # fmt: skip
-            yield Statement(f"two runs with one certificate go on at the same time, {where}",
-                       tuple(sorted({*past.seqs, run.seqs[0], run.seqs[-1]})))  # fmt: skip
+            )
+            yield Statement(
+                f"two runs with the same certificate overlap, {where}",
+                tuple(sorted({*past.seqs, run.seqs[0], run.seqs[-1]})),
+                at=places.REQUEST_LINE,
+            )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from inspector.model import Record, Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import lasting, utc
 from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, together, wait
 
@@ -39,12 +39,17 @@ def runs_too_close(
     if len(starts) >= runs and all(0 < later - earlier < interval_s for earlier, later in pairwise(starts)):
         took = lasting(starts[-1] - starts[0])
         yield Statement(
-            f"{len(starts)} runs of one agent began within {took}", (*(p.seqs[0] for p in past), run.seqs[0])
+            f"{len(starts)} runs of one agent began within {took}",
+            (*(p.seqs[0] for p in past), run.seqs[0]),
+            at=places.REQUEST_LINE,
         )
     herd = case.ledger.fleet.herd(run, int(agents), within_s) if run.authenticated else []
     if herd:
-        yield Statement(f"{len(herd)} agents began their runs within {lasting(within_s)} on {utc(herd[0].time)}",
-                   tuple(sorted(each.seq for each in herd)))  # fmt: skip
+        yield Statement(
+            f"{len(herd)} agents began their runs within {lasting(within_s)} on {utc(herd[0].time)}",
+            tuple(sorted(each.seq for each in herd)),
+            at=places.REQUEST_LINE,
+        )
 
 
 def _runs(count: int, interval: float) -> Iterator[ExamplePart]:
@@ -53,5 +58,6 @@ def _runs(count: int, interval: float) -> Iterator[ExamplePart]:
 
 
 def _other(number: int, after: float) -> list[Record]:
-    return talk(plugins(), catalog(), report(), certname=f"node{number}.example", address=f"192.0.2.{number}",
-                after=after)  # fmt: skip
+    return talk(
+        plugins(), catalog(), report(), certname=f"node{number}.example", address=f"192.0.2.{number}", after=after
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import in_a_row, some
 from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, wait
 
@@ -40,7 +40,12 @@ def same_resources_change(case: ExchangeCase, *, runs: float = 3, warning_runs: 
             most = max(rows[ref] for ref in named)
             proof = (*(each.seqs[1] for each in past[1 - most :]), case.exchange.seq)
             severity = Severity.NOTICE if execs or most < warning_runs else Severity.WARNING
-            yield Statement(f"changed in each of the last {most} runs: {some(named)}", proof, severity=severity)
+            yield Statement(
+                f"changed in each of the last {most} runs: {some(named)}",
+                proof,
+                severity=severity,
+                at=(places.meaning(named[0], "resources"), places.REQUEST_LINE),
+            )
 
 
 def _runs(*refs: str) -> list[ExamplePart]:

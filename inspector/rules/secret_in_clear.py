@@ -7,7 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.privacy import patterns
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -117,17 +117,24 @@ def secret_in_clear(case: ExchangeCase) -> Iterator[Statement]:
 def _of_report(told: d.Report) -> Iterator[Statement]:
     for line in told.logs:
         for what in _keys(line.message):
-            yield Statement(f"{what} stands in the report, in the log of {_masked(line.source)}")
+            yield Statement(
+                f"{what} is in the report, in the log of {_masked(line.source)}",
+                at=places.meaning(_masked(line.source), "log"),
+            )
         if line.level.lstrip(":") not in _QUIET and _password(line.message):
             yield Statement(
-                f"what looks like a password stands in the report, in the log of {_masked(line.source)}",
+                f"what looks like a password is in the report, in the log of {_masked(line.source)}",
                 severity=Severity.WARNING,
+                at=places.meaning(_masked(line.source), "log"),
             )
     for ref, status in told.resource_statuses.items():
         for event in status.events or []:
             for value in (event.previous_value, event.desired_value):
                 for what in _keys(value) if isinstance(value, str) else ():
-                    yield Statement(f"{what} stands in the report, in an event of {_masked(ref)}")
+                    yield Statement(
+                        f"{what} is in the report, in an event of {_masked(ref)}",
+                        at=places.meaning(_masked(ref), "events"),
+                    )
 
 
 def _of_catalog(got: d.Catalog) -> Iterator[Statement]:
@@ -136,9 +143,10 @@ def _of_catalog(got: d.Catalog) -> Iterator[Statement]:
             if isinstance(value, str) and name not in each.sensitive_parameters:
                 for what in _keys(value):
                     yield Statement(
-                        f"{what} stands in the catalog and is not marked as sensitive: {_masked(each.ref)}, "
+                        f"{what} is in the catalog and is not marked as sensitive: {_masked(each.ref)}, "
                         f"parameter {cut(name, 40)}",
                         severity=Severity.WARNING,
+                        at=places.meaning(_masked(each.ref), "catalog"),
                     )
 
 

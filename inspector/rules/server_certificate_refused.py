@@ -6,7 +6,7 @@ from functools import lru_cache
 from inspector.model import Handshake, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol import x509
-from inspector.rules import HandshakeCase, On, Statement, rule
+from inspector.rules import HandshakeCase, On, Statement, places, rule
 from inspector.rules.told import utc
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
 from inspector.rules.words import brief
@@ -14,8 +14,14 @@ from inspector.runs.examples import MASTER, ca, carried, catalog, crl, csr, issu
 from inspector.runs.history import CrlSeen
 
 _EXPIRED = "The certificate 'CN=puppet.example' has expired, verify time is synchronized"
-_ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_unknown", "unsupported_certificate",
-           "decrypt_error")  # fmt: skip
+_ALERTS = (
+    "unknown_ca",
+    "certificate_expired",
+    "bad_certificate",
+    "certificate_unknown",
+    "unsupported_certificate",
+    "decrypt_error",
+)
 
 
 @rule(
@@ -39,19 +45,24 @@ _ALERTS = ("unknown_ca", "certificate_expired", "bad_certificate", "certificate_
         talk(refused("certificate_expired", leg={"own_chain": carried(made(MASTER, ends=-60))})),
         talk(ca(), crl(), refused("unknown_ca", leg={"own_chain": carried(made(MASTER, foreign=True))})),
         talk(refused("bad_certificate")),
-        talk(refused(None, by="proxy", reason=_EXPIRED, culprits=(_EXPIRED,),
-                     leg={"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()})),
+        talk(
+            refused(
+                None,
+                by="proxy",
+                reason=_EXPIRED,
+                culprits=(_EXPIRED,),
+                leg={"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()},
+            )
+        ),
     ],
     also=("B01",),
-)  # fmt: skip
+)
 def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
     """The agent ended the handshake because it does not trust the certificate presented as the master's: its chain ends
     at a CA that the agent does not have, or it has expired. With an expired or missing CRL the agent sends the same
     alerts. Agents up to version 5 keep only the first certificate of a CA bundle. Through this proxy, the agent sees
     the proxy's certificate."""
     handshake = case.handshake
-    if not isinstance(handshake, Handshake):
-        return
     if handshake.leg.side == "master":
         culprit = next((each for each in handshake.culprits if "is revoked" not in each), None)
         if culprit and handshake.alert_by != "master":
@@ -61,20 +72,26 @@ def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
         return
     shown, sni = leaf(handshake.leg.own_chain), handshake.leg.sni
     if shown is None:
-        yield Statement(f"the agent refuses the certificate it was shown ({handshake.alert})")
+        yield Statement(f"the agent refuses the certificate presented to it ({handshake.alert})", at=places.REFUSAL)
         return
-    certificate = f"the certificate it was shown, {shown.subject},"
+    certificate = f"the certificate presented to it, {shown.subject},"
     if shown.not_after < handshake.time:
-        yield Statement(brief(f"{certificate} expired on {utc(shown.not_after)}"))
+        yield Statement(brief(f"{certificate} expired on {utc(shown.not_after)}"), at=places.tls(utc(shown.not_after)))
         return
     if shown.not_before > handshake.time:
-        yield Statement(brief(f"{certificate} begins on {utc(shown.not_before)}"))
+        yield Statement(
+            brief(f"{certificate} is not valid before {utc(shown.not_before)}"), at=places.tls(utc(shown.not_before))
+        )
         return
     held = bundle_of(case.run)
     problem = _problem(handshake.leg.own_chain, tuple(each.der for each in held), handshake.time) if held else None
     if problem:
         bundle = max(each.seq for each in case.run.cas if each.items)
-        yield Statement(brief(f"{certificate} does not fit the CA it downloaded: {problem}"), (bundle, handshake.seq))
+        yield Statement(
+            brief(f"{certificate} does not match the CA it downloaded: {problem}"),
+            (bundle, handshake.seq),
+            at=(places.REFUSAL, places.certificate("signed by")),
+        )
         return
     if crl_trouble(case.run, handshake.time) or (
         sni and handshake.alert in ("bad_certificate", "certificate_unknown") and not x509.names_match(shown, sni)
@@ -87,19 +104,27 @@ def _by_alert(case: HandshakeCase, handshake: Handshake, shown: d.Certificate, c
     old = _expired_list(case, shown.issuer, handshake.time)
     if old and handshake.alert == "certificate_expired":
         words = f"the last CRL issued by '{old.issuer}' expired on {utc(old.next_update or 0)}"
-        return Statement(brief(f"the agent refuses everybody: {words}"), (old.seq, handshake.seq))
+        return Statement(
+            brief(f"the agent refuses every certificate: {words}"),
+            (old.seq, handshake.seq),
+            at=(places.REFUSAL, places.crl(utc(old.next_update or 0))),
+        )
     match handshake.alert:
         case "unknown_ca":
-            why = f"the agent does not know the CA '{shown.issuer}' of {certificate} or holds no CRL of it"
+            why = f"the agent does not know the CA '{shown.issuer}' of {certificate} or has no CRL of it"
         case "certificate_expired":
-            why = (f"the agent takes {certificate} for expired, which ends on {utc(shown.not_after)}: "
-                   "its clock is wrong, or its CRL has expired")  # fmt: skip
+            why = (
+                f"the agent regards {certificate} as expired, but it is valid until {utc(shown.not_after)}: "
+                "its clock is wrong, or its CRL has expired"
+            )
         case "bad_certificate":
-            why = (f"the agent refuses {certificate} (bad_certificate): it called another name, or by its clock "
-                   "that is not yet valid")  # fmt: skip
+            why = (
+                f"the agent refuses {certificate} (bad_certificate): the agent used another name, or by its clock "
+                "the certificate is not yet valid"
+            )
         case _:
             why = f"the agent refuses {certificate} ({handshake.alert})"
-    return Statement(brief(why))
+    return Statement(brief(why), at=places.tls("presented to the agent"))
 
 
 def _expired_list(case: HandshakeCase, issuer: str, at: float) -> CrlSeen | None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from inspector.model import Handshake, Severity, Visible
+from inspector.model import Severity, Visible
 from inspector.protocol import x509
-from inspector.rules import HandshakeCase, On, Statement, rule
+from inspector.rules import HandshakeCase, On, Statement, places, rule
 from inspector.rules.told import some
 from inspector.rules.trust import leaf
 from inspector.rules.words import brief
@@ -28,25 +28,32 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
     good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],
     bad=lambda: [
         talk(refused("bad_certificate", leg={"sni": "puppet.wrong.example"})),
-        talk(refused(None, by="proxy", reason=_REASON,
-                     leg={"side": "master", "peer_chain": carried(made("other.example")), "own_chain": ()})),
+        talk(
+            refused(
+                None,
+                by="proxy",
+                reason=_REASON,
+                leg={"side": "master", "peer_chain": carried(made("other.example")), "own_chain": ()},
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def server_name_mismatch(case: HandshakeCase) -> Iterator[Statement]:
     """The agent used a name for the master that is not among the names in the presented certificate, and closed the
     connection: it cannot verify which server it reached. Its `server` setting is wrong or too short, or the certificate
     lacks a name. The same applies to the name that this proxy uses for the master."""
     handshake = case.handshake
-    if not isinstance(handshake, Handshake):
-        return
     leg = handshake.leg
     if leg.side == "master":
         if "did not match server certificate" in handshake.reason and handshake.alert_by != "master":
-            yield Statement(brief(f"the proxy refuses the master: {handshake.reason}"))
+            yield Statement(brief(f"the proxy refuses the master: {handshake.reason}"), at=places.REFUSAL)
         return
     shown = leaf(leg.own_chain)
     if shown is None or not leg.sni or handshake.alert_by not in ("agent", None) or handshake.alert not in _SAYS_SO:
         return
     if not x509.names_match(shown, leg.sni):
         names = some([each.partition(":")[2] for each in shown.alt_names] or [shown.subject])
-        yield Statement(brief(f"the agent asked for '{leg.sni}'; the certificate it was shown is for {names}"))
+        yield Statement(
+            brief(f"the agent connected to '{leg.sni}'; the certificate presented to it is for {names}"),
+            at=places.tls(f"SNI: {leg.sni}"),
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import some
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -28,4 +28,8 @@ def several_masters(case: RunCase) -> Iterator[Statement]:
     run = case.run
     for what, seen in (("compilers", run.compilers), ("versions of the master", run.master_versions)):
         if len(seen) > 1:
-            yield Statement(f"{len(seen)} {what} answered in one run: {some(list(seen))}", tuple(seen.values())[:20])
+            yield Statement(
+                f"{len(seen)} {what} answered in one run: {some(list(seen))}",
+                tuple(seen.values())[:20],
+                at=(places.header("response", "X-Puppet-Version"), places.STATUS),
+            )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import waited
 from inspector.runs.examples import catalog, plugins, report, slow, talk
 
@@ -36,6 +36,14 @@ def slow_compile(case: ExchangeCase, *, warning_s: float = 10, error_s: float = 
         return
     severity = Severity.ERROR if seconds >= error_s else Severity.WARNING
     if exchange.response is None:
-        yield Statement(f"no catalog after {seconds:.0f} s, and then nobody waited any more", severity=severity)
+        yield Statement(
+            f"no catalog after {seconds:.0f} s, then the request was given up",
+            severity=severity,
+            at=(places.timing("waiting for the master"), places.timing("waiting (no answer)"), places.timing("total")),
+        )
     else:
-        yield Statement(f"the master took {seconds:.0f} s to compile the catalog", severity=severity)
+        yield Statement(
+            f"the master took {seconds:.0f} s to compile the catalog",
+            severity=severity,
+            at=(places.timing("waiting for the master"), places.timing("waiting (no answer)"), places.timing("total")),
+        )

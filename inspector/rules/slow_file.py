@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import CONTENT
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import waited
 from inspector.runs.examples import catalog, content, metadata, plugins, report, slow, talk
 
@@ -27,4 +27,7 @@ FILE = "modules/demo/app.conf"
 def slow_file(case: ExchangeCase, *, slow_s: float = 2) -> Iterator[Statement]:
     """The master took seconds to start sending a file's content. It had no free JRuby, or its disk is slow."""
     if case.status == 200 and waited(case.exchange) > slow_s:
-        yield Statement(f"content began more than {slow_s:g} s after it was asked for")
+        yield Statement(
+            f"content began to arrive more than {slow_s:g} s after the request",
+            at=(places.timing("waiting for the master"), places.timing("waiting (no answer)"), places.timing("total")),
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import some
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
@@ -60,4 +60,8 @@ def source_not_found(case: RunCase) -> Iterator[Statement]:
         if missing.issuperset(names):
             what = "none of its sources exists" if len(names) > 1 else "its source does not exist"
             proof = (files.catalog, *(files.metadata_answers[name].seq for name in names[:20]))
-            yield Statement(f"{brief(ref)}: {what} on the master ({some(list(names))})", proof)
+            yield Statement(
+                f"{brief(ref)}: {what} on the master ({some(list(names))})",
+                proof,
+                at=(places.meaning(ref, "catalog"), places.error("not find"), places.STATUS),
+            )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import decode
 from inspector.protocol import documents as d
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 FRAME = "/usr/lib/ruby/vendor_ruby/puppet/network/http/api/indirected_routes.rb:42:in `do_find'"
@@ -27,14 +27,26 @@ def _answer(trace: list[str]) -> dict[str, object]:
     "port 8140.",
     source="docs/protocol.md#stack-traces",
     good=lambda: [
-        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", _answer([WARNED]), status=404), report(),
-             version="4.10.9", master_version="4.10.9"),
+        talk(
+            plugins(),
+            catalog(),
+            asked("file_metadata/modules/demo/a", _answer([WARNED]), status=404),
+            report(),
+            version="4.10.9",
+            master_version="4.10.9",
+        ),
     ],
     bad=lambda: [
-        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", _answer([FRAME]), status=404), report(),
-             version="4.3.2", master_version="4.3.2"),
+        talk(
+            plugins(),
+            catalog(),
+            asked("file_metadata/modules/demo/a", _answer([FRAME]), status=404),
+            report(),
+            version="4.3.2",
+            master_version="4.3.2",
+        ),
     ],
-)  # fmt: skip
+)
 def stack_trace_shown(case: ExchangeCase) -> Iterator[Statement]:
     """With its error the master sent the place in its own code where the error occurred. That shows every client which
     software and versions the master runs, and where; it does not help the node's administrator."""
@@ -44,4 +56,4 @@ def stack_trace_shown(case: ExchangeCase) -> Iterator[Statement]:
     # 4.10 sends a list with one warning, and no frames.
     _, _, trace = (decode.content(response) or b"").partition(b'"stacktrace"')
     if b".rb:" in trace:
-        yield Statement("errors of the master carry its stack trace")
+        yield Statement("the master's errors contain stack traces", at=places.body("response", "stacktrace"))

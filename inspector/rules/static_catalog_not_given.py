@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import catalog, plugins, report, talk
 
 _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "puppet:///modules/demo/app.conf"}}
@@ -24,12 +24,14 @@ _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "p
     source="docs/protocol.md#static-catalogs; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [
         talk(
-            plugins(), catalog(form={"static_catalog": "true"}, code_id="v1", resources=[_SOURCE]), report(),
+            plugins(),
+            catalog(form={"static_catalog": "true"}, code_id="v1", resources=[_SOURCE]),
+            report(),
         ),
         talk(plugins(), catalog(form={"static_catalog": "true"}), report()),
     ],
     bad=lambda: [talk(plugins(), catalog(form={"static_catalog": "true"}, resources=[_SOURCE]), report())],
-)  # fmt: skip
+)
 def static_catalog_not_given(case: ExchangeCase) -> Iterator[Statement]:
     """The agent could check files using only the catalog, but the master has no versioned code configured. So the agent
     requests the metadata of each file, and a deployment during a run can give it files of newer code. Most masters are
@@ -40,4 +42,7 @@ def static_catalog_not_given(case: ExchangeCase) -> Iterator[Statement]:
     if got.code_id or case.run.tool or case.ledger.fleet.before(case.run):
         return
     if any(source.startswith("puppet:") for each in got.files for source in each.sources):
-        yield Statement("the agent asked for a static catalog and got one without code_id")
+        yield Statement(
+            "the agent requested a static catalog and received one without code_id",
+            at=(places.meaning("static: no", "about")),
+        )

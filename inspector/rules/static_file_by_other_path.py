@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, ExchangeCase, On, Statement, rule
+from inspector.rules import SINCE_4, ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import ExamplePart, catalog, content, plugins, report, talk
 
@@ -15,9 +15,12 @@ def static_catalog(*, uri: bool = True) -> ExamplePart:
     """A static catalog with one file; ``uri=False``: without the path of the file's version."""
     digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
     said: dict[str, object] = {
-        "path": "/srv/app.conf", "relative_path": None, "type": "file", "source": f"puppet:///{FILE}",
+        "path": "/srv/app.conf",
+        "relative_path": None,
+        "type": "file",
+        "source": f"puppet:///{FILE}",
         "checksum": {"type": "sha256", "value": f"{{sha256}}{digest}"},
-    }  # fmt: skip
+    }
     if uri:
         said["content_uri"] = "puppet:///modules/demo/files/app.conf"
     file = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": f"puppet:///{FILE}"}}
@@ -52,5 +55,8 @@ def static_file_by_other_path(case: ExchangeCase) -> Iterator[Statement]:
     match, files = case.step.match, case.run.files
     if match is None or case.status != 200 or files.catalog is None or not files.inlined.get(match.key or ""):
         return
-    yield Statement(f"{brief(match.key or '')} was fetched through file_content though the catalog names a version",
-               (files.catalog, case.exchange.seq))  # fmt: skip
+    yield Statement(
+        f"{brief(match.key or '')} was fetched through file_content although the catalog names a version",
+        (files.catalog, case.exchange.seq),
+        at=(places.meaning(match.key or "", "catalog"), places.REQUEST_LINE),
+    )

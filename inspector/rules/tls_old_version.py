@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import altered, catalog, report, talk
 
 OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1.0", "TLSv1.1": "TLS 1.1"}
@@ -34,6 +34,10 @@ def tls_old_version(case: ExchangeCase) -> Iterator[Statement]:
     master = exchange.master.tls_version if exchange.master else None
     if exchange.agent.tls_version in OLD:
         severity = Severity.WARNING if case.run.dialect == "legacy" else Severity.ERROR
-        yield Statement(f"the agent speaks {OLD[exchange.agent.tls_version]}", severity=severity)
+        yield Statement(
+            f"the agent uses {OLD[exchange.agent.tls_version]}",
+            severity=severity,
+            at=places.tls(f"version: {exchange.agent.tls_version}"),
+        )
     if master in OLD:
-        yield Statement(f"the master speaks {OLD[master]}")
+        yield Statement(f"the master uses {OLD[master]}", at=places.tls(f"version: {master}"))

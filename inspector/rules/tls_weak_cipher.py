@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from inspector.model import Severity, Visible
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.tls_old_version import OLD
 from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, report, talk
@@ -49,7 +49,11 @@ def tls_weak_cipher(case: ExchangeCase) -> Iterator[Statement]:
         severity = weak
         if case.run.dialect == "legacy" and who == "the agent":
             severity = Severity.WARNING if weak is Severity.ERROR else Severity.NOTICE
-        yield Statement(brief(f"{who} and the proxy agreed on the cipher {leg.cipher}"), severity=severity)
+        yield Statement(
+            brief(f"{who} and the proxy agreed on the cipher {leg.cipher}"),
+            severity=severity,
+            at=places.tls(f"cipher: {leg.cipher}"),
+        )
 
 
 @lru_cache(maxsize=256)

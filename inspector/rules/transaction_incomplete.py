@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.told import reason
 from inspector.runs.examples import catalog, plugins, report, talk
 
@@ -26,13 +26,22 @@ from inspector.runs.examples import catalog, plugins, report, talk
     ],
     bad=lambda: [
         talk(
-            plugins(), catalog(),
-            report(told="failed", transaction_completed=False, logs=[
-                {"level": "err", "source": "Puppet", "message": "Failed to apply catalog: Found 1 dependency cycle"},
-            ]),
+            plugins(),
+            catalog(),
+            report(
+                told="failed",
+                transaction_completed=False,
+                logs=[
+                    {
+                        "level": "err",
+                        "source": "Puppet",
+                        "message": "Failed to apply catalog: Found 1 dependency cycle",
+                    },
+                ],
+            ),
         ),
     ],
-)  # fmt: skip
+)
 def transaction_incomplete(case: ExchangeCase) -> Iterator[Statement]:
     """The agent received a catalog and started to apply it, but did not finish: some resources were not evaluated. The
     agent was stopped, exceeded runtimeout (an hour by default), or could not start because it cannot process the
@@ -45,5 +54,8 @@ def transaction_incomplete(case: ExchangeCase) -> Iterator[Statement]:
     # Without a catalog there is no transaction to complete.
     if told.resource_statuses or (last is not None and last.usable and not refused):
         why = reason(told)
-        yield Statement("the agent did not apply its catalog to the end" + (f": {why}" if why else ""),
-                   (last.seq, case.exchange.seq) if last else ())  # fmt: skip
+        yield Statement(
+            "the agent did not apply its catalog completely" + (f": {why}" if why else ""),
+            (last.seq, case.exchange.seq) if last else (),
+            at=(places.meaning("transaction_completed", "about"), places.REQUEST_LINE),
+        )

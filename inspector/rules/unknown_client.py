@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.told import cut
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
@@ -28,4 +28,8 @@ def unknown_client(case: RunCase) -> Iterator[Statement]:
     run = case.run
     if run.tool:
         proof = tuple(dict.fromkeys((run.seqs[0], run.seqs[-1])))
-        yield Statement(f"{cut(run.tool, 80)} asks what agents ask", proof)
+        yield Statement(
+            f"{cut(run.tool, 80)} sends requests that agents send",
+            proof,
+            at=(places.header("request", "User-Agent"), places.REQUEST_LINE),
+        )

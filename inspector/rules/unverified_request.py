@@ -6,7 +6,7 @@ from functools import lru_cache
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import x509
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 
@@ -44,12 +44,16 @@ def unverified_request(case: ExchangeCase) -> Iterator[Statement]:
     if run.old_engine and not (probed and exchange.agent.peer_chain):
         if phase is Phase.CERTIFICATES and not exchange.agent.peer_chain:
             yield Statement(
-                "the agent bootstraps without verifying whom it talks to, as agents up to 6.3 do",
+                "the agent bootstraps without verifying the server, as all agents up to 6.3 do",
                 severity=Severity.WARNING,
+                at=places.tls("presented to the agent"),
             )
         return
     if probed:
-        yield Statement("the agent went on over the certificate of the verification probe, which it must not trust")
+        yield Statement(
+            "the agent continued despite the certificate of the verification probe, which it must not trust",
+            at=places.tls("presented to the agent"),
+        )
         return
     shown, sni = exchange.agent.own_chain, exchange.agent.sni
     if not run.cas or not shown:
@@ -61,7 +65,7 @@ def unverified_request(case: ExchangeCase) -> Iterator[Statement]:
     seen = exchange.agent.secured or exchange.time
     problem = _problem(shown, tuple(cert.der for cert in held), seen, sni)
     if problem:
-        yield Statement(problem)
+        yield Statement(problem, at=places.tls("presented to the agent"))
 
 
 @lru_cache(maxsize=1024)
@@ -72,7 +76,7 @@ def _problem(shown: tuple[bytes, ...], held: tuple[bytes, ...], time: float, sni
     except x509.Malformed:
         return None
     if problems:
-        return brief(f"the agent went on although the certificate it was shown does not verify: {problems[0]}")
+        return brief(f"the agent continued although the certificate presented to it does not verify: {problems[0]}")
     if sni and not x509.names_match(leaf, sni):
-        return f"the agent asked for {brief(sni)} and went on although it was shown {brief(leaf.subject)}"
+        return f"the agent connected to {brief(sni)} and continued although {brief(leaf.subject)} was presented"
     return None

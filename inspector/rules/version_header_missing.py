@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 
 ABSENT = {"X-Puppet-Version": None}
@@ -39,4 +39,4 @@ def version_header_missing(case: ExchangeCase) -> Iterator[Statement]:
         return
     if (0, 0) < case.run.major < (3, 3):  # their masters may be that old
         return
-    yield Statement("answers of the master come without X-Puppet-Version")
+    yield Statement("the master's answers do not contain X-Puppet-Version", at=places.STATUS)

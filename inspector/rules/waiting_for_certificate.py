@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, rule
+from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.told import lasting, utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
@@ -70,9 +70,9 @@ def waiting_for_certificate(case: RunCase) -> Iterator[Statement]:
     run, waits = case.run, polling(case.run)
     if waits is None:
         return
-    text = f"asked for its certificate {waits.times} times over {lasting(waits.last - waits.first)}, every "
+    text = f"requested its certificate {waits.times} times over {lasting(waits.last - waits.first)}, every "
     text += lasting(waits.interval)
     if run.csrs:
         text += f"; its request was first sent on {utc(run.csrs[0].time)}"
-    text += ", then it was signed" if run.certificate else " and is not signed yet" if run.csrs else ""
-    yield Statement(text, waits.seqs)
+    text += ", then it was signed" if run.certificate else ", it is not signed yet" if run.csrs else ""
+    yield Statement(text, waits.seqs, at=places.REQUEST_LINE)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.weak_key import keys_in
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, weakly_signed
@@ -41,4 +41,12 @@ def weak_digest(case: ExchangeCase) -> Iterator[Statement]:
         if legacy and (each.signature == "sha1" or isinstance(each, d.CertificateRequest)):
             severity = Severity.NOTICE
         name = "MD5" if each.signature == "md5" else "SHA-1"
-        yield Statement(brief(f"{what} '{each.subject}' is signed over {name}"), severity=severity)
+        yield Statement(
+            brief(f"{what} '{each.subject}' is signed over {name}"),
+            severity=severity,
+            at=(
+                places.csr(f"signature: {each.signature}"),
+                places.certificate(f"signature: {each.signature}"),
+                places.tls(f"signature: {each.signature}"),
+            ),
+        )

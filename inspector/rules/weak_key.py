@@ -6,7 +6,7 @@ from inspector.host import pki
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.words import brief
 from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, not_issued, report, talk
 
@@ -35,7 +35,15 @@ def weak_key(case: ExchangeCase, *, rsa_bits: float = 2048) -> Iterator[Statemen
     severity = Severity.WARNING if case.run.dialect == "legacy" else Severity.ERROR
     for what, each in keys_in(case):
         if each.key_type == "rsa" and each.key_size is not None and each.key_size < rsa_bits:
-            yield Statement(brief(f"{what} '{each.subject}' has an RSA key of {each.key_size} bits"), severity=severity)
+            yield Statement(
+                brief(f"{what} '{each.subject}' has an RSA key of {each.key_size} bits"),
+                severity=severity,
+                at=(
+                    places.csr(f"RSA {each.key_size} bits"),
+                    places.certificate(f"RSA {each.key_size} bits"),
+                    places.tls(f"RSA {each.key_size} bits"),
+                ),
+            )
 
 
 def keys_in(case: ExchangeCase) -> Iterator[tuple[str, d.Certificate | d.CertificateRequest]]:

@@ -9,12 +9,10 @@ from rich.text import Text
 from textual.message import Message
 from textual.widgets import Static
 
-from inspector import proof
 from inspector.errors import CaptureError
-from inspector.pages import palette
+from inspector.pages import evidence, palette
 from inspector.pages import tabs as pages
 from inspector.pages.model import WRONG
-from inspector.pages.proved import pages as meant
 from inspector.text import clean
 from inspector.tui.doc_pane import DocPane
 from inspector.tui.view import later
@@ -41,7 +39,7 @@ class ExchangePane(DocPane):
         """The record that is shown, or is being read."""
 
     def show(self, seq: int | None, finding: Finding | None = None, place: Place | None = None) -> None:
-        """Show a record: at a place, or where the proof of a finding stands."""
+        """Show a record: at a place, or where the evidence of a finding is."""
         if seq is not None and seq == self.seq and finding is None and place is None:
             return
         self._token += 1
@@ -66,7 +64,7 @@ class ExchangePane(DocPane):
             if step is not None:
                 others = [found for each in related if (found := source.step(each))]
                 tabs = pages.tabs(step, pages.known(step, others))
-                place = proof.locate(finding, step, meant(tabs)) if finding and not place else place
+                place = evidence.locate(finding.places, tabs) if finding and not place else place
             else:
                 trouble = f"There is no record {seq}."
         except CaptureError as error:

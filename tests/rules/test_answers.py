@@ -192,13 +192,13 @@ def test_s02_without_a_certificate_is_t03() -> None:
     assert "node1.example" in said.message
     broken = altered(asked(f"file_metadata/{FILE}", status=403, text="x"), leg={"peer_chain": (b"junk",)})
     (told,) = messages("S02", broken)
-    assert told.endswith("asked with the certificate of an unreadable certificate")
+    assert told.endswith("requested with the certificate of an unreadable certificate")
 
 
 def test_s02_says_the_same_of_many_files_once() -> None:
     refused = [asked(f"file_metadata/modules/demo/{n}", status=403, text=f"Forbidden request: {n}") for n in range(5)]
     (said,) = found("S02", talk(*refused))
-    assert said.message == "file_metadata was refused with 403, asked with the certificate of node1.example"
+    assert said.message == "file_metadata was refused with 403, requested with the certificate of node1.example"
 
 
 @pytest.mark.parametrize(
@@ -249,8 +249,8 @@ def busy(after: str | None) -> ExamplePart:
 
 def test_s05_counts_and_says_when() -> None:
     (said,) = found("S05", talk(plugins(), busy("10"), wait(11), busy("60"), wait(61), catalog(), report()))
-    assert said.message.startswith("the agent was put off 2 times with 503, last at 20")
-    assert "catalog is to be asked for again after 60 s, at 20" in said.message
+    assert said.message.startswith("the master told the agent 2 times to retry later (503), last at 20")
+    assert "catalog is to be requested again after 60 s, at 20" in said.message
     assert said.seqs == (2, 3)
 
 
@@ -293,7 +293,7 @@ def test_s07_is_about_agents_and_the_catalog() -> None:
 def test_s07_counts_the_tries() -> None:
     tries = [part for _ in range(101) for part in (busy("1"), wait(2))]
     assert messages("S07", *tries) == []
-    assert messages("S07", *tries, busy("1")) == ["the agent asked for the catalog again more than 100 times"]
+    assert messages("S07", *tries, busy("1")) == ["the agent requested the catalog again more than 100 times"]
 
 
 # -- S08 to S13: the answer itself ---------------------------------------------------------------------
@@ -312,7 +312,7 @@ def test_s08_sees_an_agent_that_gave_up() -> None:
     (asks,) = talk(unanswered(catalog()))
     late = talk(altered(unanswered(catalog()), failed=asks.time + 600.2))
     (said,) = found("S08", late)
-    assert (said.message, said.severity) == ("no catalog after 600 s, and then nobody waited any more", Severity.ERROR)
+    assert (said.message, said.severity) == ("no catalog after 600 s, then the request was given up", Severity.ERROR)
     assert found("S08", [asks]) == []
 
 
@@ -381,7 +381,7 @@ def test_s11_is_not_about_refusals() -> None:
         (307, "https://user:secret@other.example/x", "to https://other.example", Severity.WARNING),
         (302, "/puppet/v3/x", "not to an absolute address", Severity.ERROR),
         (302, None, "not to an absolute address", Severity.ERROR),
-        (308, "https://other.example/", "which agents don't follow", Severity.ERROR),
+        (308, "https://other.example/", "which agents do not follow", Severity.ERROR),
     ],
 )
 def test_s12_says_where_to(status: int, location: str | None, says: str, severity: Severity) -> None:
@@ -553,7 +553,7 @@ def test_s20_names_the_compilers() -> None:
 )
 def test_s21_is_about_agents_probes(part: ExamplePart, says: str | None) -> None:
     said = messages("S21", part, plugins(), catalog(), report())
-    assert said == ([f"puppet.example:8140 {says} when asked whether it is up"] if says else [])
+    assert said == ([f"puppet.example:8140 {says} to the status check"] if says else [])
 
 
 def test_s22_a_deprecation_is_no_stack_trace() -> None:

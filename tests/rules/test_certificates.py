@@ -309,7 +309,7 @@ def test_b33_and_b34_look_at_the_ca_too(lasts: float, rules: set[str]) -> None:
         (404, "8.10.0", Severity.NOTICE, "auto-renewal is off"),
         (403, "7.23.0", Severity.NOTICE, "it is older than 8"),
         (403, "8.10.0", Severity.WARNING, "refuses to renew (403): Not found"),
-        (400, "8.10.0", Severity.WARNING, "did not see the agent's certificate"),
+        (400, "8.10.0", Severity.WARNING, "did not receive the agent's certificate"),
     ],
 )
 def test_b36_by_status(status: int, master: str, severity: Severity, words: str) -> None:
@@ -347,7 +347,7 @@ def test_t01_and_t02_once_a_connection_and_for_the_master_too() -> None:
     master = Leg("m", "master", tls_version="TLSv1", cipher="AES128-SHA")
     (found,) = said(talk(altered(catalog(), master=master), altered(report(), master=master)))
     assert (found.rule, found.severity, found.seqs) == ("T01", Severity.ERROR, (1,))
-    assert found.message == "the master speaks TLS 1.0"
+    assert found.message == "the master uses TLS 1.0"
     (found,) = said(talk(*with_leg(catalog(), report(), cipher="RC4-SHA")), "T02")
     assert found.seqs == (1,)
 
@@ -440,14 +440,16 @@ def test_t08_what_the_agents_own_crl_explains_is_no_fault_of_the_certificate(
 def test_t08_a_certificate_that_expired_is_at_fault_whatever_the_crl() -> None:
     shown = {"own_chain": carried(made(MASTER, ends=-60))}
     (found,) = said(talk(ca(), crl(expired=True), refused("certificate_expired", leg=shown)), "T08")
-    assert found.message.startswith("the certificate it was shown, CN=puppet.example, expired on ")
+    assert found.message.startswith("the certificate presented to it, CN=puppet.example, expired on ")
 
 
 def test_t08_a_crl_that_expired_since_it_was_handed_out() -> None:
     before = talk(ca(), crl(starts=-DAY, ends=7200), address="192.0.2.8")
     after = talk(refused("certificate_expired"), after=10_000)
     (found,) = said(together(before, after), "T08")
-    assert found.message.startswith("the agent refuses everybody: the last CRL issued by 'CN=Sample CA' expired on ")
+    assert found.message.startswith(
+        "the agent refuses every certificate: the last CRL issued by 'CN=Sample CA' expired on "
+    )
     assert found.seqs == (2, 3)
     (other,) = said(together(before, talk(refused("unknown_ca"), after=10_000)), "T08")
     assert "does not know the CA 'CN=Sample CA'" in other.message

@@ -417,9 +417,9 @@ def test_f10_counts_entries_and_bytes() -> None:
         return listing("modules/demo/tree", {f"{n:0{length}}": b"" for n in range(count)})
 
     assert messages("F10", tree(1000)) == []
-    assert messages("F10", tree(1001)) == ["modules/demo/tree has 1001 files and directories"]
+    assert messages("F10", tree(1001)) == ["modules/demo/tree contains 1001 files and directories"]
     (said,) = messages("F10", tree(900, 1200))
-    assert said.startswith("the listing of modules/demo/tree has 1.")
+    assert said.startswith("the listing of modules/demo/tree is 1.")
 
 
 def test_f10_plugins_are_many_everywhere() -> None:
@@ -440,7 +440,7 @@ def test_f11_says_it_once() -> None:
 
 def test_f12_names_file_and_size() -> None:
     large = bytes(12_000_000)
-    assert messages("F12", bucket(large)) == ["/etc/app.conf went into the master's filebucket, 12 MB"]
+    assert messages("F12", bucket(large)) == ["/etc/app.conf was backed up to the master's filebucket, 12 MB"]
     assert messages("F12", bucket(large, method="GET")) == []
     assert messages("F12", bucket(bytes(10_000_000))) == []
 
@@ -508,5 +508,5 @@ def test_f16_names_the_default() -> None:
     assert messages("F16", part, part) == ["permissions come from the master's files"]
     query = asked("/production/file_metadata/modules/demo/a?source_permissions=use", {})
     (said,) = found("F16", talk(query, version="3.8.7"))
-    assert said.message.endswith(", as agents up to 3 have it by default")
+    assert said.message.endswith(" (the default of agents up to 3)")
     assert said.severity is Severity.NOTICE

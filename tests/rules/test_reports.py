@@ -220,7 +220,7 @@ def test_p08_yaml_is_what_old_agents_send(version: str, expected: Severity) -> N
 def test_p09_compares_names_as_names() -> None:
     assert told("P09", host="NODE1.example") == []
     assert told("P09", host="") == []
-    assert told("P09", host="x" * 500)[0][0] == f"sent as node1.example, but the report is of {'x' * 99}…"
+    assert told("P09", host="x" * 500)[0][0] == f"sent as node1.example, but the report is for {'x' * 99}…"
 
 
 def test_p10_does_not_count_the_wait_for_a_certificate() -> None:
@@ -243,7 +243,7 @@ def test_p10_names_the_longest_part_and_has_a_threshold() -> None:
 def test_p12_needs_both_versions() -> None:
     assert told("P12", puppet_version=None) == []
     assert findings(talk(catalog(), report(puppet_version="3.8.6"), version="3.8.7"), "P12") == []
-    assert told("P12", puppet_version="7.24.0") == [("the request is by 7.23.0, the report by 7.24.0", NOTICE)]
+    assert told("P12", puppet_version="7.24.0") == [("the request is from 7.23.0, the report from 7.24.0", NOTICE)]
 
 
 def test_p13_is_about_runs_that_count_as_good() -> None:
@@ -315,7 +315,7 @@ AWS = "AKIA" + "QW7E" * 4
 )
 def test_p14_what_nothing_but_a_secret_looks_like(message: str, expected: str | None) -> None:
     found = told("P14", logs=[line(message, "/Stage[main]/Main/Exec[a]/returns", "debug")])
-    text = "stands in the report, in the log of /Stage[main]/Main/Exec[a]/returns"
+    text = "is in the report, in the log of /Stage[main]/Main/Exec[a]/returns"
     assert found == ([(f"{expected} {text}", ERROR)] if expected else [])
 
 

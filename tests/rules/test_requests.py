@@ -377,7 +377,7 @@ def test_a_key_that_comes_back_is_another_hosts_whatever_the_address() -> None:
     mine, others = (csr(), not_issued()), (csr(key="b", status=400, text=WAITS), not_issued())
     in_turn = found(talk(*mine, wait(30), *others, wait(30), *POLL), "B46")
     assert in_turn
-    assert all("in turn" in each.message for each in in_turn)
+    assert all("alternate between two keys" in each.message for each in in_turn)
     # Whoever lost a key never uses it again.
     assert found(talk(*mine, wait(30), *others, wait(30), *others), "B46") == []
 
@@ -386,7 +386,7 @@ def test_a_clone_that_asks_while_the_certificate_is_at_work() -> None:
     waiting = talk(*[csr(key="b", status=400, text=SIGNED), issued(), wait(600)] * 5, address="192.0.2.8", after=300)
     works = [_second(f"u-{n}", "192.0.2.7", 900 * n) for n in range(3)]
     (only,) = found(together(waiting, *works), "B46")
-    assert "another one is at work" in only.message
+    assert "another key is in use" in only.message
     # One that asks anew with the key of its certificate, and goes on with both, is one host.
     mine = talk(*[csr(status=400, text=SIGNED), issued(), wait(600)] * 5, after=300)
     assert found(together(mine, *works), "B46") == []
@@ -566,7 +566,7 @@ def test_real_agents_are_accused_of_what_was_done_to_them_and_of_nothing_else(pa
 def test_real_waiting_is_told_as_it_was() -> None:
     path = next(each for each in RECORDINGS if name_of(each) == "puppetserver-7.9.5/5.5.22/01-bootstrap-waitforcert")
     (only,) = found(records_of(path), "B39")
-    assert only.message.startswith("asked for its certificate 3 times over 10 s, every 5 s; ")
+    assert only.message.startswith("requested its certificate 3 times over 10 s, every 5 s; ")
     assert only.message.endswith("then it was signed")
 
 

@@ -160,7 +160,7 @@ def test_r03_is_an_error_only_when_the_run_must_be_over(seconds: float, expected
 
 def test_r03_says_how_long_there_was_silence() -> None:
     (found,) = findings(silent(13), "R03")
-    assert found.message == "no report followed until the capture ends, 12 s later"
+    assert found.message == "no report followed before the capture ends, 12 s later"
     assert found.severity is NOTICE
     assert severities(silent(13), "R03", silence_s=10) == [ERROR]
 
@@ -271,9 +271,9 @@ def test_r06_and_r07_are_not_about_2_7() -> None:
 def test_r07_tells_an_agent_that_refuses_from_one_that_mixes() -> None:
     given = catalog(environment="staging")
     (mixed,) = findings(talk(plugins(), given, content("modules/a/b"), report()), "R07")
-    assert "asks for its files in production" in mixed.message
+    assert "requests its files from production" in mixed.message
     (strict,) = findings(talk(plugins(), given, report(told="failed")), "R07")
-    assert "did not take the catalog for staging" in strict.message
+    assert "did not accept the catalog for staging" in strict.message
     assert {mixed.severity, strict.severity} == {ERROR}
 
 
@@ -296,7 +296,7 @@ def test_r08_says_once_what_node_and_catalog_say() -> None:
     (found,) = findings(talk(node(environment="b"), plugins(), catalog(environment="b"), report()), "R08")
     assert found.seqs == (1, 3)
     assert found.severity is NOTICE
-    assert found.message == "the agent asked for production, the master puts it into b"
+    assert found.message == "the agent requested production, the master assigns b"
     assert findings(talk(catalog(environment="b"), report(), version="2.7.26"), "R08") == []
 
 
@@ -510,13 +510,13 @@ def test_r19_using_the_cache_on_purpose_is_a_notice() -> None:
     (found,) = findings(talk(catalog(status=500, text="no such class"), report(cached_catalog_status="on_failure")),
                         "R19")  # fmt: skip
     assert found.severity is ERROR
-    assert found.message.endswith("from its cache: no such class")
+    assert found.message.endswith("its cached catalog: no such class")
     assert found.seqs == (1, 2)
 
 
 def test_r20_says_the_masters_reason_or_the_agents() -> None:
     (refused,) = findings(talk(catalog(status=400, text="no such class"), report(told="failed")), "R20")
-    assert refused.message == "nothing was applied, for there was no catalog: 400 no such class"
+    assert refused.message == "nothing was applied because there was no catalog: 400 no such class"
     (lost,) = findings(talk(unanswered(catalog(), "timed out"), report(told="failed")), "R20")
     assert lost.message.endswith("no catalog: the request got no answer (timed out)")
     log = [{"level": "err", "source": "Puppet", "message": "Could not intern from json"}]
@@ -567,7 +567,7 @@ def test_r22_a_tool_is_named_and_judged_by_nothing_that_is_about_agents() -> Non
         assert not analyzer.feed(record).trouble
     found = [finding for each in analyzer.finish() for finding in each.findings]
     assert {each.rule for each in found} == {"R22"}
-    assert {each.message for each in found} == {"curl/7.88.1 asks what agents ask"}
+    assert {each.message for each in found} == {"curl/7.88.1 sends requests that agents send"}
 
 
 # -- the memory behind them ------------------------------------------------------------

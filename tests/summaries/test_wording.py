@@ -109,7 +109,7 @@ WHYS = [
     (Agent().refused("revoked", own=True), "T05 the certificate of a.example (serial 0x"),
     (
         Agent(leg="1").plugins().catalog(status=403),
-        "S02 catalog was refused with 403, asked with the certificate of a.example",
+        "S02 catalog was refused with 403, requested with the certificate of a.example",
     ),
     (Agent().csr().poll(), "the certificate request is waiting to be signed"),
     (Agent(leg="1").catalog(status=500), "S01 no catalog for a.example: Server Error: nothing"),

@@ -1,4 +1,4 @@
-"""One record on the screen: its tabs by keys and by mouse, bodies, secrets, searching, and where a proof stands."""
+"""One record on the screen: its tabs by keys and by mouse, bodies, secrets, searching, and where evidence is."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import proof
 from inspector.capture.store import Capture
 from inspector.cli import main as cli
-from inspector.model import Connection, Exchange, Finding, Handshake, Severity
+from inspector.model import Connection, Exchange, Finding, Handshake, Place, Severity
+from inspector.pages import evidence
 from inspector.pages.content import Content
 from inspector.pages.model import Field, Table, of
-from inspector.pages.proved import pages
 from inspector.pages.tabs import Tab, TabPart
 from inspector.privacy.secrets import MASK
 from inspector.tui import doc_pane
@@ -342,11 +341,11 @@ def test_a_click_shows_a_secret(tmp_path: Path) -> None:
     play(capture(hiding(), tmp_path), act, (140, 40))
 
 
-# -- proofs ----------------------------------------------------------------------------------------------
+# -- evidence ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["compile-error", "first-run", "out-of-sync", "mismatched-key", "revoked"])
-def test_a_finding_opens_where_its_proof_stands(tmp_path: Path, name: str) -> None:
+def test_a_finding_opens_where_its_evidence_is(tmp_path: Path, name: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         app.push_screen(ExchangeView([1], 1))
         await settled(pilot, app)
@@ -358,7 +357,8 @@ def test_a_finding_opens_where_its_proof_stands(tmp_path: Path, name: str) -> No
                     assert step
                     pane.show(seq, finding)
                     await settled(pilot, app)
-                    place = proof.locate(finding, step, pages(pane.tabs))
+                    place = evidence.locate(finding.places, pane.tabs)
+                    assert place
                     assert pane.tab.lower() == place.tab
                     assert finding.rule in screen_text(app)
                     if place.part and place.needle:
@@ -382,7 +382,7 @@ def _line(pane: ExchangePane) -> str | None:
     return None
 
 
-def test_a_proof_far_down_stands_in_the_middle(tmp_path: Path) -> None:
+def test_evidence_far_down_is_shown_in_the_middle(tmp_path: Path) -> None:
     facts = {f"fact{number:04}": number for number in range(400)}
     tree, table = of("", facts), Table((Field("name", 20),), [(name,) for name in facts])
     text = Content("", "\n".join(facts).encode())
@@ -404,7 +404,7 @@ def test_a_proof_far_down_stands_in_the_middle(tmp_path: Path) -> None:
     play(sample("compile-error", tmp_path), act, NARROW)
 
 
-def test_a_compile_error_is_proved_by_its_text(tmp_path: Path) -> None:
+def test_the_evidence_of_a_compile_error_is_its_text(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         (finding,) = [each for run in app.source.runs for each in run.findings if each.rule == "S01"]
         pane = await opened(pilot, app, finding.seqs[0], finding)
@@ -417,7 +417,8 @@ def test_a_header_of_two_cells_is_found(tmp_path: Path) -> None:
     (record, *_) = together(Agent(leg="1").catalog())
     assert isinstance(record, Exchange)
     closing = dataclasses.replace(record.request, headers=(*record.request.headers, ("Connection", "close")))
-    finding = Finding("T13", Severity.NOTICE, "the agent sends 'Connection: close' in its run", (1,))
+    at = (Place("request", "headers", "Connection  close"),)
+    finding = Finding("T13", Severity.NOTICE, "the agent sends 'Connection: close' in its run", (1,), places=at)
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 1, finding)
