@@ -54,8 +54,8 @@ class Needle:
 
     def __init__(self, text: str) -> None:
         written = dict.fromkeys((text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]))
-        self._folded = tuple(each.casefold() for each in written)
-        self._exact = re.compile("|".join(re.escape(each) for each in written), re.IGNORECASE)
+        self._folded = tuple(form.casefold() for form in written)
+        self._exact = re.compile("|".join(re.escape(form) for form in written), re.IGNORECASE)
         self._overlap = max(map(len, written)) * 3  # folded it may be longer
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
@@ -64,11 +64,11 @@ class Needle:
         for begin in range(0, max(1, len(text)), PIECE):
             piece = text[begin : begin + PIECE + self._overlap]
             folded = piece.casefold()
-            if not any(each in folded for each in self._folded):
+            if not any(form in folded for form in self._folded):
                 continue
             exact = [(found.start() + begin, found.end() + begin) for found in self._exact.finditer(piece)]
             if not exact:
-                near = min(place for each in self._folded if (place := folded.find(each)) >= 0)
+                near = min(place for form in self._folded if (place := folded.find(form)) >= 0)
                 exact = [(begin + min(near, len(piece)), begin + min(near + self._overlap // 3, len(piece)))]
             for first, end in exact:
                 if first > last:  # not again what is in the overlap
@@ -88,8 +88,8 @@ def said(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
                 yield "response reason", (record.response.reason,)
                 yield from _said("response", record.response)
         case Handshake():
-            for each in (record.reason, record.alert or "", *record.culprits):
-                yield "TLS", (each,)
+            for text in (record.reason, record.alert or "", *record.culprits):
+                yield "TLS", (text,)
         case Gap():
             yield "gap", (record.reason,)
 

@@ -25,7 +25,7 @@ _ADDED = "undef true false tags file line lines characters press x to show it by
 
 def contained(catalog: Catalog) -> Item:
     """Stages, the classes in them, the resources in those."""
-    by_ref = {each.ref: each for each in catalog.resources}
+    by_ref = {resource.ref: resource for resource in catalog.resources}
     inside: dict[str, list[str]] = {}
     for edge in catalog.edges:
         inside.setdefault(edge.source, []).append(edge.target)
@@ -42,7 +42,7 @@ def contained(catalog: Catalog) -> Item:
             deeper = (*way, ref)
             yield from many(
                 inside.get(ref, []),
-                lambda each: Item(each, "contains itself") if each in deeper else item(each, deeper),
+                lambda ref: Item(ref, "contains itself") if ref in deeper else item(ref, deeper),
                 str,
             )
             if resource:
@@ -66,10 +66,10 @@ def contained(catalog: Catalog) -> Item:
 def _unreached(tops: list[str], inside: dict[str, list[str]], by_ref: dict[str, Resource]) -> list[str]:
     seen, waiting = set(tops), list(tops)
     while waiting:
-        for each in inside.get(waiting.pop(), ()):
-            if each not in seen:
-                seen.add(each)
-                waiting.append(each)
+        for ref in inside.get(waiting.pop(), ()):
+            if ref not in seen:
+                seen.add(ref)
+                waiting.append(ref)
     return [ref for ref in by_ref if ref not in seen]
 
 
@@ -77,17 +77,19 @@ def by_type(catalog: Catalog) -> Item:
     """Types, and their resources by title."""
 
     def type_(kind: str, found: list[Resource]) -> Item:
-        return Item(kind, inner=lambda: many(found, resource, lambda each: each.title), note=str(len(found)))
+        return Item(kind, inner=lambda: many(found, resource, lambda resource: resource.title), note=str(len(found)))
 
     def types() -> Iterator[Item]:
-        for kind, found in groupby(sorted(catalog.resources, key=lambda each: (each.type, each.title)), _type):
+        for kind, found in groupby(
+            sorted(catalog.resources, key=lambda resource: (resource.type, resource.title)), _type
+        ):
             yield type_(kind, list(found))
 
     return Item("by type", inner=types)
 
 
-def _type(each: Resource) -> str:
-    return each.type
+def _type(resource: Resource) -> str:
+    return resource.type
 
 
 def about(catalog: Catalog) -> Item:
@@ -100,7 +102,7 @@ def about(catalog: Catalog) -> Item:
         yield Item("static", "yes" if catalog.static else "no")
         yield Item("resources", f"{len(catalog.resources):,}")
         yield Item("edges", f"{len(catalog.edges):,}")
-        yield Item("resources with secrets", f"{sum(bool(each.sensitive) for each in catalog.resources):,}")
+        yield Item("resources with secrets", f"{sum(bool(resource.sensitive) for resource in catalog.resources):,}")
         yield of("classes", sorted(catalog.classes))
         for name, struct in (("metadata", catalog.metadata), ("recursive_metadata", catalog.recursive_metadata)):
             if struct:
@@ -109,31 +111,35 @@ def about(catalog: Catalog) -> Item:
     return Item("about", inner=inner)
 
 
-def resource(each: Resource) -> Item:
+def resource(resource: Resource) -> Item:
     """A resource with its parameters."""
-    return Item(each.title, inner=lambda: _fields(each), note=_place(each), holds=_holds(each))
+    return Item(resource.title, inner=lambda: _fields(resource), note=_place(resource), holds=_holds(resource))
 
 
-def _fields(each: Resource) -> Iterator[Item]:
-    for name, value in secrets.parameters(each).items():
+def _fields(resource: Resource) -> Iterator[Item]:
+    for name, value in secrets.parameters(resource).items():
         yield of(name, value)
-    if each.tags:
-        yield Item("tags", ", ".join(each.tags), style="dim")
-    yield from (Item(item.name, item.value, style="dim") for item in fields(each) if item.name in ("file", "line"))
+    if resource.tags:
+        yield Item("tags", ", ".join(resource.tags), style="dim")
+    yield from (Item(item.name, item.value, style="dim") for item in fields(resource) if item.name in ("file", "line"))
 
 
-def _place(each: Resource) -> str:
-    flags = [word for word, set_ in (("exported", each.exported), ("secret", bool(each.sensitive_parameters))) if set_]
-    where = f"{each.file or ''}{f':{each.line}' if each.line is not None else ''}"
+def _place(resource: Resource) -> str:
+    flags = [
+        word
+        for word, set_ in (("exported", resource.exported), ("secret", bool(resource.sensitive_parameters)))
+        if set_
+    ]
+    where = f"{resource.file or ''}{f':{resource.line}' if resource.line is not None else ''}"
     return "  ".join([part for part in (where, *flags) if part])
 
 
-def _holds(each: Resource) -> Callable[[str], bool]:
+def _holds(resource: Resource) -> Callable[[str], bool]:
     """Whether a text may be in a resource's lines: a look at its JSON is faster than making them."""
 
     def holds(text: str) -> bool:
         if words := [word for word in _WORD.findall(text) if word not in _ADDED]:
-            sent = msgspec.json.encode(each, enc_hook=str).decode().casefold()
+            sent = msgspec.json.encode(resource, enc_hook=str).decode().casefold()
             return all(word in sent for word in words)
         return True
 

@@ -46,8 +46,8 @@ class TrustContext:
     ) -> TrustContext:
         """With more; what came last is taken first."""
         trusted = tuple(trusted) or self.trusted
-        more = {each.der: each for each in (*certificates, *trusted, *self.certificates)}
-        lists = {each.der: each for each in (*crls, *self.crls)}
+        more = {certificate.der: certificate for certificate in (*certificates, *trusted, *self.certificates)}
+        lists = {crl.der: crl for crl in (*crls, *self.crls)}
         return TrustContext(self.at, tuple(more.values()), tuple(lists.values()), trusted, (*requests, *self.requests))
 
 
@@ -57,8 +57,8 @@ def _moment(time: float) -> str:
 
 def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:
     """What is to be said of a certificate at the record's time: signature, dates, revocation."""
-    named = [each for each in known.certificates if each.subject == certificate.issuer]
-    issuer = next((each for each in named if signed_by(certificate, each) is not False), None)
+    named = [candidate for candidate in known.certificates if candidate.subject == certificate.issuer]
+    issuer = next((candidate for candidate in named if signed_by(certificate, candidate) is not False), None)
     if certificate.subject == certificate.issuer and signed_by(certificate, certificate) is not False:
         yield Item("signed by", "itself (root certificate)", style=GOOD)
     elif issuer:
@@ -74,15 +74,15 @@ def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:
     else:
         days = int((certificate.not_after - known.at) // clocks.DAY)
         yield Item("validity", f"valid at the time of this record, {days:,} days left", style=GOOD)
-    asked = next((each for each in known.requests if each.common_name == certificate.common_name), None)
+    asked = next((request for request in known.requests if request.common_name == certificate.common_name), None)
     if asked and not certificate.is_ca:
         same = certificate.is_for(asked)
-        told = (
+        match = (
             "same as in the signing request of this run" if same else "not the key of the signing request of this run"
         )
-        yield Item("key match", told, style=GOOD if same else BAD)
-    lists = [each for each in known.crls if each.issuer == certificate.issuer]
-    revoked = next((each for crl in lists for each in crl.entries if each.serial == certificate.serial), None)
+        yield Item("key match", match, style=GOOD if same else BAD)
+    lists = [crl for crl in known.crls if crl.issuer == certificate.issuer]
+    revoked = next((entry for crl in lists for entry in crl.entries if entry.serial == certificate.serial), None)
     if revoked:
         why = f" ({revoked.reason})" if revoked.reason else ""
         yield Item("revoked", f"yes, on {_moment(revoked.date)}{why}", style=BAD)
@@ -96,28 +96,28 @@ def _serial(number: int) -> str:
     return f"0x{number:04X}"
 
 
-def certificate(each: Certificate, known: TrustContext, name: str = "", *, opened: bool = True) -> Item:
+def certificate(certificate: Certificate, known: TrustContext, name: str = "", *, opened: bool = True) -> Item:
     """A certificate's fields and what is to be said of it."""
 
     def inner() -> Iterator[Item]:
-        yield from verdicts(each, known)
-        yield Item("issuer", each.issuer)
-        yield Item("serial", f"{_serial(each.serial)} ({each.serial})")
-        yield Item("not before", _moment(each.not_before))
-        yield Item("not after", _moment(each.not_after))
-        yield Item("fingerprint (SHA256)", each.fingerprint)
-        yield Item("key", f"{_key(each.key_type, each.key_size)}, SHA-256 {each.key}")
-        yield Item("signature", each.signature or "no digest")
-        yield Item("CA", "yes" if each.is_ca else "no")
-        yield from (Item("alternative name", alt) for alt in each.alt_names)
-        yield from _extensions(secrets.extensions(each))
-        if each.key_identifier:
-            yield Item("key identifier", each.key_identifier)
-        if each.authority_key_identifier:
-            yield Item("issuer's key identifier", each.authority_key_identifier)
+        yield from verdicts(certificate, known)
+        yield Item("issuer", certificate.issuer)
+        yield Item("serial", f"{_serial(certificate.serial)} ({certificate.serial})")
+        yield Item("not before", _moment(certificate.not_before))
+        yield Item("not after", _moment(certificate.not_after))
+        yield Item("fingerprint (SHA256)", certificate.fingerprint)
+        yield Item("key", f"{_key(certificate.key_type, certificate.key_size)}, SHA-256 {certificate.key}")
+        yield Item("signature", certificate.signature or "no digest")
+        yield Item("CA", "yes" if certificate.is_ca else "no")
+        yield from (Item("alternative name", alt) for alt in certificate.alt_names)
+        yield from _extensions(secrets.extensions(certificate))
+        if certificate.key_identifier:
+            yield Item("key identifier", certificate.key_identifier)
+        if certificate.authority_key_identifier:
+            yield Item("issuer's key identifier", certificate.authority_key_identifier)
 
-    told = f"{name}: {each.subject}" if name else each.subject
-    return Item(told, inner=inner, note="CA" if each.is_ca else "", opened=opened)
+    title = f"{name}: {certificate.subject}" if name else certificate.subject
+    return Item(title, inner=inner, note="CA" if certificate.is_ca else "", opened=opened)
 
 
 def _key(kind: str, size: int | None) -> str:
@@ -128,60 +128,60 @@ def _extensions(found: dict[str, str | secrets.Secret]) -> Iterator[Item]:
     return (of(f"extension {name}", value) for name, value in found.items())
 
 
-def request(each: CertificateRequest, known: TrustContext) -> Item:
+def request(request: CertificateRequest, known: TrustContext) -> Item:
     """A signing request's fields."""
 
     def inner() -> Iterator[Item]:
-        told = {None: ("cannot be checked", DOUBT), True: ("valid", GOOD), False: ("invalid", BAD)}[
-            each.signature_valid
+        validity = {None: ("cannot be checked", DOUBT), True: ("valid", GOOD), False: ("invalid", BAD)}[
+            request.signature_valid
         ]
-        yield Item("self-signature", told[0], style=told[1])
-        yield Item("fingerprint (SHA256)", each.fingerprint)
-        yield Item("key", f"{_key(each.key_type, each.key_size)}, SHA-256 {each.key}")
-        issued = next((one for one in known.certificates if one.common_name == each.common_name), None)
+        yield Item("self-signature", validity[0], style=validity[1])
+        yield Item("fingerprint (SHA256)", request.fingerprint)
+        yield Item("key", f"{_key(request.key_type, request.key_size)}, SHA-256 {request.key}")
+        issued = next((one for one in known.certificates if one.common_name == request.common_name), None)
         if issued:
-            same = issued.is_for(each)
+            same = issued.is_for(request)
             yield Item("certificate for this name", "has this key" if same else "has another key",
                        style=GOOD if same else BAD)  # fmt: skip
-        yield Item("signature", each.signature or "no digest")
-        yield from (Item("alternative name", alt) for alt in each.alt_names)
-        yield from _extensions(secrets.extensions(each))
-        yield from (of(f"attribute {name}", value) for name, value in secrets.attributes(each).items())
+        yield Item("signature", request.signature or "no digest")
+        yield from (Item("alternative name", alt) for alt in request.alt_names)
+        yield from _extensions(secrets.extensions(request))
+        yield from (of(f"attribute {name}", value) for name, value in secrets.attributes(request).items())
 
-    return Item(each.subject, inner=inner, note="signing request", opened=True)
+    return Item(request.subject, inner=inner, note="signing request", opened=True)
 
 
-def crl(each: RevocationList, known: TrustContext) -> Item:
+def crl(crl: RevocationList, known: TrustContext) -> Item:
     """A revocation list's fields, whom it revokes first."""
 
     def inner() -> Iterator[Item]:
-        named = [one for one in known.certificates if one.subject == each.issuer]
-        if any(signed_by(each, one) is not False for one in named):
-            yield Item("signed by", each.issuer, style=GOOD)
+        named = [one for one in known.certificates if one.subject == crl.issuer]
+        if any(signed_by(crl, one) is not False for one in named):
+            yield Item("signed by", crl.issuer, style=GOOD)
         elif named:
-            yield Item("signed by", f"none of the recorded certificates named {each.issuer}", style=BAD)
+            yield Item("signed by", f"none of the recorded certificates named {crl.issuer}", style=BAD)
         else:
             yield Item("signed by", "a CA whose certificate is not in this run", style=DOUBT)
-        if each.next_update is not None and known.at > each.next_update:
-            yield Item("validity", f"expired on {_moment(each.next_update)}", style=BAD)
-        elif known.at < each.last_update:
-            yield Item("validity", f"not valid before {_moment(each.last_update)}", style=BAD)
+        if crl.next_update is not None and known.at > crl.next_update:
+            yield Item("validity", f"expired on {_moment(crl.next_update)}", style=BAD)
+        elif known.at < crl.last_update:
+            yield Item("validity", f"not valid before {_moment(crl.last_update)}", style=BAD)
         else:
             yield Item("validity", "valid at the time of this record", style=GOOD)
         for one in known.certificates:
-            if one.issuer == each.issuer and one.serial in each.revoked:
+            if one.issuer == crl.issuer and one.serial in crl.revoked:
                 yield Item("revokes", f"{one.subject} (serial {_serial(one.serial)}), recorded in this run", style=BAD)
-        yield Item("number", each.number)
-        yield Item("last update", _moment(each.last_update))
-        yield Item("next update", _moment(each.next_update) if each.next_update is not None else "none")
-        yield Item("signature", each.signature or "no digest")
-        yield Item("revoked", inner=lambda: map(_revoked, each.entries), note=f"{len(each.entries)} serial numbers")
+        yield Item("number", crl.number)
+        yield Item("last update", _moment(crl.last_update))
+        yield Item("next update", _moment(crl.next_update) if crl.next_update is not None else "none")
+        yield Item("signature", crl.signature or "no digest")
+        yield Item("revoked", inner=lambda: map(_revoked, crl.entries), note=f"{len(crl.entries)} serial numbers")
 
     def _revoked(entry: Revoked) -> Item:
         why = f", {entry.reason}" if entry.reason else ""
         return Item(_serial(entry.serial), f"on {_moment(entry.date)}{why}")
 
-    return Item(f"CRL of {each.issuer}", inner=inner, opened=True)
+    return Item(f"CRL of {crl.issuer}", inner=inner, opened=True)
 
 
 # -- both legs -------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def handshakes(record: Exchange | Handshake, known: TrustContext) -> Item:
     def inner() -> Iterator[Item]:
         if isinstance(record, Handshake):
             yield Item("failed", wording.handshake(record), style=BAD)
-            yield from (Item("problem", each, style=BAD) for each in record.culprits)
+            yield from (Item("problem", culprit, style=BAD) for culprit in record.culprits)
         for leg in legs:
             if leg:
                 yield _leg(leg, known)
@@ -243,11 +243,11 @@ def _chain(name: str, chain: Sequence[bytes], known: TrustContext) -> Item:
     def inner() -> Iterator[Item]:
         for place, der in enumerate(chain):
             try:
-                each = x509.read_der(der)
+                decoded = x509.read_der(der)
             except x509.Malformed as error:
                 yield Item(f"{place + 1}", f"cannot be read: {error}", style=BAD)
                 continue
-            yield certificate(each, known, f"{place + 1}", opened=False)
+            yield certificate(decoded, known, f"{place + 1}", opened=False)
 
     if not chain:
         return Item(name, "no certificate")
@@ -256,14 +256,14 @@ def _chain(name: str, chain: Sequence[bytes], known: TrustContext) -> Item:
 
 def _problems(leg: Leg, known: TrustContext) -> Iterator[Item]:
     """What an agent would say to the chain it was shown, by the bundle and the CRLs that its run had got until then."""
-    authorities = [each.der for each in known.trusted]
+    authorities = [certificate.der for certificate in known.trusted]
     if leg.side != "agent" or not leg.own_chain or not authorities:
         return
-    crls = [each.der for each in known.crls]
+    crls = [crl.der for crl in known.crls]
     try:
         problems = x509.verify(leg.own_chain, authorities, crls, known.at, "chain" if crls else "none")
     except (x509.Malformed, crypto.Error, ValueError, OverflowError) as error:
         yield Item("verification", f"not possible: {error}", style=DOUBT)
         return
-    told = some([str(each) for each in problems]) if problems else "valid with the CA bundle of this run"
-    yield Item("verification", told, style=BAD if problems else GOOD)
+    result = some([str(problem) for problem in problems]) if problems else "valid with the CA bundle of this run"
+    yield Item("verification", result, style=BAD if problems else GOOD)

@@ -49,8 +49,8 @@ class Member:
         mine = self.finding.rule
         if mine not in self.run.symptoms:
             return ""
-        causes = [each.rule for each in self.run.findings if mine in verdicts.effects(each.rule)]
-        first = dict.fromkeys(each for each in causes if each not in self.run.symptoms)
+        causes = [finding.rule for finding in self.run.findings if mine in verdicts.effects(finding.rule)]
+        first = dict.fromkeys(rule for rule in causes if rule not in self.run.symptoms)
         return f"follows from {', '.join(first or dict.fromkeys(causes))}"
 
     @property
@@ -82,8 +82,8 @@ class Member:
 
     @property
     def what(self) -> Text:
-        told = f"{self.follows}: " if self.follows else ""
-        return self._dimmed(Text(told + clean(self.finding.message)))
+        prefix = f"{self.follows}: " if self.follows else ""
+        return self._dimmed(Text(prefix + clean(self.finding.message)))
 
     @property
     def since(self) -> str:
@@ -124,12 +124,12 @@ class Group:
 
     @cached_property
     def worst(self) -> Severity:
-        return max((each.finding.severity for each in self.members), key=lambda each: each.rank)
+        return max((member.finding.severity for member in self.members), key=lambda severity: severity.rank)
 
     @cached_property
     def symptomatic(self) -> bool:
         """Whether each of them follows from another one."""
-        return all(each.finding.rule in each.run.symptoms for each in self.members)
+        return all(member.finding.rule in member.run.symptoms for member in self.members)
 
     @cached_property
     def title(self) -> str:
@@ -139,8 +139,8 @@ class Group:
     @cached_property
     def counted(self) -> str:
         """How many there are of each severity, and of which rules."""
-        rules = sorted({each.finding.rule for each in self.members})
-        return f"{wording.counts([each.finding for each in self.members])}: {' '.join(rules)}"
+        rules = sorted({member.finding.rule for member in self.members})
+        return f"{wording.counts([member.finding for member in self.members])}: {' '.join(rules)}"
 
     # -- cells
 
@@ -158,13 +158,13 @@ class Group:
 
     @cached_property
     def where(self) -> str:
-        return _many(len({each.run.number for each in self.members}), "run")
+        return _many(len({member.run.number for member in self.members}), "run")
 
     @cached_property
     def who(self) -> Text:
         if self.order == "agent":
             return Text(self.title, style="bold")
-        return Text(_many(len({each.run.name for each in self.members}), "agent"))
+        return Text(_many(len({member.run.name for member in self.members}), "agent"))
 
     @property
     def what(self) -> Text:
@@ -172,11 +172,11 @@ class Group:
 
     @cached_property
     def since(self) -> str:
-        return _moment(min((each.finding.since for each in self.members if each.finding.since), default=0.0))
+        return _moment(min((member.finding.since for member in self.members if member.finding.since), default=0.0))
 
     @cached_property
     def last(self) -> str:
-        return _moment(max(each.finding.since for each in self.members))
+        return _moment(max(member.finding.since for member in self.members))
 
 
 def _many(number: int, what: str) -> str:
@@ -192,7 +192,7 @@ def grouped(runs: Iterable[RunBrief], order: Order, least: Severity) -> list[Gro
     ones before small ones."""
     groups: dict[str, Group] = {}
     for run in runs:
-        for finding in sorted(run.findings, key=lambda each: (-each.severity.rank, each.rule in run.symptoms)):
+        for finding in sorted(run.findings, key=lambda finding: (-finding.severity.rank, finding.rule in run.symptoms)):
             if finding.severity.rank < least.rank:
                 continue
             key = {"rule": finding.rule, "agent": run.name, "severity": str(finding.severity)}[order]

@@ -25,7 +25,7 @@ COVERED = f"{MASK} contains a secret; press x to show it"
 FORM = "application/x-www-form-urlencoded"
 _NAMES = {"pson": "json", "json": "json", "yaml": "yaml", "msgpack": "msgpack", "html": "html", FORM: "form"}
 PROBE = 4096
-"""Bytes by which text is told from what is none."""
+"""Bytes read to decide whether a body is text."""
 
 
 def head(message: Request | Response, stripped: tuple[str, ...] = ()) -> Table:
@@ -107,10 +107,10 @@ class Body:
         return f"{self.media or 'no Content-Type'}, {self._size()}"
 
     def _size(self) -> str:
-        told = size(len(self.message.body))
+        sizes = size(len(self.message.body))
         if self.plain is not None and len(self.plain) != len(self.message.body):
-            told += f", {size(len(self.plain))} after decoding {self.message.header('content-encoding')}"
-        return told + (f", {size(self.message.lost)} more not recorded" if self.message.lost else "")
+            sizes += f", {size(len(self.plain))} after decoding {self.message.header('content-encoding')}"
+        return sizes + (f", {size(self.message.lost)} more not recorded" if self.message.lost else "")
 
     def _pretty(self) -> bytes:
         """Easy to read; as it came, where that can't be had."""
@@ -136,15 +136,15 @@ def _form(body: bytes) -> list[str]:
     fields = bodies.form(body)
     notation = fields.get(b"facts_format", b"").decode("utf-8", "replace")
     for name, value in fields.items():
-        label, told = name.decode("utf-8", "replace"), value.decode("utf-8", "replace")
+        label, text = name.decode("utf-8", "replace"), value.decode("utf-8", "replace")
         if name == b"facts":
             try:
-                told = as_json(_printable(bodies.facts_of_form(value, notation, dict[str, Any])))
+                text = as_json(_printable(bodies.facts_of_form(value, notation, dict[str, Any])))
             except (bodies.Unreadable, *bodies.WRONG):
-                told = bodies.unescape(value).decode("utf-8", "replace")
-            lines += [f"{label} =", told]
+                text = bodies.unescape(value).decode("utf-8", "replace")
+            lines += [f"{label} =", text]
         else:
-            lines.append(f"{label} = {told}")
+            lines.append(f"{label} = {text}")
     return lines
 
 

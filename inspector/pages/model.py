@@ -101,10 +101,10 @@ class Item:
         name = clean(self.name)
         if self.branch:
             return f"{name}  {clean(self.note)}" if self.note else name
-        told = ASK if self.secret else word(self.value)
+        text = ASK if self.secret else word(self.value)
         if longest:
-            told = excerpt(told, longest)
-        return f"{name}: {clean(told)}" if name else clean(told)
+            text = excerpt(text, longest)
+        return f"{name}: {clean(text)}" if name else clean(text)
 
     @property
     def label(self) -> Text:
@@ -122,12 +122,12 @@ class Item:
 def many[T](found: Sequence[T], make: Callable[[T], Item], name: Callable[[T], str]) -> list[Item]:
     """An item for each; of too many, branches in which they are made when those are opened."""
     if len(found) <= BATCH:
-        return [make(each) for each in found]
+        return [make(value) for value in found]
 
     def batch(at: int) -> Item:
         part = found[at : at + BATCH]
-        told = f"{at + 1:,} to {at + len(part):,}: {name(part[0])[:40]} …"
-        return Item(told, inner=lambda: map(make, part), group=True)
+        title = f"{at + 1:,} to {at + len(part):,}: {name(part[0])[:40]} …"
+        return Item(title, inner=lambda: map(make, part), group=True)
 
     return [batch(at) for at in range(0, len(found), BATCH)]
 
@@ -207,7 +207,7 @@ def _matches(root: Item, wanted: str, *, plain: bool) -> Iterator[TreePath]:
         if path and not item.group and wanted in item.text.casefold():
             yield path
         if item.branch and not (plain and item.holds and not item.holds(wanted)):
-            waiting += [((*path, place), each) for place, each in reversed([*enumerate(item.items)])]
+            waiting += [((*path, place), child) for place, child in reversed([*enumerate(item.items)])]
 
 
 # -- tables ----------------------------------------------------------------------------------------------

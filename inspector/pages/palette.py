@@ -34,14 +34,14 @@ OUTCOMES = {
 SILENCE = "dim"
 
 
-def phase(each: Phase) -> Text:
+def phase(value: Phase) -> Text:
     """A phase's name in its colour."""
-    return Text(str(each), style=PHASES[each][1])
+    return Text(str(value), style=PHASES[value][1])
 
 
-def severity(each: Severity) -> Text:
+def severity(value: Severity) -> Text:
     """A severity's name in its colour."""
-    return Text(str(each), style=SEVERITIES[each])
+    return Text(str(value), style=SEVERITIES[value])
 
 
 def outcome(run: RunBrief) -> Text:
@@ -53,9 +53,9 @@ def counts(run: RunBrief) -> Text:
     """A run's findings by severity: 2E 1W 3N."""
     text = Text()
     counted = Counter(finding.severity for finding in run.findings)
-    for each in Severity if counted else ():
-        if counted[each]:
-            text.append(f"{counted[each]}{each.value[0].upper()} ", style=SEVERITIES[each])
+    for severity in Severity if counted else ():
+        if counted[severity]:
+            text.append(f"{counted[severity]}{severity.value[0].upper()} ", style=SEVERITIES[severity])
     text.rstrip()
     return text
 

@@ -48,7 +48,7 @@ def lines(step: Step, findings: Sequence[Finding], related: Iterable[Step] = ())
     found = [f"{step.record.seq}  {wording.line(summary.of(step), step.run)}", f"run {number}, phase {step.phase}"]
     if step.match:
         found.append(f"{step.match.endpoint.name}: {step.match.endpoint.purpose}")
-    found += [f"{each.severity} {each.rule}: {each.message}" for each in findings]
+    found += [f"{finding.severity} {finding.rule}: {finding.message}" for finding in findings]
     for tab in tabs(step, known(step, related)):
         if tab.name == "Explain":
             continue
@@ -114,12 +114,12 @@ def _table(table: Table) -> Iterator[str]:
         return
     places = range(len(table.fields))
     rows = [[_hidden(table.cell(row, at).plain) for at in places] for row in range(min(LINES, len(table.rows)))]
-    rows = [[each.title for each in table.fields], *([_short(cell) for cell in row] for row in rows)]
+    rows = [[field.title for field in table.fields], *([_short(cell) for cell in row] for row in rows)]
     widths = [min(ALIGNED, max(len(row[at]) for row in rows)) for at in places]
     for row in rows:
         cells = (
-            cell.rjust(width) if each.right else cell.ljust(width)
-            for cell, width, each in zip(row, widths, table.fields, strict=True)
+            cell.rjust(width) if field.right else cell.ljust(width)
+            for cell, width, field in zip(row, widths, table.fields, strict=True)
         )
         yield "  ".join(cells)
 
@@ -133,8 +133,8 @@ def _text(content: Content) -> Iterator[str]:
     elif data:
         pieces = data.removesuffix(b"\n").split(b"\n", LINES)
         for piece in pieces[:LINES]:
-            told = read(piece[: 4 * LONGEST])  # a character has four bytes at most
-            yield _hidden(told) if len(told) <= LONGEST else f"{told[:LONGEST]}… ({size(len(piece))})"
+            line = read(piece[: 4 * LONGEST])  # a character has four bytes at most
+            yield _hidden(line) if len(line) <= LONGEST else f"{line[:LONGEST]}… ({size(len(piece))})"
         yield from _more(LINES + sum(rest.count(b"\n") + 1 for rest in pieces[LINES:]))
 
 
@@ -148,6 +148,6 @@ def _short(text: str) -> str:
 
 
 def _hidden(text: str) -> str:
-    for asked, told in _HIDDEN.items():
-        text = text.replace(asked, told)
+    for mask, hint in _HIDDEN.items():
+        text = text.replace(mask, hint)
     return text

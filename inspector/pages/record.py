@@ -29,8 +29,8 @@ _FIRST = ("purpose", "asked by", "phase", "settings", "allowed", "endpoint", "re
 
 def timing(exchange: Exchange) -> Table:
     """Each part with its milliseconds, sizes and rates."""
-    spans = sorted(_spans(exchange), key=lambda each: each[1:])
-    near = [each for each in spans if each[1] >= exchange.time - NEAR]
+    spans = sorted(_spans(exchange), key=lambda span: span[1:])
+    near = [span for span in spans if span[1] >= exchange.time - NEAR]
     first = min((began for _, began, _ in near), default=exchange.time)
     whole = max([ended for _, _, ended in near] + [exchange.ended]) - first
     rows: list[tuple[Cell, ...]] = []
@@ -54,7 +54,7 @@ def _spans(exchange: Exchange) -> Iterator[tuple[str, float, float]]:
     if master:
         moments.append(("connecting to the master", master.connecting, master.connected))
         moments.append(("TLS with the master", master.connected, master.secured))
-        ready = [each for each in (request.ended, master.secured or master.connected) if each is not None]
+        ready = [moment for moment in (request.ended, master.secured or master.connected) if moment is not None]
         sent = max(ready, default=None)
     if response:
         moments.append(("waiting for the master", sent, response.started))
@@ -87,11 +87,11 @@ def explained(step: Step) -> Content:
         return Content("explain", text.encode())
     endpoint = step.match.endpoint
     try:
-        told = reference.explain(endpoint.name)
+        facts = reference.explain(endpoint.name)
     except InspectorError as error:
-        told = {"endpoint": f"{endpoint.name}: {error}"}
-    told["settings"] = endpoint.settings
-    told["dialect"] = {"v3": "v3 (4 and later)", "legacy": "legacy (2.7 and 3)"}[step.match.dialect]
-    told = {key: told[key] for key in (*_FIRST, *told) if key in told}
-    lines = [f"{key:<11}{clean(value)}" for key, value in told.items()]
+        facts = {"endpoint": f"{endpoint.name}: {error}"}
+    facts["settings"] = endpoint.settings
+    facts["dialect"] = {"v3": "v3 (4 and later)", "legacy": "legacy (2.7 and 3)"}[step.match.dialect]
+    facts = {key: facts[key] for key in (*_FIRST, *facts) if key in facts}
+    lines = [f"{key:<11}{clean(value)}" for key, value in facts.items()]
     return Content("explain", "\n\n".join(lines).encode("utf-8", "replace"), strong=len(lines[0].encode()))

@@ -30,10 +30,10 @@ def _state(name: str) -> Text:
     return Text(clean(name), style=_STATES.get(name, ""))
 
 
-def _status(each: ResourceStatus) -> str:
-    found = {"failed": each.failed, "restart failed": each.failed_to_restart, "changed": each.changed,
-             "out of sync": each.out_of_sync, "skipped": each.skipped}  # fmt: skip
-    return next((name for name, told in found.items() if told), "unchanged")
+def _status(resource: ResourceStatus) -> str:
+    found = {"failed": resource.failed, "restart failed": resource.failed_to_restart, "changed": resource.changed,
+             "out of sync": resource.out_of_sync, "skipped": resource.skipped}  # fmt: skip
+    return next((name for name, applies in found.items() if applies), "unchanged")
 
 
 def _where(file: str | None, line: int | str | None) -> str:
@@ -49,19 +49,19 @@ def value(sent: Any) -> Cell:
 def resources(report: Report) -> Table:
     """What became of each resource, the worst first."""
     found: dict[str, list[tuple[str, ResourceStatus]]] = {status: [] for status in _ORDER}
-    for ref, each in report.resource_statuses.items():
-        found[_status(each)].append((ref, each))
+    for ref, resource in report.resource_statuses.items():
+        found[_status(resource)].append((ref, resource))
     rows: list[tuple[Cell, ...]] = [
         (
             _state(status),
             ref,
-            secrets.text(_message(report, ref, each)) if status in _FAILED else "",
-            each.evaluation_time,
-            each.time,
-            _where(each.file, each.line),
+            secrets.text(_message(report, ref, resource)) if status in _FAILED else "",
+            resource.evaluation_time,
+            resource.time,
+            _where(resource.file, resource.line),
         )
         for status, those in found.items()
-        for ref, each in those
+        for ref, resource in those
     ]
     return Table(
         (
@@ -78,9 +78,9 @@ def resources(report: Report) -> Table:
     )
 
 
-def _message(report: Report, ref: str, each: ResourceStatus) -> str:
+def _message(report: Report, ref: str, resource: ResourceStatus) -> str:
     """Why a resource failed: by its events, or else by what the log says of it."""
-    said = [event.message for event in each.events or () if event.message and event.status == "failure"]
+    said = [event.message for event in resource.events or () if event.message and event.status == "failure"]
     if not said:
         loud = [line for line in report.logs if line.level.lstrip(":") in _LOUD]
         said = [line.message for line in loud if _source(line.source or "", ref)]
@@ -104,8 +104,8 @@ def events(report: Report) -> Table:
             secrets.text(event.message or ""),
             event.time,
         )
-        for ref, each in report.resource_statuses.items()
-        for event in each.events or ()
+        for ref, resource in report.resource_statuses.items()
+        for event in resource.events or ()
     ]
     columns = (
         Field("event", 8),
@@ -123,13 +123,13 @@ def logs(report: Report) -> Table:
     """What the agent said."""
     rows: list[tuple[Cell, ...]] = [
         (
-            _state(each.level.lstrip(":")),
-            each.time,
-            each.source or "",
-            secrets.text(each.message),
-            _where(each.file, each.line),
+            _state(line.level.lstrip(":")),
+            line.time,
+            line.source or "",
+            secrets.text(line.message),
+            _where(line.file, line.line),
         )
-        for each in report.logs
+        for line in report.logs
     ]
     columns = (
         Field("level", 8),
@@ -160,8 +160,8 @@ def about(report: Report) -> Item:
     """What a report says of itself."""
 
     def inner() -> Iterator[Item]:
-        yield from (each for each in fields(report) if each.name not in ("logs", "resource_statuses", "metrics"))
-        yield of("resources by status", {name: int(each) for name, each in report.counts.items()})
+        yield from (item for item in fields(report) if item.name not in ("logs", "resource_statuses", "metrics"))
+        yield of("resources by status", {name: int(count) for name, count in report.counts.items()})
 
     return Item("about", inner=inner)
 
@@ -170,15 +170,15 @@ def files(found: Iterable[FileMetadata]) -> Table:
     """Files and directories of a listing."""
     rows: list[tuple[Cell, ...]] = [
         (
-            each.type,
-            each.relative_path or each.path,
-            f"{each.mode:o}" if isinstance(each.mode, int) else each.mode,
-            f"{each.owner if each.owner is not None else ''}:{each.group if each.group is not None else ''}",
-            each.checksum.type if each.checksum else None,
-            each.checksum.digest if each.checksum else None,
-            each.destination or each.content_uri or each.path,
+            file.type,
+            file.relative_path or file.path,
+            f"{file.mode:o}" if isinstance(file.mode, int) else file.mode,
+            f"{file.owner if file.owner is not None else ''}:{file.group if file.group is not None else ''}",
+            file.checksum.type if file.checksum else None,
+            file.checksum.digest if file.checksum else None,
+            file.destination or file.content_uri or file.path,
         )
-        for each in found
+        for file in found
     ]
     columns = (
         Field("type", 9),

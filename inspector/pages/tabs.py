@@ -64,14 +64,14 @@ def unshown(error: Exception) -> Content:
 def known(step: Step, related: Iterable[Step] = ()) -> TrustContext:
     """What the certificates of a record are judged by: its own, and those of other steps of its run."""
     found = TrustContext(step.record.ended)
-    for each in (*related, step):
-        for document in (each.request, each.response):
+    for other in (*related, step):
+        for document in (other.request, other.response):
             if isinstance(document, d.Certificates):
-                bundle = each.match is not None and each.match.endpoint.kind is Kind.CA_BUNDLE
+                bundle = other.match is not None and other.match.endpoint.kind is Kind.CA_BUNDLE
                 found = found.also(document.certificates, trusted=document.certificates if bundle else ())
             elif isinstance(document, d.RevocationLists):
                 found = found.also(crls=document.crls)
-            elif isinstance(document, d.CertificateRequest) and each is not step:
+            elif isinstance(document, d.CertificateRequest) and other is not step:
                 found = found.also(requests=[document])
     record = step.record
     legs = [record.agent, record.master] if isinstance(record, Exchange) else []
@@ -126,8 +126,8 @@ def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPar
 
 def _bare(exchange: Exchange) -> str:
     status = exchange.response.status if exchange.response else 0
-    told = {304: "not modified, the agent keeps its copy", 404: "not found", 403: "refused", 401: "refused"}
-    return f"{status}: {told.get(status, 'neither request nor response has a body to decode')}"
+    meanings = {304: "not modified, the agent keeps its copy", 404: "not found", 403: "refused", 401: "refused"}
+    return f"{status}: {meanings.get(status, 'neither request nor response has a body to decode')}"
 
 
 def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabPart]:
@@ -172,9 +172,7 @@ def _of(document: Document | None, by: TrustContext, side: str) -> Iterator[TabP
                 "Certificates", lambda: Item("", inner=lambda: [certificates.certificate(e, by) for e in chain])
             )
         case d.RevocationLists():
-            yield TabPart(
-                "CRLs", lambda: Item("", inner=lambda: [certificates.crl(each, by) for each in document.crls])
-            )
+            yield TabPart("CRLs", lambda: Item("", inner=lambda: [certificates.crl(crl, by) for crl in document.crls]))
         case d.Opaque():
             yield TabPart("Content", lambda: _tree(document))
         case d.Data():
@@ -189,7 +187,7 @@ def _asked(document: d.CatalogRequest, side: str) -> Iterator[TabPart]:
         yield TabPart("Facts", lambda: _facts(facts))
     elif isinstance(document.facts, d.Undecodable):
         yield from _of(document.facts, TrustContext(0.0), side)
-    form = [each for each in document.__struct_fields__ if each != "facts"]
+    form = [name for name in document.__struct_fields__ if name != "facts"]
     yield TabPart("Form", lambda: Item("", inner=lambda: [of(name, getattr(document, name)) for name in form]))
 
 
@@ -232,7 +230,7 @@ def _error(document: d.ErrorDocument) -> Content:
 
 
 def _handshake(record: Handshake) -> Content:
-    more = [f"problem: {each}" for each in record.culprits]
+    more = [f"problem: {culprit}" for culprit in record.culprits]
     leg = record.leg
     who = f"the agent {leg.address or ''}" if leg.side == "agent" else f"the master {leg.sni or leg.address or ''}"
     more.append(f"This handshake was between the proxy and {who.strip()}.")

@@ -32,15 +32,15 @@ _FURTHER = " " * 10
 
 def text(finding: Finding, run: RunBrief, source: Source) -> Text:
     """All that is known of a finding; the pane breaks its lines."""
-    told = Text()
+    content = Text()
     lines = wording.finding(finding, rule_of(finding.rule), _run(finding, run, source))
-    for at, each in enumerate(lines):
-        if each.startswith(_FURTHER):
-            told.append(f" {each.strip()}")
+    for at, line in enumerate(lines):
+        if line.startswith(_FURTHER):
+            content.append(f" {line.strip()}")
             continue
-        told.append("\n" if at else "")
-        told.append(each, style="" if at else f"bold {palette.SEVERITIES[finding.severity]}")
-    return told
+        content.append("\n" if at else "")
+        content.append(line, style="" if at else f"bold {palette.SEVERITIES[finding.severity]}")
+    return content
 
 
 def remedy(finding: Finding, run: RunBrief, source: Source) -> str:
@@ -54,11 +54,11 @@ def _run(finding: Finding, brief: RunBrief, source: Source) -> Run:
     if finding.rule in verdicts.WAITING:
         # Whether there is anything left to do: it may have been signed since.
         briefs = source.briefs(brief.number)
-        asked = [each.seq for each in briefs if each.request_kind is Kind.CSR]
-        given = [each.seq for each in briefs if each.request_kind is Kind.CERTIFICATE and each.status == 200]
+        asked = [brief.seq for brief in briefs if brief.request_kind is Kind.CSR]
+        given = [brief.seq for brief in briefs if brief.request_kind is Kind.CERTIFICATE and brief.status == 200]
         with contextlib.suppress(InspectorError):
             records = [source.record(seq) for seq in sorted({*asked[-1:], *given[-ANSWERS:]})]
-            for step in retrace(each for each in records if each):
+            for step in retrace(record for record in records if record):
                 run = step.run or run
     run.number, run.certname, run.tool = brief.number, brief.certname, brief.tool
     run.agent_version = brief.agent_version
@@ -67,10 +67,10 @@ def _run(finding: Finding, brief: RunBrief, source: Source) -> Run:
     return run
 
 
-def hung(told: Text) -> Group:
+def hung(content: Text) -> Group:
     """Lines of which those with a label go on behind it where they don't fit."""
     lines: list[Text | Table] = []
-    for line in told.split("\n"):
+    for line in content.split("\n"):
         label, rest = line.divide([len(_FURTHER)])[:2] if len(line) > len(_FURTHER) else (line, Text())
         if not label.plain.strip().endswith(":") or not label.plain.startswith("  "):
             lines.append(line)

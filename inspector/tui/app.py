@@ -195,10 +195,10 @@ class Inspector(App[None]):
         yield SystemCommand("Quit", "Leave the inspector", self.exit)
         from inspector.tui.help import keys
 
-        told = {"Light/dark theme", "Quit", "Findings", "Bootstrap", "Search bodies"}
+        listed = {"Light/dark theme", "Quit", "Findings", "Bootstrap", "Search bodies"}
         for node, binding in keys(screen):
-            if binding.description not in told:
-                told.add(binding.description)
+            if binding.description not in listed:
+                listed.add(binding.description)
                 key = f"key {self.get_key_display(binding)}"
                 yield SystemCommand(binding.description, key, partial(self.run_action, binding.action, node))
 

@@ -26,9 +26,9 @@ _DRAWN = {
 class _Table(dict[int, str]):
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        told = char if code < 0x80 else "?" * cell_len(char)
-        self[code] = told
-        return told
+        plain = char if code < 0x80 else "?" * cell_len(char)
+        self[code] = plain
+        return plain
 
 
 TABLE = _Table({ord(char): plain for plain, chars in _DRAWN.items() for char in chars})

@@ -51,7 +51,7 @@ class Bootstrap(View):
     Bootstrap #keys { width: 3fr; border: none; }
     Bootstrap #forecast { width: 2fr; padding: 0 1; border-left: solid $panel; }
     Bootstrap #hang { height: auto; max-height: 6; padding: 0 1; background: $panel; }
-    Bootstrap .told { height: auto; max-height: 40%; padding: 0 1; background: $boost; }
+    Bootstrap .details { height: auto; max-height: 40%; padding: 0 1; background: $boost; }
     Bootstrap Static { height: auto; }
     Bootstrap .gone { display: none; }
     Bootstrap PaneTabs { display: none; }
@@ -75,16 +75,16 @@ class Bootstrap(View):
     def body(self) -> Iterable[Widget]:
         yield PaneTabs(PANES)
         with Horizontal(id="upper"):
-            yield Rows(ladders.AGENTS, lambda each: each.certname, id="agents")
+            yield Rows(ladders.AGENTS, lambda agent: agent.certname, id="agents")
             with Vertical(id="ladder"):
                 yield Static("", id="hang", markup=False)
-                yield Rows(ladders.RUNGS, lambda each: (each.seqs[0], each.state), id="rungs")
-                with VerticalScroll(classes="told"):
+                yield Rows(ladders.RUNGS, lambda rung: (rung.seqs[0], rung.state), id="rungs")
+                with VerticalScroll(classes="details"):
                     yield Static("", id="rung", markup=False)
         with Horizontal(id="lower"):
             with Vertical(id="keys"):
-                yield Rows(ladders.key_columns(lambda: self.ladder), lambda each: (each.kind, each.key), id="seen")
-                with VerticalScroll(classes="told"):
+                yield Rows(ladders.key_columns(lambda: self.ladder), lambda key: (key.kind, key.key), id="seen")
+                with VerticalScroll(classes="details"):
                     yield Static("", id="key", markup=False)
             with VerticalScroll(id="forecast"):
                 yield Static("", id="dates", markup=False)
@@ -98,10 +98,10 @@ class Bootstrap(View):
     def heading(self) -> str:
         day = f" as of {stamp(self._at)}" if self._at is not None else ""
         number = len(self.query_one("#agents", Rows).items)
-        told = f"bootstrap{day}: {number} agent{'' if number == 1 else 's'} of {clean(self.source.path.name)}"
+        title = f"bootstrap{day}: {number} agent{'' if number == 1 else 's'} of {clean(self.source.path.name)}"
         if not self._reading and self.source.indexing:
-            return f"{told}   reading {self.source.state.last:,} of {self.source.total:,} records"
-        return f"{told}   {self._reading}".rstrip()
+            return f"{title}   reading {self.source.state.last:,} of {self.source.total:,} records"
+        return f"{title}   {self._reading}".rstrip()
 
     # -- reading ----------------------------------------------------------------------------------------
 
@@ -147,8 +147,8 @@ class Bootstrap(View):
         at = time.time() if self._at is None else self._at
         self.later(self._show, found, [found.of(name, at) for name in found.names()])
 
-    def _progress(self, told: str) -> None:
-        self._reading = told
+    def _progress(self, text: str) -> None:
+        self._reading = text
         super().update()
 
     def _done(self, trouble: str, rest: float) -> None:
@@ -159,20 +159,20 @@ class Bootstrap(View):
             self.say(trouble)
         if self._whole:
             wanted, self._wanted = self._wanted, None
-            if wanted and all(each.certname != wanted for each in self.query_one("#agents", Rows).items):
+            if wanted and all(agent.certname != wanted for agent in self.query_one("#agents", Rows).items):
                 self.say(f"No certificate requests of {wanted} are in this capture.")
         self._choose(first=False)
         super().update()
 
-    def _show(self, found: Ladders, told: list[Ladder]) -> None:
+    def _show(self, found: Ladders, agents_read: list[Ladder]) -> None:
         self._ladders = found
         agents: Rows[Ladder] = self.query_one("#agents", Rows)
         first = not agents.items
-        agents.show(told)
-        hanging = next((each.certname for each in told if each.hangs), None)
+        agents.show(agents_read)
+        hanging = next((agent.certname for agent in agents_read if agent.hangs), None)
         if first and (name := self._wanted or hanging):
             agents.go(name)
-        if first and len(told) == 1 and self._pane == "agents":
+        if first and len(agents_read) == 1 and self._pane == "agents":
             self.action_pane("ladder")
         self._choose(first=first)
         super().update()
@@ -197,7 +197,7 @@ class Bootstrap(View):
         keys.show(ladder.keys if ladder else ())
         stuck = ladder.hangs.state if ladder and ladder.hangs else None
         if first:
-            rungs.move_to(max((at for at, each in enumerate(rungs.items) if each.state is stuck), default=0))
+            rungs.move_to(max((at for at, rung in enumerate(rungs.items) if rung.state is stuck), default=0))
         unknown = ladder is None and (bool(self._reading) or not self._whole)
         self.query_one("#hang", Static).update("reading ..." if unknown else ladders.hang(ladder))
         self.query_one("#dates", Static).update(ladders.dates(ladder))

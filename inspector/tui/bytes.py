@@ -146,7 +146,7 @@ class Bytes(Rows[int]):
             return []
         spare = len(self.pattern.encode())
         found = self._needle.finditer(self.content.data, max(0, begin - spare), end + spare)
-        spans = [each.span() for each in found if not self._secret(each.start(), each.end())]
+        spans = [place.span() for place in found if not self._secret(place.start(), place.end())]
         return [(max(first, begin), min(last, end)) for first, last in spans if last > begin and first < end]
 
     def _secret(self, begin: int, end: int) -> bool:
@@ -170,9 +170,9 @@ class Bytes(Rows[int]):
             ways = [(0, begin if again else end), (begin, size)]
         for first, last in ways:
             found = [
-                each.start()
-                for each in self._first(first, last, forward=forward)
-                if not self._secret(each.start(), each.end())
+                place.start()
+                for place in self._first(first, last, forward=forward)
+                if not self._secret(place.start(), place.end())
             ]
             if found:
                 self.move_to(self._line_of(found[0 if forward else -1]))
@@ -183,10 +183,10 @@ class Bytes(Rows[int]):
         if self._needle is None:
             return []
         matches: list[re.Match[bytes]] = []
-        for each in self._needle.finditer(self.content.data, begin, end):
-            if forward and not self._secret(each.start(), each.end()):
-                return [each]
-            matches = [each] if not self._secret(each.start(), each.end()) else matches
+        for match in self._needle.finditer(self.content.data, begin, end):
+            if forward and not self._secret(match.start(), match.end()):
+                return [match]
+            matches = [match] if not self._secret(match.start(), match.end()) else matches
         return matches
 
     def center(self) -> None:

@@ -44,8 +44,8 @@ def _cut(value: str) -> str:
     return excerpt(value, _VALUE)
 
 
-def _time(each: Applied) -> str:
-    return "-" if each.time is None else seconds(each.time)
+def _time(item: Applied) -> str:
+    return "-" if item.time is None else seconds(item.time)
 
 
 class Catalog(PartView[Applied]):
@@ -57,17 +57,17 @@ class Catalog(PartView[Applied]):
         Binding("o", "catalog", "Open the catalog", show=False),
     ]
     COLUMNS = (
-        Column("type", lambda each, _: clean(each.type), 12, 1, sort=lambda each: each.type),
-        Column("title", lambda each, width: middle(_cut(each.title), width), 16, 4, sort=lambda each: each.title),
-        Column("status", lambda each, _: Text(each.status, style=_STATES[each.status]), 14,
-               sort=lambda each: _RANK[each.status]),
-        Column("time", lambda each, _: _time(each), 10, right=True, sort=lambda each: -(each.time or -1.0)),
-        Column("events", lambda each, _: str(len(each.told.events)) if each.told and each.told.events else "-", 6,
-               right=True, least=100, sort=lambda each: -len((each.told.events if each.told else None) or ())),
-        Column("file", lambda each, width: middle(each.place, width), 12, 2, least=80,
-               sort=lambda each: (each.file or "", f"{each.line or '':>8}")),
-        Column("source", lambda each, _: clean(", ".join(each.sources)), 8, 2, least=140,
-               sort=lambda each: each.sources),
+        Column("type", lambda item, _: clean(item.type), 12, 1, sort=lambda item: item.type),
+        Column("title", lambda item, width: middle(_cut(item.title), width), 16, 4, sort=lambda item: item.title),
+        Column("status", lambda item, _: Text(item.status, style=_STATES[item.status]), 14,
+               sort=lambda item: _RANK[item.status]),
+        Column("time", lambda item, _: _time(item), 10, right=True, sort=lambda item: -(item.time or -1.0)),
+        Column("events", lambda item, _: str(len(item.told.events)) if item.told and item.told.events else "-", 6,
+               right=True, least=100, sort=lambda item: -len((item.told.events if item.told else None) or ())),
+        Column("file", lambda item, width: middle(item.place, width), 12, 2, least=80,
+               sort=lambda item: (item.file or "", f"{item.line or '':>8}")),
+        Column("source", lambda item, _: clean(", ".join(item.sources)), 8, 2, least=140,
+               sort=lambda item: item.sources),
     )  # fmt: skip
 
     def __init__(self, number: int) -> None:
@@ -92,8 +92,12 @@ class Catalog(PartView[Applied]):
         source, back = self.source, self._back
         briefs = source.briefs(self.number)
         # What came back with another status holds no catalog.
-        catalogs = [each.seq for each in briefs if each.request_kind is Kind.CATALOG and each.status in range(200, 300)]
-        reports = [each.seq for each in briefs if each.request_kind is Kind.REPORT and each.method in ("PUT", "POST")]
+        catalogs = [
+            brief.seq for brief in briefs if brief.request_kind is Kind.CATALOG and brief.status in range(200, 300)
+        ]
+        reports = [
+            brief.seq for brief in briefs if brief.request_kind is Kind.REPORT and brief.method in ("PUT", "POST")
+        ]
 
         def read() -> Sequence[Applied]:
             usable: list[int] = []
@@ -113,10 +117,10 @@ class Catalog(PartView[Applied]):
             report = _report(source.step(sent)) if sent is not None else None
             self._catalogs = usable
             self._at, self._reported = begin or None, sent if report else None
-            told = resource_outcomes.resources(found, report)
-            self._logs = resource_outcomes.logged(told, report.logs if report else ())
+            outcomes = resource_outcomes.resources(found, report)
+            self._logs = resource_outcomes.logged(outcomes, report.logs if report else ())
             # The causes of a failed run are at the top, the rest is in the catalog's order.
-            return sorted(told, key=lambda each: _RANK[each.status] if each.status in _BAD else len(Status))
+            return sorted(outcomes, key=lambda item: _RANK[item.status] if item.status in _BAD else len(Status))
 
         return read
 
@@ -128,11 +132,11 @@ class Catalog(PartView[Applied]):
         return f"This run has no catalog{verdict}"
 
     def sums(self, items: Sequence[Applied]) -> str:
-        told = resource_outcomes.totals(items)
-        counted = ", ".join(f"{number} {status}" for status, number in told.by_status.items())
+        totals = resource_outcomes.totals(items)
+        counted = ", ".join(f"{number} {status}" for status, number in totals.by_status.items())
         which = "report only" if self._at is None else f"catalog {self._number} of {len(self._catalogs)}"
         report = "" if self._reported else ", no report"
-        took = f", evaluated in {seconds(told.time)}" if self._reported else ""
+        took = f", evaluated in {seconds(totals.time)}" if self._reported else ""
         return f"{which}{report}: {len(items)} resources{took}; {counted}"
 
     @property

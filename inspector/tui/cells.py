@@ -34,8 +34,8 @@ def drawn(
         text = _fitted(cell.copy(), room, right=right)
         base = style + _hue(console.get_style(text.style), bare=bare)
         segments += [
-            Segment(each.text, base + _hue(each.style, bare=bare) if each.style else base)
-            for each in text.render(console)
+            Segment(segment.text, base + _hue(segment.style, bare=bare) if segment.style else base)
+            for segment in text.render(console)
         ]
         plain = " "
     return Strip([*segments, Segment(plain, style)])

@@ -37,29 +37,29 @@ def _drawn(cells: Sequence[connection_usage.BarCell]) -> Text:
     return text
 
 
-def _state(each: Used) -> str:
-    if each.failed:
+def _state(item: Used) -> str:
+    if item.failed:
         return "failed"
-    return "closed" if each.closed else "open"
+    return "closed" if item.closed else "open"
 
 
-def _closed(each: Used) -> str:
-    if each.closed is None:
-        return "-" if each.failed else "open"
-    return each.closer or "unknown"
+def _closed(item: Used) -> str:
+    if item.closed is None:
+        return "-" if item.failed else "open"
+    return item.closer or "unknown"
 
 
-def _lent(each: Used) -> str:
-    if each.side == "agent":
+def _lent(item: Used) -> str:
+    if item.side == "agent":
         return "-"
-    return clean(", ".join(each.lent)) or "none"
+    return clean(", ".join(item.lent)) or "none"
 
 
-def _name(each: Used) -> Text:
-    address = clean(each.leg.address or "?") if each.leg else "?"
-    port = each.leg.port if each.leg else None
-    indent = "" if each.id == each.agent else "  "
-    return Text(f"{indent}{each.side} {address}{f':{port}' if port else ''}")
+def _name(item: Used) -> Text:
+    address = clean(item.leg.address or "?") if item.leg else "?"
+    port = item.leg.port if item.leg else None
+    indent = "" if item.id == item.agent else "  "
+    return Text(f"{indent}{item.side} {address}{f':{port}' if port else ''}")
 
 
 class Connections(PartView[Used]):
@@ -71,23 +71,23 @@ class Connections(PartView[Used]):
         """Show the connections of run ``number``."""
         self._span = (0.0, 0.0)
         self.COLUMNS = (
-            Column("connection", lambda each, _: _name(each), 22, 1),
-            Column("opened", lambda each, _: clock(each.opened), 12, least=100, sort=lambda each: each.opened),
-            Column("TCP", lambda each, _: _seconds(each.tcp), 8, right=True, least=140,
-                   sort=lambda each: -(each.tcp or 0.0)),
-            Column("TLS", lambda each, _: "failed" if each.failed else _seconds(each.tls), 8, right=True,
-                   sort=lambda each: -(each.tls or 0.0)),
-            Column("version", lambda each, _: clean(each.leg.tls_version or "-") if each.leg else "-", 8, least=120,
-                   sort=lambda each: (each.leg.tls_version or "") if each.leg else ""),
-            Column("certificate", lambda each, _: clean(each.shown or "none"), 12, 1, least=120,
-                   sort=lambda each: each.shown or ""),
-            Column("identity", lambda each, _: _lent(each), 8, 1, least=140, sort=_lent),
-            Column("requests", lambda each, _: str(len(each.requests)), 8, right=True,
-                   sort=lambda each: -len(each.requests)),
-            Column("idle", lambda each, _: _seconds(max(each.idle, default=None)), 8, right=True, least=100,
-                   sort=lambda each: -max(each.idle, default=0.0)),
-            Column("closed by", lambda each, _: _closed(each), 9, sort=_closed),
-            Column("life", lambda each, width: _drawn(connection_usage.bar(each, *self._span, width)), 16, 3,
+            Column("connection", lambda item, _: _name(item), 22, 1),
+            Column("opened", lambda item, _: clock(item.opened), 12, least=100, sort=lambda item: item.opened),
+            Column("TCP", lambda item, _: _seconds(item.tcp), 8, right=True, least=140,
+                   sort=lambda item: -(item.tcp or 0.0)),
+            Column("TLS", lambda item, _: "failed" if item.failed else _seconds(item.tls), 8, right=True,
+                   sort=lambda item: -(item.tls or 0.0)),
+            Column("version", lambda item, _: clean(item.leg.tls_version or "-") if item.leg else "-", 8, least=120,
+                   sort=lambda item: (item.leg.tls_version or "") if item.leg else ""),
+            Column("certificate", lambda item, _: clean(item.shown or "none"), 12, 1, least=120,
+                   sort=lambda item: item.shown or ""),
+            Column("identity", lambda item, _: _lent(item), 8, 1, least=140, sort=_lent),
+            Column("requests", lambda item, _: str(len(item.requests)), 8, right=True,
+                   sort=lambda item: -len(item.requests)),
+            Column("idle", lambda item, _: _seconds(max(item.idle, default=None)), 8, right=True, least=100,
+                   sort=lambda item: -max(item.idle, default=0.0)),
+            Column("closed by", lambda item, _: _closed(item), 9, sort=_closed),
+            Column("life", lambda item, width: _drawn(connection_usage.bar(item, *self._span, width)), 16, 3,
                    drawn=True),
         )  # fmt: skip
         super().__init__(number)
@@ -111,8 +111,8 @@ class Connections(PartView[Used]):
                     if (found := capture.connection(ident)) is not None:
                         known[ident] = found
             found_all = connection_usage.connections(briefs, known)
-            began = min((each.opened for each in found_all), default=0.0)
-            self._span = began, max((each.ended for each in found_all), default=0.0)
+            began = min((item.opened for item in found_all), default=0.0)
+            self._span = began, max((item.ended for item in found_all), default=0.0)
             return found_all
 
         return read
@@ -121,11 +121,11 @@ class Connections(PartView[Used]):
         return "No connections were recorded for this run."
 
     def sums(self, items: Sequence[Used]) -> str:
-        told = connection_usage.totals(items)
-        master = f", {told.master} to the master" if told.master else ""
-        failed = f", {told.failed} failed" if told.failed else ""
-        tls = f", {seconds(told.tls)} in handshakes" if told.tls else ""
-        return f"{told.agent} from the agent{master}{failed}, {told.requests} requests{tls}"
+        totals = connection_usage.totals(items)
+        master = f", {totals.master} to the master" if totals.master else ""
+        failed = f", {totals.failed} failed" if totals.failed else ""
+        tls = f", {seconds(totals.tls)} in handshakes" if totals.tls else ""
+        return f"{totals.agent} from the agent{master}{failed}, {totals.requests} requests{tls}"
 
     def proof(self, item: Used) -> int | None:
         return item.seq
@@ -139,12 +139,15 @@ class Connections(PartView[Used]):
         if leg and leg.probed:
             line("probe", "verification probe: the agent was presented a certificate that it must refuse")
         steps = (("TCP", item.tcp), ("TLS", item.tls))
-        parts = [clock(item.opened), *(f"{what} in {_seconds(each)}" for what, each in steps if each is not None)]
+        parts = [
+            clock(item.opened),
+            *(f"{what} in {_seconds(duration)}" for what, duration in steps if duration is not None),
+        ]
         line("opened", ", ".join(parts))
         if leg:
             known = (leg.tls_version, leg.cipher, f"SNI {leg.sni}" if leg.sni else "no SNI")
             resumed = {True: ", resumed", False: ", not resumed", None: ""}[leg.resumed]
-            line("TLS", " ".join(each for each in known if each) + resumed)
+            line("TLS", " ".join(part for part in known if part) + resumed)
         who = "the agent" if item.side == "agent" else "the master"
         line("certificate", f"{who} presented {item.shown or 'none'}, was presented {item.presented or 'none'}")
         if item.side == "master":

@@ -51,7 +51,7 @@ class Bar(Widget):
         # Before the first layout no width is known, and nothing is to be cut for it.
         while room > 3 and sum(map(len, full)) > self.size.width > 0:
             room -= 1
-            full = [each if len(each) <= room else f"{each[: room - 1]} " for each in full]
+            full = [name if len(name) <= room else f"{name[: room - 1]} " for name in full]
         return full
 
     def on_resize(self) -> None:

@@ -116,10 +116,10 @@ class DocPane(Vertical):
             self._part[name] = part
         tab, at = self._tab(name), self._part.get(name, 0)
         self.query_one("#tabs", Bar).show(
-            [f"{NAMES.index(each.name) + 1} {each.name}" for each in self.tabs], self.tabs.index(tab)
+            [f"{NAMES.index(tab.name) + 1} {tab.name}" for tab in self.tabs], self.tabs.index(tab)
         )
         parts = self.query_one("#parts", Bar)
-        parts.show([each.title for each in tab.parts], at)
+        parts.show([part.title for part in tab.parts], at)
         parts.styles.display = "block" if len(tab.parts) > 1 else "none"
         for key, (_, widget) in self._made.items():
             widget.display = key == (name, at)
@@ -161,7 +161,7 @@ class DocPane(Vertical):
                 self.call_after_refresh(self._seek)
                 return
             needles, self._wanted = self._wanted[1], None
-            if self.shown and any(each and self.search(each) for each in needles):
+            if self.shown and any(needle and self.search(needle) for needle in needles):
                 self.call_after_refresh(self.shown.center)
 
     @property
@@ -237,10 +237,10 @@ class DocPane(Vertical):
         """Offer to show a secret where one is; and of a line of a tree that is cut, show all."""
         shown = self.shown
         full = self.query_one("#full")
-        told = shown.cut() if isinstance(shown, Leaves) else ""
-        full.styles.display = "block" if told else "none"
-        if told:
-            self.query_one("#full Static", Static).update(told)
+        cut = shown.cut() if isinstance(shown, Leaves) else ""
+        full.styles.display = "block" if cut else "none"
+        if cut:
+            self.query_one("#full Static", Static).update(cut)
         hides = isinstance(shown, Leaves | Sheet) and shown.hides
         if hides != self._hides:
             self._hides = hides

@@ -155,7 +155,7 @@ class Leaves(Tree[Item]):
         way: list[int] = []
         node = self.cursor_node
         while node is not None and node.parent is not None:
-            way.insert(0, [each.id for each in node.parent.children].index(node.id))
+            way.insert(0, [child.id for child in node.parent.children].index(node.id))
             node = node.parent
         return tuple(way)
 
@@ -210,15 +210,15 @@ class Sheet(Vertical):
     def _detail(self) -> None:
         long = []
         width = self.rows.scrollable_content_region.width or self.size.width
-        shown = [each for each in self.table.fields if width >= each.least]
-        spare = max(0, width + 1 - sum(each.width + 1 for each in shown))
-        shares = sum(each.grows for each in shown) or 1
-        for place, each in enumerate(self.table.fields):
+        shown = [field for field in self.table.fields if width >= field.least]
+        spare = max(0, width + 1 - sum(width.width + 1 for width in shown))
+        shares = sum(width.grows for width in shown) or 1
+        for place, field in enumerate(self.table.fields):
             text = self.table.plain(self._at, place) if self.table.rows else ""
-            room = each.width + spare * each.grows // shares if each in shown else 0
+            room = field.width + spare * field.grows // shares if field in shown else 0
             if "\n" in text or cell_len(clean(text)) > room:
                 lines = [clean(line) for line in text[:FULL].strip("\n").expandtabs(4).split("\n")]
-                long.append(f"{each.title}: " + "\n".join(lines))
+                long.append(f"{field.title}: " + "\n".join(lines))
         if self.table.rows:
             self._tell("\n".join(long))
 
@@ -258,13 +258,13 @@ class Sheet(Vertical):
 
 
 def _column(table: Table, place: int) -> Column[int]:
-    each = table.fields[place]
+    field = table.fields[place]
     return Column(
-        each.title,
+        field.title,
         lambda row, _: table.cell(row, place),
-        each.width,
-        each.grows,
+        field.width,
+        field.grows,
         sort=lambda row: table.order(row, place),
-        least=each.least,
-        right=each.right,
+        least=field.least,
+        right=field.right,
     )

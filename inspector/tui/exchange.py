@@ -45,14 +45,14 @@ class ExchangeView(OnRecord):
 
     def heading(self) -> str:
         owner = self.source.owner(self.seq)
-        found = [each for each in self.source.briefs(owner.number) if each.seq == self.seq] if owner else []
+        found = [brief for brief in self.source.briefs(owner.number) if brief.seq == self.seq] if owner else []
         what, time = "record", ""
         if found:
             time, _, _, method, path, status, *_ = wording.row(found[0], owner)
             what = {"handshake": "failed TLS handshake", "gap": "gap"}.get(found[0].kind, f"{method} {path} {status}")
         place = f"{self.seqs.index(self.seq) + 1} of {len(self.seqs)}" if self.seq in self.seqs else ""
         of = f"run {owner.number} of {clean(owner.name)}" if owner else "no run"
-        return " - ".join(each for each in (f"{self.seq} {what}", place, of, time[:8]) if each)
+        return " - ".join(part for part in (f"{self.seq} {what}", place, of, time[:8]) if part)
 
     def on_exchange_pane_loaded(self, event: ExchangePane.Loaded) -> None:
         event.stop()

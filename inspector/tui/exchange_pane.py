@@ -51,7 +51,7 @@ class ExchangePane(DocPane):
         self._reading(now=True)
         owner = self.view.source.owner(seq)
         briefs = self.view.source.briefs(owner.number) if owner else []
-        related = [each.seq for each in briefs if each.request_kind in pages.RELATED and each.seq < seq]
+        related = [brief.seq for brief in briefs if brief.request_kind in pages.RELATED and brief.seq < seq]
         load = partial(self._load, self._token, seq, finding, place, related[-pages.MOST_RELATED :])
         self.run_worker(load, thread=True, exclusive=True, group="record")
 
@@ -62,7 +62,7 @@ class ExchangePane(DocPane):
         try:
             step = source.step(seq)
             if step is not None:
-                others = [found for each in related if (found := source.step(each))]
+                others = [found for step in related if (found := source.step(step))]
                 tabs = pages.tabs(step, pages.known(step, others))
                 place = evidence.locate(finding.places, tabs) if finding and not place else place
             else:
@@ -84,7 +84,7 @@ class ExchangePane(DocPane):
         names = [tab.name for tab in tabs]
         name = self.tab if self.tab in names else names[0]
         if place:
-            name = next((each for each in names if each.lower() == place.tab), names[0])
+            name = next((name for name in names if name.lower() == place.tab), names[0])
             titles = [part.title.lower() for part in self._tab(name).parts]
             self._part[name] = titles.index(place.part) if place.part in titles else 0
             if place.needle:

@@ -47,8 +47,8 @@ def _write(app: App[object], inspector: Application, path: Path, kind: Format, s
             inspector.source.path, whole=False, owners={seq: inspector.source.owner(seq) for seq in seqs}
         )
         number = chosen.write(kind, path)
-        told = f"wrote {number} records to {path}, secrets masked; unmasked: puppet-inspector export --with-secrets"
+        message = f"wrote {number} records to {path}, secrets masked; unmasked: puppet-inspector export --with-secrets"
     except InspectorError as error:
-        told = str(error)
+        message = str(error)
     if not get_current_worker().is_cancelled:
-        app.call_from_thread(inspector.tell, told)
+        app.call_from_thread(inspector.tell, message)

@@ -42,16 +42,16 @@ _ASKING = {
 
 
 def _digest(use: FileUse) -> Text:
-    told = use.verdict
-    if told is None:
+    verdict = use.verdict
+    if verdict is None:
         return Text("-")
-    match told.verdict:
+    match verdict.verdict:
         case ChecksumResult.RIGHT:
             return Text("right", style=GOOD)
         case ChecksumResult.WRONG:
             return Text("WRONG", style=BAD)
         case ChecksumResult.UNCHECKABLE:
-            return Text(clean(told.why), style="dim")
+            return Text(clean(verdict.why), style="dim")
 
 
 def _mode(mode: int | str | None) -> str:
@@ -61,7 +61,7 @@ def _mode(mode: int | str | None) -> str:
 def _owner(use: FileUse) -> str:
     if use.told is None:
         return "-"
-    owner, group = ("-" if each is None else str(each) for each in (use.told.owner, use.told.group))
+    owner, group = ("-" if part is None else str(part) for part in (use.told.owner, use.told.group))
     return clean(f"{owner}:{group}")
 
 
@@ -116,11 +116,11 @@ class Files(PartView[FileUse]):
         return "The agent requested no files."
 
     def sums(self, items: Sequence[FileUse]) -> str:
-        told = file_transfers.totals(items)
-        again = f" (+{told.again} repeated)" if told.again else ""
+        totals = file_transfers.totals(items)
+        again = f" (+{totals.again} repeated)" if totals.again else ""
         return (
-            f"{told.asked} requested, {told.in_sync} in sync, {told.fetched} fetched{again}, {size(told.size)}, "
-            f"{told.wrong} wrong, {told.missing} missing"
+            f"{totals.asked} requested, {totals.in_sync} in sync, {totals.fetched} fetched{again}, "
+            f"{size(totals.size)}, {totals.wrong} wrong, {totals.missing} missing"
         )
 
     def proof(self, item: FileUse) -> int:
@@ -141,12 +141,12 @@ class Files(PartView[FileUse]):
             line("used instead", item.instead)
         for ref in item.resources[:20]:
             line("resource", ref)
-        if told := item.told:
-            line("type", told.type or "-")
-            line("checksum", told.checksum.value if told.checksum else "-")
-            line("mode, owner", f"{_mode(told.mode)} {_owner(item)}")
-            if told.destination:
-                line("link target", told.destination)
+        if metadata := item.told:
+            line("type", metadata.type or "-")
+            line("checksum", metadata.checksum.value if metadata.checksum else "-")
+            line("mode, owner", f"{_mode(metadata.mode)} {_owner(item)}")
+            if metadata.destination:
+                line("link target", metadata.destination)
         for fetch in item.fetches[:50]:
             answer = f"{fetch.status or 'no answer'}, {size(fetch.size)}, digest {fetch.verdict}"
             line(f"fetch {fetch.seq}", answer + (f": {fetch.why}" if fetch.why else ""))

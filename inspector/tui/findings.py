@@ -64,8 +64,8 @@ class Findings(View):
     BINDINGS = [
         Binding("o", "order", "Group by"),
         *(
-            Binding(str(at), f"least({at})", told, show=at < 2)
-            for at, told in enumerate(("Errors only", "With warnings", "With notices"), 1)
+            Binding(str(at), f"least({at})", label, show=at < 2)
+            for at, label in enumerate(("Errors only", "With warnings", "With notices"), 1)
         ),
         Binding("y", "copy", "Copy fix"),
         Binding("tab", "pane", "Next pane", show=False),
@@ -73,7 +73,7 @@ class Findings(View):
     DEFAULT_CSS = """
     Findings #list { height: 3fr; }
     Findings #detail { height: 2fr; padding: 0 1; background: $panel; }
-    Findings #told { height: auto; }
+    Findings #explanation { height: auto; }
     Findings .gone { display: none; }
     Findings PaneTabs { display: none; }
     Findings.narrow PaneTabs { display: block; }
@@ -94,17 +94,17 @@ class Findings(View):
         with Horizontal(id="list"):
             yield FoundRows(_COLUMNS, lambda line: line.ident, id="found")
         with VerticalScroll(id="detail"):
-            yield Static("", id="told", markup=False)
+            yield Static("", id="explanation", markup=False)
 
     @property
     def _rows(self) -> FoundRows:
         return self.query_one(FoundRows)
 
     def heading(self) -> str:
-        told = wording.counts([each.finding for group in self._groups for each in group.members]) or "no findings"
+        title = wording.counts([member.finding for group in self._groups for member in group.members]) or "no findings"
         limit = {Severity.ERROR: ", errors only", Severity.WARNING: ", without notices"}.get(self._least, "")
-        told = f"{told} of {clean(self.source.path.name)}, by {self._order}{limit}"
-        return told + ("   reading ..." if self.source.indexing else "")
+        title = f"{title} of {clean(self.source.path.name)}, by {self._order}{limit}"
+        return title + ("   reading ..." if self.source.indexing else "")
 
     # -- what is shown ----------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class Findings(View):
         return line
 
     def _tell(self) -> None:
-        self.query_one("#told", Static).update(advice.hung(self._detail()))
+        self.query_one("#explanation", Static).update(advice.hung(self._detail()))
         self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
 
     def _detail(self) -> Text:
@@ -206,7 +206,7 @@ class Findings(View):
         """Search also what is folded: the groups that contain it are unfolded."""
         wanted = text.casefold()
         for group in self._groups if wanted else ():
-            if group.key not in self._open and any(wanted in each.plain for each in group.members):
+            if group.key not in self._open and any(wanted in member.plain for member in group.members):
                 self._open.add(group.key)
         self._fill()
         super()._search(text)

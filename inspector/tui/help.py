@@ -39,10 +39,10 @@ OTHERS = ("Scroll ", "Page Left", "Page Right", "Focus Next", "Focus Previous", 
 def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
     """What the keys do in a screen and in what has the focus in it, and what node does it."""
     # The view's own first: those of a list are the same everywhere.
-    for each in sorted(screen.active_bindings.values(), key=lambda each: each.node is not screen):
-        what = each.binding.description
+    for active in sorted(screen.active_bindings.values(), key=lambda active: active.node is not screen):
+        what = active.binding.description
         if what and not what.startswith(OTHERS):
-            yield each.node, each.binding
+            yield active.node, active.binding
 
 
 class Help(ModalScreen[None]):

@@ -33,10 +33,10 @@ class Keys(Widget):
         """Of each key that fits: how it is written, what it does, and its name."""
         found = []
         room = self.size.width - 1
-        active = [each for each in self.screen.active_bindings.values() if each.binding.show and each.enabled]
+        active = [key for key in self.screen.active_bindings.values() if key.binding.show and key.enabled]
         # What the view can do matters more than what the widget with the focus can.
-        for each in sorted(active, key=lambda each: each.node is not self.screen):
-            binding = each.binding
+        for shown in sorted(active, key=lambda shown: shown.node is not self.screen):
+            binding = shown.binding
             key = self.app.get_key_display(binding)
             room -= len(key) + len(binding.description) + 3
             if room >= 0:

@@ -70,8 +70,8 @@ class OnRecord(View):
 
     def _copy_curl(self, seq: int) -> None:
         found = self.source.record(seq)
-        told = curl.command(found) if isinstance(found, Exchange) else None
-        self.inspector.put_aside(told, f"record {seq} as a curl command; secrets are replaced by variables")
+        command = curl.command(found) if isinstance(found, Exchange) else None
+        self.inspector.put_aside(command, f"record {seq} as a curl command; secrets are replaced by variables")
 
     def action_save(self) -> None:
         """The body of the tab that is shown, without its secrets."""

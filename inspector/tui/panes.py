@@ -24,7 +24,7 @@ NARROW = 100
 """Columns below which panes are tabs, and a verdict takes twice as many lines."""
 
 
-def told(run: RunBrief, width: int) -> Text:
+def verdict_text(run: RunBrief, width: int) -> Text:
     """What a run comes down to and what to do, so that both fit: the whole is with the findings."""
     if run.verdict is None:
         found = counts(run.findings)
@@ -40,7 +40,7 @@ def lines(width: int) -> int:
 
 
 def _without_middle(text: str, room: int) -> str:
-    """Puppet's errors begin with what, and end with where; when it was seen is told elsewhere, too."""
+    """Puppet's errors begin with what, and end with where; the time is shown elsewhere, too."""
     text = text if len(text) <= room else re.sub(r", (?:since|at) [0-9-]{10} [0-9:]{8} UTC", "", text)
     if len(text) <= room:
         return text

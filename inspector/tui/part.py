@@ -39,8 +39,8 @@ class Details:
 
     def line(self, label: str, value: str, style: str = "") -> None:
         """Add a line."""
-        told = "\n".join(clean(each) for each in value.split("\n"))
-        self.table.add_row(Text(clean(label)), Text(told, style=style, overflow="fold"))
+        text = "\n".join(clean(line) for line in value.split("\n"))
+        self.table.add_row(Text(clean(label)), Text(text, style=style, overflow="fold"))
 
     def draw(self, text: Text) -> None:
         """Add a line that is clean already."""
@@ -84,7 +84,7 @@ class PartView[T](View):
     # -- for the views ----------------------------------------------------------------------------------
 
     def key(self, item: T) -> Hashable:
-        """What an item is told again by."""
+        """The key that identifies an item across updates."""
         raise NotImplementedError
 
     def state_of(self, item: T) -> str:
@@ -181,12 +181,12 @@ class PartView[T](View):
 
     def sieve(self) -> None:
         """Show what the filters let through."""
-        if self._only and not any(self.state_of(each) == self._only for each in self._all):
+        if self._only and not any(self.state_of(item) == self._only for item in self._all):
             self._only = ""
         items = [
-            each
-            for each in self._all
-            if (not self._differing or self.differs(each)) and (not self._only or self.state_of(each) == self._only)
+            item
+            for item in self._all
+            if (not self._differing or self.differs(item)) and (not self._only or self.state_of(item) == self._only)
         ]
         self.rows.show(items)
         self.retitle()
@@ -234,7 +234,7 @@ class PartView[T](View):
 
     def action_state(self) -> None:
         """Only one state, then the next one, then all."""
-        states = ["", *sorted({self.state_of(each) for each in self._all})]
+        states = ["", *sorted({self.state_of(item) for item in self._all})]
         self._only = states[(states.index(self._only) + 1) % len(states)] if self._only in states else ""
         self._differing = False
         self.sieve()

@@ -40,7 +40,7 @@ class _Ghost(Suggester):
     async def get_suggestion(self, value: str) -> str | None:
         if not value or value[-1].isspace():
             return None
-        return next((each for each in self._complete(value) if each.startswith(value)), None)
+        return next((completion for completion in self._complete(value) if completion.startswith(value)), None)
 
 
 class _Line(Input):
@@ -225,15 +225,15 @@ class Prompt(Vertical):
 
     def _show(self) -> None:
         # Only the last word: what stands before it is the same in all of them.
-        told = [self._head, *self._offered]
-        low, high = min(told), max(told)
+        lines = [self._head, *self._offered]
+        low, high = min(lines), max(lines)
         same = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
         cut = low.rfind(" ", 0, same) + 1
-        self.query_one(_Choices).offer([clean(each[cut:]) for each in self._offered], self._at)
+        self.query_one(_Choices).offer([clean(completion[cut:]) for completion in self._offered], self._at)
 
     def _take(self, place: int) -> None:
-        told = self._offered[place]
-        self._write(told + self._tail, len(told))
+        line = self._offered[place]
+        self._write(line + self._tail, len(line))
         if len(self._offered) == 1:
             self._offer()
         else:

@@ -39,7 +39,7 @@ class History:
         if not line.strip():
             return
         every = self._read()  # another inspector may have written since
-        self.lines = [*(each for each in every.get(self._name, self.lines) if each != line), line][-KEPT:]
+        self.lines = [*(earlier for earlier in every.get(self._name, self.lines) if earlier != line), line][-KEPT:]
         every[self._name] = self.lines
         written = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         with contextlib.suppress(OSError, ValueError):

@@ -180,7 +180,7 @@ class Played(View):
             self.run_worker(self._learn, thread=True, group="knowledge")
         if not self._known:
             return
-        place = bisect_right(self._known, at, key=lambda each: each[0])
+        place = bisect_right(self._known, at, key=lambda entry: entry[0])
         self.query_one(Knowledge).show(self._known[place - 1][1])
 
     def _learn(self) -> None:
@@ -200,7 +200,7 @@ class Played(View):
                     learned.append((step.record.ended, known(step.run, asked, got)))
         except InspectorError as error:  # what was learned up to there is good
             trouble = str(error)
-        learned.sort(key=lambda each: each[0])
+        learned.sort(key=lambda entry: entry[0])
         self.later(self._learned, learned, trouble)
 
     def _learned(self, learned: list[tuple[float, list[tuple[str, str]]]], trouble: str) -> None:

@@ -18,7 +18,7 @@ from inspector.tui import advice
 from inspector.tui.exchange_pane import ExchangePane
 from inspector.tui.onrecord import OnRecord
 from inspector.tui.paned import Paned
-from inspector.tui.panes import Divider, PaneTabs, told
+from inspector.tui.panes import Divider, PaneTabs, verdict_text
 from inspector.tui.replay import Played
 from inspector.tui.rows import Column, Rows
 from inspector.tui.sequence import Sequence as Diagram
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 FINDINGS: tuple[Column[Finding], ...] = (
-    Column("", lambda each, _: palette.severity(each.severity), 7, sort=lambda each: -each.severity.rank),
-    Column("rule", lambda each, _: each.rule, 4, sort=lambda each: each.rule),
-    Column("message", lambda each, _: clean(each.message), 20, 1),
+    Column("", lambda finding, _: palette.severity(finding.severity), 7, sort=lambda finding: -finding.severity.rank),
+    Column("rule", lambda finding, _: finding.rule, 4, sort=lambda finding: finding.rule),
+    Column("message", lambda finding, _: clean(finding.message), 20, 1),
 )
 
 
@@ -58,11 +58,11 @@ class RunView(Paned, Played, OnRecord):
     DEFAULT_CSS = """
     RunView #verdict { height: auto; padding: 0 1; background: $panel; }
     RunView #findings { width: 2fr; }
-    RunView #told { width: 3fr; padding: 0 1; background: $panel; }
-    RunView #told Static { height: auto; }
+    RunView #explanation { width: 3fr; padding: 0 1; background: $panel; }
+    RunView #explanation Static { height: auto; }
     RunView.narrow #below { layout: vertical; }
     RunView.narrow #findings { width: 1fr; height: 2fr; }
-    RunView.narrow #told { width: 1fr; height: 3fr; }
+    RunView.narrow #explanation { width: 1fr; height: 3fr; }
     """
 
     def __init__(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None:
@@ -96,11 +96,11 @@ class RunView(Paned, Played, OnRecord):
         yield Divider("below")
         with Horizontal(id="below"):
             proof = Column[Finding](
-                "record", lambda each, _: str(self._proof(each)) if each.seqs else "-", 6, right=True
+                "record", lambda finding, _: str(self._proof(finding)) if finding.seqs else "-", 6, right=True
             )
             columns = (*FINDINGS[:2], proof, *FINDINGS[2:])
-            yield Rows(columns, lambda each: (each.rule, each.message), id="findings")
-            with VerticalScroll(id="told"):
+            yield Rows(columns, lambda finding: (finding.rule, finding.message), id="findings")
+            with VerticalScroll(id="explanation"):
                 yield Static("", markup=False)
         yield Transport(id="transport")
 
@@ -130,7 +130,7 @@ class RunView(Paned, Played, OnRecord):
         if run is None or run is self._shown or self.sifting:
             return
         self._shown = run
-        self._whole = {each.seq: each for each in self.source.briefs(self.number)}
+        self._whole = {brief.seq: brief for brief in self.source.briefs(self.number)}
         if self._filter:
             read = partial(self.inspector.filtering.read_briefs, self._filter, self.number)
             self.sift(read, partial(self._show, run))
@@ -153,7 +153,7 @@ class RunView(Paned, Played, OnRecord):
 
     def _tell(self, run: RunBrief) -> None:
         verdict = self.query_one("#verdict", Static)
-        verdict.update(told(run, self.app.size.width - 2))
+        verdict.update(verdict_text(run, self.app.size.width - 2))
         verdict.set_class(not run.verdict, "gone")
 
     def opened(self) -> None:
@@ -217,17 +217,17 @@ class RunView(Paned, Played, OnRecord):
         """The finding under the cursor in full."""
         rows: Rows[Finding] = self.query_one("#findings", Rows)
         found = advice.text(rows.item, self.run, self.source) if rows.item and self.run else Text()
-        self.query_one("#told Static", Static).update(advice.hung(found))
+        self.query_one("#explanation Static", Static).update(advice.hung(found))
 
     def _proof(self, finding: Finding) -> int:
         """The record that proves a finding best: one of this run, that went wrong if any did."""
         mine = [self._whole[seq] for seq in finding.seqs if seq in self._whole]
-        wrong = [each for each in mine if each.kind == "handshake" or each.status is None or each.status >= 400]
-        return next((each.seq for each in (*wrong, *mine)), finding.seqs[0])
+        wrong = [brief for brief in mine if brief.kind == "handshake" or brief.status is None or brief.status >= 400]
+        return next((brief.seq for brief in (*wrong, *mine)), finding.seqs[0])
 
     def _telling(self, run: RunBrief) -> tuple[int | None, Finding | None]:
         """Where to begin: at the cause of a run that is not well, or else at its first record."""
-        causes = [each for each in run.findings if each.rule == run.cause and each.seqs]
+        causes = [finding for finding in run.findings if finding.rule == run.cause and finding.seqs]
         if causes:
             return self._proof(causes[0]), causes[0]
         return next((entry.seq for entry in self.timed.items if entry.seq is not None), None), None
@@ -249,8 +249,8 @@ class RunView(Paned, Played, OnRecord):
         if not self.is_attached:
             return  # Escape was faster
         seq = self.record()
-        for each in self.query(Timed):
-            each.toggle_class("gone")
+        for view in self.query(Timed):
+            view.toggle_class("gone")
         if self._shown is not None:
             self.timed.load(self._shown, self._briefs, self._whole.values())
             self.draw()

@@ -12,7 +12,7 @@ from inspector.pages import palette
 from inspector.pages.styles import DOUBT
 from inspector.text import clean, clock, day, seconds
 from inspector.tui.histogram import Histogram
-from inspector.tui.panes import NARROW, told
+from inspector.tui.panes import NARROW, verdict_text
 from inspector.tui.rows import Column, Rows
 from inspector.tui.view import View
 
@@ -57,7 +57,7 @@ def _outcome(line: RunLine) -> Text:
 
 
 def _worst(run: RunBrief) -> int:
-    return max((each.severity.rank for each in run.findings), default=0)
+    return max((finding.severity.rank for finding in run.findings), default=0)
 
 
 def _by(key: Callable[[RunBrief], Any]) -> Callable[[RunLine], Any]:
@@ -203,7 +203,7 @@ class Runs(View):
             self.query_one("#detail", Static).update(self._nothing(), layout=False)
             return
         run = line.run
-        text = Text.assemble(f"run {run.number}: ", told(run, self.size.width - 10))
+        text = Text.assemble(f"run {run.number}: ", verdict_text(run, self.size.width - 10))
         note = self.inspector.marks.note_of_run(run.number)
         if note:
             text.append(f"\nnote: {clean(note)}")

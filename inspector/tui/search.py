@@ -50,10 +50,10 @@ class SearchView(View):
     DEFAULT_CSS = """
     SearchView #progress { height: 1; padding: 0 1; }
     SearchView ProgressBar { width: 32; }
-    SearchView #told { width: 1fr; padding: 0 1; }
+    SearchView #count { width: 1fr; padding: 0 1; }
     """
 
-    class Told(Message):
+    class Progressed(Message):
         """How far the search is, and what it found since it said so last."""
 
         def __init__(self, number: int, done: int, found: list[Hit], trouble: str = "", *, over: bool = False) -> None:
@@ -147,7 +147,7 @@ class SearchView(View):
                         done = record.seq
                         if time.monotonic() - said_at >= PAUSE:
                             said_at = time.monotonic()
-                            self.post_message(self.Told(number, done, found))
+                            self.post_message(self.Progressed(number, done, found))
                             found = []
                         if done >= total or every >= MOST:
                             break
@@ -155,12 +155,12 @@ class SearchView(View):
                         if capture.following(done) is None:
                             break
         except CaptureError as error:
-            self.post_message(self.Told(number, done, found, str(error), over=True))
+            self.post_message(self.Progressed(number, done, found, str(error), over=True))
             return
         trouble = f"only the first {MOST:,} matches are shown" if every >= MOST else ""
-        self.post_message(self.Told(number, done if trouble else total, found, trouble, over=True))
+        self.post_message(self.Progressed(number, done if trouble else total, found, trouble, over=True))
 
-    def on_search_view_told(self, event: Told) -> None:
+    def on_search_view_progressed(self, event: Progressed) -> None:
         """Show what is new."""
         event.stop()
         if event.number != self._number or not self._running:
@@ -178,8 +178,8 @@ class SearchView(View):
             self.say(event.trouble or ("" if self._hits else f"No record contains {clean(self._text)}."))
 
     def _tell(self) -> None:
-        told = f"{self._done:,} of {self._total:,} records, {len(self._hits):,} matches"
-        self.query_one(_Progress).tell(self._done, self._total, told)
+        text = f"{self._done:,} of {self._total:,} records, {len(self._hits):,} matches"
+        self.query_one(_Progress).tell(self._done, self._total, text)
 
     # -- keys -------------------------------------------------------------------------------------------
 
@@ -219,12 +219,12 @@ class _Progress(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield ProgressBar(show_eta=False, show_percentage=False)
-        yield Static("", id="told", markup=False)
+        yield Static("", id="count", markup=False)
 
     def tell(self, done: int, total: int, text: str) -> None:
         """Show it."""
         self.query_one(ProgressBar).update(total=total, progress=done)
-        self.query_one("#told", Static).update(text)
+        self.query_one("#count", Static).update(text)
 
 
 def _shown(hit: Hit, width: int) -> Text:

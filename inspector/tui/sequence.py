@@ -46,22 +46,22 @@ class Sequence(Timed):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
-            Column("record", lambda each, _: self.number(each) if type(each) is Entry else "", 6, right=True),
-            Column("offset", lambda each, _: self._at(each), 9, right=True, least=64),
+            Column("record", lambda entry, _: self.number(entry) if type(entry) is Entry else "", 6, right=True),
+            Column("offset", lambda entry, _: self._at(entry), 9, right=True, least=64),
             Column("", self._lanes, 40, 5),
-            Column("findings", lambda each, _: self._found(each), 8, 1),
+            Column("findings", lambda entry, _: self._found(entry), 8, 1),
         )  # fmt: skip
         super().__init__(columns, id=id, classes=classes)
 
-    def arranged(self, told: list[Entry]) -> list[Entry]:
+    def arranged(self, timeline: list[Entry]) -> list[Entry]:
         """With a line for each answer, after its request and before whatever else begins at that moment."""
         lines: list[tuple[float, float, Entry]] = []
-        for place, each in enumerate(told):
-            lines.append((each.began, place, each))
-            if each.kind == "record" and each.brief is not None and each.brief.kind == "exchange":
-                answer = ResponseArrow("record", each.seq, each.brief, each.ended, each.ended, each.text)
-                lines.append((each.ended, place + 0.5, answer))
-        return [each for _, _, each in sorted(lines, key=lambda line: line[:2])]
+        for place, entry in enumerate(timeline):
+            lines.append((entry.began, place, entry))
+            if entry.kind == "record" and entry.brief is not None and entry.brief.kind == "exchange":
+                answer = ResponseArrow("record", entry.seq, entry.brief, entry.ended, entry.ended, entry.text)
+                lines.append((entry.ended, place + 0.5, answer))
+        return [entry for _, _, entry in sorted(lines, key=lambda line: line[:2])]
 
     def title(self, width: int) -> str:
         """The names of the lanes, above them."""

@@ -134,14 +134,14 @@ class Knowledge(VerticalScroll):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
-        self._told = Static("", markup=False)
+        self._table = Static("", markup=False)
 
     def compose(self) -> ComposeResult:
-        yield self._told
+        yield self._table
 
     def show(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Show these, as ``inspector.explain.agent_state.known`` tells them."""
         table = Table.grid(padding=(0, 1))
         for label, words in pairs:
             table.add_row(Text(label, style="bold"), Text(words, style="dim" if words == "not seen" else ""))
-        self._told.update(table)
+        self._table.update(table)

@@ -251,7 +251,7 @@ class View(Screen[None]):
     def searched(self) -> Searchable | None:
         """Where ``/`` searches: in what has the focus, or what is around that; else in the first list."""
         around = self.focused.ancestors_with_self if self.focused else []
-        return next((each for each in (*around, *self.query(Rows)) if isinstance(each, Searchable)), None)
+        return next((widget for widget in (*around, *self.query(Rows)) if isinstance(widget, Searchable)), None)
 
     # -- keys -------------------------------------------------------------------------------------------
 

@@ -69,18 +69,18 @@ class Timed(Rows[Entry]):
         """Show these records of a run, on the axis of the ``whole`` run (by default they are all of it)."""
         self.run_brief = run
         shown = list(briefs)
-        told = entries(run, shown if whole is None else whole)
-        self.measure(told)
-        self._whole = self.arranged(told if whole is None else _only(told, {each.seq for each in shown}))
-        self._begins = [each.began for each in self._whole]
+        timeline = entries(run, shown if whole is None else whole)
+        self.measure(timeline)
+        self._whole = self.arranged(timeline if whole is None else _only(timeline, {brief.seq for brief in shown}))
+        self._begins = [entry.began for entry in self._whole]
         self._show()
 
-    def measure(self, told: list[Entry]) -> None:
+    def measure(self, timeline: list[Entry]) -> None:
         """Take in the whole run, of which maybe not everything is shown."""
 
-    def arranged(self, told: list[Entry]) -> list[Entry]:
+    def arranged(self, timeline: list[Entry]) -> list[Entry]:
         """The lines for these entries, in the order in which they began."""
-        return told
+        return timeline
 
     def number(self, entry: Entry) -> str:
         """The number of an entry's record, with a star before it if that is marked."""
@@ -121,8 +121,8 @@ class Timed(Rows[Entry]):
             old = self.columns[self.TITLED]
             width = next((width for column, width in self._shown if column is old), 0)
             new = replace(old, title=self.title(width))
-            self.columns = tuple(new if each is old else each for each in self.columns)
-            self._shown = [(new if each is old else each, width) for each, width in self._shown]
+            self.columns = tuple(new if column is old else column for column in self.columns)
+            self._shown = [(new if brief is old else brief, width) for brief, width in self._shown]
         return super().render_line(y)
 
     def plain(self, item: Entry) -> str:
@@ -134,18 +134,18 @@ class Timed(Rows[Entry]):
         return f"{item.seq}  {item.text}  {status}  {marks(brief)}"
 
 
-def _only(told: Iterable[Entry], seqs: set[int]) -> list[Entry]:
+def _only(timeline: Iterable[Entry], seqs: set[int]) -> list[Entry]:
     """Of a run's entries these records, with the notes of the phases that they are in; everything if they are all."""
-    everything = list(told)
-    if all(each.seq in seqs for each in everything if each.kind == "record"):
+    everything = list(timeline)
+    if all(entry.seq in seqs for entry in everything if entry.kind == "record"):
         return everything
     kept: list[Entry] = []
     note: Entry | None = None
-    for each in everything:
-        if each.kind == "phase":
-            note = each
-        elif each.kind == "record" and each.seq in seqs:
-            kept += [each] if note is None else [note, each]
+    for entry in everything:
+        if entry.kind == "phase":
+            note = entry
+        elif entry.kind == "record" and entry.seq in seqs:
+            kept += [entry] if note is None else [note, entry]
             note = None
     return kept
 
@@ -194,13 +194,13 @@ class Waterfall(Timed):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         columns: tuple[Column[Entry], ...] = (
-            Column("record", lambda each, _: self.number(each), 6, right=True),
+            Column("record", lambda entry, _: self.number(entry), 6, right=True),
             Column("request", self._request, 19, 2),
-            Column("status", lambda each, _: self._if_over(each, status), 6, right=True),
-            Column("size", lambda each, _: self._if_over(each, _size), 8, right=True, least=90),
-            Column("time", lambda each, _: self._took(each), 7, right=True),
+            Column("status", lambda entry, _: self._if_over(entry, status), 6, right=True),
+            Column("size", lambda entry, _: self._if_over(entry, _size), 8, right=True, least=90),
+            Column("time", lambda entry, _: self._took(entry), 7, right=True),
             Column("", self._bar, 14, 3),
-            Column("findings", lambda each, width: self._if_over(each, lambda brief: marks(brief, width)), 9, 1),
+            Column("findings", lambda entry, width: self._if_over(entry, lambda brief: marks(brief, width)), 9, 1),
         )
         super().__init__(columns, id=id, classes=classes)
         self._axis = Axis()
@@ -208,10 +208,10 @@ class Waterfall(Timed):
         self._zoom = 1.0
         self._left = 0.0
 
-    def measure(self, told: list[Entry]) -> None:
+    def measure(self, timeline: list[Entry]) -> None:
         """Make the axis."""
-        self._opens = opening(told)
-        self._axis = Axis.of(self._span(each) for each in told if each.kind == "record")
+        self._opens = opening(timeline)
+        self._axis = Axis.of(self._span(entry) for entry in timeline if entry.kind == "record")
 
     def _span(self, entry: Entry) -> tuple[float, float]:
         brief = entry.brief
@@ -245,7 +245,7 @@ class Waterfall(Timed):
         """Which part of the axis is drawn in so many cells, from where and how much; the cursor's entry is always in
         it. What was before the run's first request is left out where its title would not stand above its place."""
         zero = self._axis.place(self._start)
-        begins = zero if int(zero * width) + len(_ZERO) + 1 + len(self._told(1.0)) > width else 0.0
+        begins = zero if int(zero * width) + len(_ZERO) + 1 + len(self._moment(1.0)) > width else 0.0
         wide = (1 - begins) / self._zoom
         if self.item is not None and self._zoom > 1:
             place = self._axis.place(self.item.began)
@@ -258,7 +258,7 @@ class Waterfall(Timed):
     def _start(self) -> float:
         return self.run_brief.started if self.run_brief else 0.0
 
-    def _told(self, place: float) -> str:
+    def _moment(self, place: float) -> str:
         """The moment at a place, in seconds from the run's start; never a negative zero."""
         return f"{round(self._axis.moment(place) - self._start, 2) + 0.0:.2f} s"
 
@@ -267,7 +267,7 @@ class Waterfall(Timed):
         if not self._whole:
             return ""
         left, wide = self._window(width)
-        first, last = self._told(left), self._told(left + wide)
+        first, last = self._moment(left), self._moment(left + wide)
         zero = int((self._axis.place(self._start) - left) / wide * width)
         if 0 < zero < width - len(_ZERO) - len(last):
             first = " " * zero + _ZERO
@@ -329,7 +329,7 @@ class Waterfall(Timed):
                 # The longest last: of those that share a cell it is the one to be seen.
                 for piece in sorted(parts, key=lambda piece: piece.ended - piece.began):
                     draw(piece.began, piece.ended, GLYPHS[piece.kind], _style(piece, colour))
-        return Text.assemble(*(each or " " for each in drawn))
+        return Text.assemble(*(cell or " " for cell in drawn))
 
 
 def request(brief: Brief, certname: str | None, width: int) -> str:

@@ -102,23 +102,23 @@ def test_a_verdict_keeps_what_and_where_and_whole_commands() -> None:
     remedy = f"Correct it: `puppet agent -t --noop`, {'then ' * 40}`puppet agent -t --verbose --debug`."
     run = RunBrief(number=1, verdict=concluded(message, remedy))
     for width in (80, 100, 200):
-        shown = panes.told(run, width).plain
+        shown = panes.verdict_text(run, width).plain
         first, _, second = shown.partition("\nfix: ")
         assert first.startswith("a.example failed: S01 no catalog")
         assert first.endswith("line: 2)")
         assert second.count("`") % 2 == 0
         assert len(first) <= (width - 4) * panes.lines(width)
     whole = RunBrief(number=1, verdict=concluded("short, since 2026-11-21 12:10:55 UTC", "`do it`"))
-    assert panes.told(whole, 80).plain == "short, since 2026-11-21 12:10:55 UTC\nfix: `do it`"
+    assert panes.verdict_text(whole, 80).plain == "short, since 2026-11-21 12:10:55 UTC\nfix: `do it`"
 
 
 def test_what_is_said_of_a_run_that_went_well() -> None:
     run = RunBrief(number=1, outcome="complete")
-    assert panes.told(run, 100).plain == "complete, no deviations"
+    assert panes.verdict_text(run, 100).plain == "complete, no deviations"
     findings = (Finding("B01", Severity.WARNING, "x"), Finding("R21", Severity.NOTICE, "y"),
                 Finding("B45", Severity.NOTICE, "z"))  # fmt: skip
     run = RunBrief(number=1, outcome="complete", findings=findings)
-    assert panes.told(run, 100).plain == "complete; 1 warning, 2 notices"
+    assert panes.verdict_text(run, 100).plain == "complete; 1 warning, 2 notices"
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -519,7 +519,7 @@ def test_what_is_shown_is_exported(tmp_path: Path, name: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await type_in(pilot, "f", "phase:certificates")
         await type_in(pilot, "e", str(target))
-        assert "4 records are in" in screen_text(app)
+        assert "wrote 4 records to" in screen_text(app)
 
     in_run("first-run", tmp_path, act)
     assert target.read_bytes().count(b"/puppet-ca/v1/") >= 4
