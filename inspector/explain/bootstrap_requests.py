@@ -17,7 +17,7 @@ from inspector.protocol import documents as d
 from inspector.rules.csr_for_revoked_name import REVOKED
 from inspector.rules.csr_for_signed_name import SIGNED
 from inspector.rules.csr_repeated import WAITS
-from inspector.rules.told import cut, some
+from inspector.rules.words import cut, some
 from inspector.runs.observations import Bounded
 
 if TYPE_CHECKING:

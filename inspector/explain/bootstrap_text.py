@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.explain.bootstrap import short, stamp
 from inspector.explain.bootstrap_requests import NEAR, BootstrapState, day
-from inspector.rules.told import lasting
+from inspector.rules.words import lasting
 from inspector.summaries import wording
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from OpenSSL import crypto
 
 from inspector.protocol import x509
-from inspector.rules.told import cut, some
+from inspector.rules.words import cut, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

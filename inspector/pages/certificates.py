@@ -14,7 +14,7 @@ from inspector.pages.styles import BAD, DOUBT, GOOD
 from inspector.privacy import secrets
 from inspector.protocol import x509
 from inspector.protocol.signatures import signed_by
-from inspector.rules.told import some
+from inspector.rules.words import some
 from inspector.summaries import wording
 from inspector.text import utc
 

@@ -6,8 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
-from inspector.rules.told import some, utc
-from inspector.rules.words import brief
+from inspector.rules.words import brief, some, utc
 from inspector.runs.examples import (
     authorities,
     bundle,

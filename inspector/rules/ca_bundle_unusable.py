@@ -6,8 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
-from inspector.rules.told import some
-from inspector.rules.words import brief, media_type
+from inspector.rules.words import brief, media_type, some
 from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, foreign_ca, issued, made, report, talk
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.told import utc
+from inspector.rules.words import utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, wait
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import ExchangeCase, On, Statement, places, rule
-from inspector.rules.told import utc
 from inspector.rules.trust import serial
-from inspector.rules.words import brief
+from inspector.rules.words import brief, utc
 from inspector.runs.examples import ExamplePart, altered, carried, catalog, issued, made, report, talk, wait
 
 

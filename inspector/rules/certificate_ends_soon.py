@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from inspector.clocks import DAY
 from inspector.model import Record, Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.told import utc
 from inspector.rules.trust import used
-from inspector.rules.words import brief
+from inspector.rules.words import brief, utc
 from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.told import utc
 from inspector.rules.trust import lent_or_shown, used
-from inspector.rules.words import brief
+from inspector.rules.words import brief, utc
 from inspector.runs.examples import (
     altered,
     ca,

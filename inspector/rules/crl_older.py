@@ -6,8 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
-from inspector.rules.told import utc
-from inspector.rules.words import brief
+from inspector.rules.words import brief, utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk, together
 
 

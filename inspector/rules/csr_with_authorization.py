@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.csr_repeated import refused
-from inspector.rules.told import some
+from inspector.rules.words import some
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
 
 AUTO_RENEW = "1.3.6.1.4.1.34380.1.3.2"

@@ -10,7 +10,7 @@ from inspector.protocol.kinds import Kind
 from inspector.protocol.oids import AUTHORIZATION, oid_name
 from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.csr_repeated import refused
-from inspector.rules.told import some
+from inspector.rules.words import some
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk
 
 ALLOWED = ("1.3.6.1.4.1.34380.1.1.", "1.3.6.1.4.1.34380.1.2.", AUTHORIZATION)

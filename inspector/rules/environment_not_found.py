@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import RUN, Kind
 from inspector.rules import ExchangeCase, On, Statement, rule
-from inspector.rules.told import cut
+from inspector.rules.words import cut
 from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
 
 ABSENT = "Could not find environment"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import SINCE_4, On, RunCase, Statement, places, rule
-from inspector.rules.told import cut
+from inspector.rules.words import cut
 from inspector.runs.examples import catalog, metadata, plugins, report, talk
 
 

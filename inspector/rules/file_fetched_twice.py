@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol.files import is_plugin
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.told import some
+from inspector.rules.words import some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
 FILE = "modules/demo/app.conf"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import ExchangeCase, On, Statement, places, rule
-from inspector.rules.told import some
+from inspector.rules.words import some
 from inspector.runs.examples import altered, catalog, report, talk
 
 

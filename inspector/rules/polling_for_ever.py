@@ -7,7 +7,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.csr_repeated import WAITS
-from inspector.rules.told import utc
+from inspector.rules.words import utc
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
 
 

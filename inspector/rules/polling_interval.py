@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.csr_repeated import WAITS
-from inspector.rules.told import lasting
 from inspector.rules.waiting_for_certificate import polling
+from inspector.rules.words import lasting
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait
 
 

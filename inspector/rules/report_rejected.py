@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, rule
-from inspector.rules.told import cut
+from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
 

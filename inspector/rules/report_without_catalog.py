@@ -7,7 +7,7 @@ from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.rules.cached_catalog import CACHED
-from inspector.rules.told import reason
+from inspector.rules.words import reason
 from inspector.runs.examples import catalog, plugins, report, talk
 
 

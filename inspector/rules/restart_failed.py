@@ -6,7 +6,7 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
-from inspector.rules.told import some, whole
+from inspector.rules.words import some, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from inspector.model import Record, Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.told import lasting, utc
+from inspector.rules.words import lasting, utc
 from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, together, wait
 
 

@@ -8,7 +8,7 @@ from inspector.privacy import patterns
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
-from inspector.rules.told import cut
+from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
 _KEYS = {

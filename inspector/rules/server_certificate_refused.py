@@ -7,9 +7,8 @@ from inspector.model import Handshake, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol import x509
 from inspector.rules import HandshakeCase, On, Statement, places, rule
-from inspector.rules.told import utc
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
-from inspector.rules.words import brief
+from inspector.rules.words import brief, utc
 from inspector.runs.examples import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
 from inspector.runs.history import CrlSeen
 

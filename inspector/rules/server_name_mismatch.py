@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import x509
 from inspector.rules import HandshakeCase, On, Statement, places, rule
-from inspector.rules.told import some
 from inspector.rules.trust import leaf
-from inspector.rules.words import brief
+from inspector.rules.words import brief, some
 from inspector.runs.examples import MASTER, carried, catalog, made, refused, report, talk
 
 _SAYS_SO = ("bad_certificate", "certificate_unknown", "handshake_failure", "close_notify", None)

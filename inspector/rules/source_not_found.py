@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.told import some
-from inspector.rules.words import brief
+from inspector.rules.words import brief, some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 
 ONE, OTHER = "modules/demo/a.conf", "modules/demo/b.conf"

@@ -8,7 +8,7 @@ from statistics import median
 from inspector.model import Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
 from inspector.rules.csr_repeated import WAITS
-from inspector.rules.told import lasting, utc
+from inspector.rules.words import lasting, utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait
 from inspector.runs.run import Run
 

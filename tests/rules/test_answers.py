@@ -133,7 +133,7 @@ def test_there_are_endpoints_of_each_kind_that_rules_name() -> None:
 def test_brief_keeps_beginning_and_end() -> None:
     assert words.brief("a\n b\tc") == "a b c"
     long = words.brief("Evaluation Error: " + "x" * 5000 + " (file: /site.pp, line: 3)")
-    assert len(long) == words.MOST
+    assert len(long) == words.TEXT
     assert long.startswith("Evaluation Error: ")
     assert long.endswith(" (file: /site.pp, line: 3)")
 
