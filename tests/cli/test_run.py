@@ -174,7 +174,7 @@ def test_a_signal_ends_both(
             os.killpg(running.pid, number)
         else:
             running.send_signal(number)
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=300)
     finally:
         running.kill()
     assert running.returncode == 128 + number
@@ -190,7 +190,7 @@ def _ended(pid: int) -> bool:
         return True
 
 
-def _until(condition: Callable[[], bool], timeout: float = 60) -> None:
+def _until(condition: Callable[[], bool], timeout: float = 300) -> None:
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline

@@ -33,6 +33,7 @@ from inspector.proxy.launcher import Proxy
 from tests.e2e import faulty
 from tests.e2e.wire import Peer, read
 from tests.support import proxies
+from tests.support.waiting import PATIENCE, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,14 +44,10 @@ if TYPE_CHECKING:
 
 NAME = "web1.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"
-SETTLED = 10.0
-"""Seconds after which everything must be in the capture: written, tried again, and told."""
 LATE = 1.0
 """Seconds before a kill within which what was delivered may not be in the capture yet."""
 PAUSE = 0.01
 """Seconds between two requests of whoever polls."""
-AT_ONCE = 0.02
-"""Seconds between two looks."""
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -306,14 +303,6 @@ class Scene:
         tally.gaps = [each for each in kept if isinstance(each, Gap)]
 
 
-def eventually(true: Callable[[], bool]) -> bool:
-    """Whether something comes true in good time."""
-    until = time.monotonic() + SETTLED
-    while not (found := true()) and time.monotonic() < until:
-        time.sleep(AT_ONCE)
-    return found
-
-
 # -- our own mistakes -------------------------------------------------------------------------------------
 
 
@@ -461,7 +450,7 @@ def cuts(scene: Scene, side: str, way: int, step: int) -> Tally:
         return None
 
     assert ask() == 200
-    middle.over.acquire(timeout=SETTLED)
+    middle.over.acquire(timeout=PATIENCE)
     passed = middle.passed[way]
     with scene.watched() as tally:
         for at in range(0, passed, step):
@@ -616,7 +605,7 @@ def drained(folder: Path, *, own: bool, agents: int = 5) -> Tally:
         for thread in threads:
             thread.start()
         for _ in threads:
-            assert at_work.acquire(timeout=SETTLED)
+            assert at_work.acquire(timeout=PATIENCE)
         scene.proxy.process.terminate()
         for thread in threads:
             thread.join()

@@ -23,9 +23,10 @@ from inspector.runs.examples import catalog, content, report, talk
 from inspector.summaries import filters
 from inspector.summaries.follow import Follower
 from tests.e2e import faulty
-from tests.e2e.faults import CUTS, FAULTS, FORMS, Scene, answers, cuts, drained, eventually, killed
+from tests.e2e.faults import CUTS, FAULTS, FORMS, Scene, answers, cuts, drained, killed
 from tests.support.captures import save
 from tests.support.proxies import analyzed
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,7 @@ from inspector.lab import Lab
 from inspector.model import Exchange, Handshake, Severity
 from tests.e2e.wire import Peer
 from tests.support.proxies import analyzed, records
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,9 +33,7 @@ def told(proxy: Proxy) -> list[str]:
 
 def expect(proxy: Proxy) -> str:
     """The one line of the probe, once it comes."""
-    until = time.monotonic() + 10
-    while not told(proxy) and time.monotonic() < until:
-        time.sleep(0.02)
+    assert eventually(lambda: bool(told(proxy)))
     (line,) = told(proxy)
     return line
 

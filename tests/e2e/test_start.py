@@ -47,7 +47,7 @@ def mitmproxy(tool: str, arguments: list[str], **options: str | Path) -> list[st
 def start(lab: Lab, tmp_path: Path, **options: str | Path) -> subprocess.CompletedProcess[str]:
     """mitmdump with a mistake: it ends by itself."""
     given = {**proxies.options(lab, tmp_path / "c.sqlite"), "confdir": tmp_path / "mitm", **options}
-    return subprocess.run(mitmproxy("mitmdump", [], **given), capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(mitmproxy("mitmdump", [], **given), capture_output=True, text=True, timeout=300, check=False)
 
 
 def mistakes(lab: Lab, tmp_path: Path) -> dict[str, dict[str, str | Path]]:
@@ -193,7 +193,7 @@ def test_under_mitmproxys_other_tools(tool: str, lab: Lab, tmp_path: Path, captu
         finally:
             drain(ours)
             proxy.send_signal(signal.SIGTERM)
-            until = time.monotonic() + 10
+            until = time.monotonic() + 300
             while proxy.poll() is None and time.monotonic() < until:
                 drain(ours)
             proxy.kill()
@@ -202,10 +202,10 @@ def test_under_mitmproxys_other_tools(tool: str, lab: Lab, tmp_path: Path, captu
 
 
 def wait_for(port: int, terminal: int) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 300
     while time.monotonic() < until:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", port), timeout=300).close()
         except OSError:
             drain(terminal)
         else:

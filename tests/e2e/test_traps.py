@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 import ssl
-import time
 import warnings
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from inspector.host import pki
 from inspector.model import Exchange, Gap
 from tests.e2e.wire import Peer, read
 from tests.support.proxies import analyzed, records
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,7 +157,7 @@ def test_a_killed_proxy_leaves_everything_older_than_a_second(lab: Lab, proxied:
         peer = Peer.of(proxy.address, lab.proxy_name, place)
         for _ in range(5):
             peer.ask("GET", NODE)
-        time.sleep(1)
+        assert eventually(lambda: capture.exists() and len(records(capture)) == 5)
         os.kill(proxy.process.pid, signal.SIGKILL)
         proxy.process.wait()
         assert len(records(capture)) == 5
@@ -168,7 +168,7 @@ def test_a_deleted_capture_begins_anew(lab: Lab, proxied: Proxied, capture: Path
     with proxied(lab) as proxy:
         peer = Peer.of(proxy.address, lab.proxy_name, place)
         assert peer.ask("GET", NODE).status == 200
-        time.sleep(0.6)
+        assert eventually(lambda: capture.exists() and len(records(capture)) == 1)
         for file in capture.parent.iterdir():
             file.unlink()
         assert peer.ask("GET", NODE).status == 200
@@ -182,10 +182,10 @@ def test_a_locked_capture_loses_nothing(lab: Lab, proxied: Proxied, capture: Pat
         blocker = sqlite3.connect(capture, isolation_level=None)
         blocker.execute("BEGIN EXCLUSIVE")
         assert peer.ask("GET", NODE).status == 200
-        time.sleep(1.5)
+        assert eventually(lambda: any("cannot write the capture" in line for line in proxy.lines))
         blocker.execute("ROLLBACK")
         blocker.close()
-        time.sleep(1.5)
+        assert eventually(lambda: any("is being written again" in line for line in proxy.lines))
         assert peer.ask("GET", NODE).status == 200
     kinds = [type(record) for record in records(capture)]
     assert kinds.count(Exchange) == 2
@@ -203,9 +203,8 @@ def test_a_full_disk_does_not_stop_a_run(lab: Lab, proxied: Proxied, capture: Pa
         resource.prlimit(proxy.process.pid, resource.RLIMIT_FSIZE, (4096, hard))
         agent = lab.agent(NAME)
         assert agent.run().status in (0, 2)
-        time.sleep(0.5)
-        assert any("cannot write the capture" in line for line in proxy.lines)
+        assert eventually(lambda: any("cannot write the capture" in line for line in proxy.lines))
         resource.prlimit(proxy.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
-        time.sleep(2.5)
+        assert eventually(lambda: any("is being written again" in line for line in proxy.lines))
     assert any(isinstance(record, Gap) for record in records(capture))
     assert [run.outcome for run in analyzed(capture).runs] == ["complete"]

@@ -58,7 +58,7 @@ class Peer:
     def connect(self, session: ssl.SSLSession | None = None) -> Iterator[ssl.SSLSocket]:
         """A TLS connection."""
         with (
-            socket.create_connection(self.address, timeout=20) as raw,
+            socket.create_connection(self.address, timeout=300) as raw,
             self.context().wrap_socket(raw, server_hostname=self.name, session=session) as secure,
         ):
             yield secure

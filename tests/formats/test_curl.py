@@ -208,7 +208,7 @@ def test_the_master_gets_the_same_again(sent: Request, echo: tuple[HTTPServer, P
     told = told.replace("$(puppet config print ssldir)", str(ssldir))
     subprocess.run(
         ["/bin/bash", "-c", told.replace("curl ", "curl -sS --noproxy '*' ", 1)],
-        check=True, capture_output=True, cwd=tmp_path, timeout=60, env={"PATH": os.environ["PATH"]},
+        check=True, capture_output=True, cwd=tmp_path, timeout=300, env={"PATH": os.environ["PATH"]},
     )  # fmt: skip
     ((method, target, headers, body),) = server.seen  # type: ignore[attr-defined]
     assert (method, target, body) == (sent.method, sent.target, sent.body)

@@ -15,7 +15,6 @@ from tests.support.touching import DECODERS, touch
 CASES = sorted((Path(__file__).parent / "cases").glob("*.case"))
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_a_case_is_the_document_that_it_should_be(path: Path) -> None:
     head, _, body = path.read_bytes().partition(b"\n")

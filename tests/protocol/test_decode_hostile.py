@@ -23,6 +23,8 @@ from inspector.protocol.endpoints import ENDPOINTS
 from tests.support.bodies import FORM, JSON, PACK, PSON, TABLE, YAML, answered, asked, b64, form
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from inspector.protocol.decode import Decoder
 
 DECODERS = tuple({id(each): each for row in ENDPOINTS for each in (row.request, row.response)}.values())
@@ -79,46 +81,49 @@ def merge_bomb() -> bytes:
     return b"\n".join(lines)
 
 
-BOMBS: dict[str, tuple[Decoder, Message]] = {
-    "zip": (decode.anything, answered(JSON, gzip.compress(b" " * (decode.MAX_PLAIN + 1), 9), "gzip")),
-    "zip in facts": (decode.catalog_request, asked(FORM, form(quote_plus(b64(b" " * (ruby_yaml.MAX_BYTES + 1))),
+BOMBS: dict[str, Callable[[], tuple[Decoder, Message]]] = {
+    "zip": lambda: (decode.anything, answered(JSON, gzip.compress(b" " * (decode.MAX_PLAIN + 1), 9), "gzip")),
+    "zip in facts": lambda: (decode.catalog_request, asked(FORM, form(quote_plus(b64(b" " * (ruby_yaml.MAX_BYTES + 1))),
                                                               "b64_zlib_yaml"))),
-    "deep json": (decode.anything, answered(JSON, b"[" * 10_000 + b"]" * 10_000)),
-    "deep pson": (decode.anything, answered(PSON, b'{"document_type":"x","data":' * 10_000 + b"1" + b"}" * 10_000)),
-    "deep msgpack": (decode.anything, answered(PACK, b"\x91" * 10_000 + b"\x01")),
-    "deep by one level": (decode.anything, answered(JSON, b"[" * 501 + b"]" * 501)),
-    "deep in a field that is not read": (decode.catalog, answered(JSON, b'{"x":' + b"[" * 600 + b"]" * 600 + b"}")),
-    "deep msgpack by one level": (decode.anything, answered(PACK, b"\x91" * 501 + b"\x01")),
-    "deep after brackets in strings": (decode.anything, answered(JSON, b'["' + b"]" * 600 + b'\\"",' + b"[" * 600)),
-    "100 MB of json": (decode.anything, answered(JSON, b'["' + b"x" * 100_000_000 + b'"]')),
-    "many values": (decode.anything, answered(JSON, b"[" + b"0," * 4_000_000 + b"0]")),
-    "many strings": (decode.anything, answered(JSON, b'["' + b'["' * 4_000_000)),
-    "many lists in msgpack": (decode.anything, answered(PACK, b"\xdd\x00\x20\x00\x00" + b"\x80" * 0x200000)),
-    "much msgpack": (decode.anything, answered(PACK, b"\xc0" * (MAX_PACKED + 1))),
-    "many fields": (decode.catalog_request, asked(FORM, b"a&" * 10_002)),
-    "many encodings": (decode.anything, answered(JSON, gzip.compress(b"[]"), "gzip," * 50 + "gzip")),
-    "yaml aliases": (decode.anything, answered(YAML, alias_bomb(b"--- \n  a: b"))),
-    "yaml aliases in facts": (decode.facts, asked(YAML, alias_bomb(b"--- \nname: a.b\nvalues:"))),
-    "many values in yaml": (decode.anything, answered(YAML, b"--- [" + b"a," * 700_000 + b"]")),
-    "many empty values in yaml": (decode.anything, answered(YAML, b"--- [" + b"[]," * 350_000 + b"]")),
-    "percent signs that escape nothing": (decode.catalog_request, asked(FORM, b"facts=" + b"%" * 60_000_000)),
-    "a field that is no text": (decode.catalog_request, asked(FORM, b"environment=" + b"%FF" * 20_000_000)),
-    "yaml merges": (decode.anything, answered(YAML, merge_bomb())),
-    "yaml that holds itself": (decode.anything, answered(YAML, b"--- &a [*a]")),
-    "pem": (decode.certificates, answered("text/plain", pki.pem(CA.certificate) * 10_001)),
+    "deep json": lambda: (decode.anything, answered(JSON, b"[" * 10_000 + b"]" * 10_000)),
+    "deep pson": lambda: (decode.anything,
+        answered(PSON, b'{"document_type":"x","data":' * 10_000 + b"1" + b"}" * 10_000)),
+    "deep msgpack": lambda: (decode.anything, answered(PACK, b"\x91" * 10_000 + b"\x01")),
+    "deep by one level": lambda: (decode.anything, answered(JSON, b"[" * 501 + b"]" * 501)),
+    "deep in a field that is not read": lambda: (decode.catalog,
+        answered(JSON, b'{"x":' + b"[" * 600 + b"]" * 600 + b"}")),
+    "deep msgpack by one level": lambda: (decode.anything, answered(PACK, b"\x91" * 501 + b"\x01")),
+    "deep after brackets in strings": lambda: (decode.anything,
+        answered(JSON, b'["' + b"]" * 600 + b'\\"",' + b"[" * 600)),
+    "100 MB of json": lambda: (decode.anything, answered(JSON, b'["' + b"x" * 100_000_000 + b'"]')),
+    "many values": lambda: (decode.anything, answered(JSON, b"[" + b"0," * 4_000_000 + b"0]")),
+    "many strings": lambda: (decode.anything, answered(JSON, b'["' + b'["' * 4_000_000)),
+    "many lists in msgpack": lambda: (decode.anything, answered(PACK, b"\xdd\x00\x20\x00\x00" + b"\x80" * 0x200000)),
+    "much msgpack": lambda: (decode.anything, answered(PACK, b"\xc0" * (MAX_PACKED + 1))),
+    "many fields": lambda: (decode.catalog_request, asked(FORM, b"a&" * 10_002)),
+    "many encodings": lambda: (decode.anything, answered(JSON, gzip.compress(b"[]"), "gzip," * 50 + "gzip")),
+    "yaml aliases": lambda: (decode.anything, answered(YAML, alias_bomb(b"--- \n  a: b"))),
+    "yaml aliases in facts": lambda: (decode.facts, asked(YAML, alias_bomb(b"--- \nname: a.b\nvalues:"))),
+    "many values in yaml": lambda: (decode.anything, answered(YAML, b"--- [" + b"a," * 700_000 + b"]")),
+    "many empty values in yaml": lambda: (decode.anything, answered(YAML, b"--- [" + b"[]," * 350_000 + b"]")),
+    "percent signs that escape nothing": lambda: (decode.catalog_request, asked(FORM, b"facts=" + b"%" * 60_000_000)),
+    "a field that is no text": lambda: (decode.catalog_request, asked(FORM, b"environment=" + b"%FF" * 20_000_000)),
+    "yaml merges": lambda: (decode.anything, answered(YAML, merge_bomb())),
+    "yaml that holds itself": lambda: (decode.anything, answered(YAML, b"--- &a [*a]")),
+    "pem": lambda: (decode.certificates, answered("text/plain", pki.pem(CA.certificate) * 10_001)),
 }  # fmt: skip
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_body_cannot_become_a_large_document(name: str) -> None:
-    decoder, message = BOMBS[name]
+    decoder, message = BOMBS[name]()
+    begun = time.process_time()
     found = decoder(message)
+    assert time.process_time() - begun < 10
     told = found.facts if isinstance(found, d.CatalogRequest) else found
     assert type(told).__name__ == "Undecodable"  # by name: a report of the failure must not print the bomb
 
 
-@pytest.mark.timeout(10)
 def test_a_number_to_the_base_of_sixty_stays_text() -> None:
     body = b"--- {a: 12:30, b: 1" + b":1" * 500_000 + b"}"
     found = decode.anything(answered(YAML, body))
@@ -126,7 +131,6 @@ def test_a_number_to_the_base_of_sixty_stays_text() -> None:
     assert isinstance(found.value["b"], str)
 
 
-@pytest.mark.timeout(60)
 def test_deep_yaml_does_not_overflow_the_stack_of_the_process() -> None:
     code = (
         "from inspector.model import Response; from inspector.protocol import decode;"
@@ -167,7 +171,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_memory_is_bounded() -> None:
     done = subprocess.run([sys.executable, "-c", BOUNDED], capture_output=True, text=True, check=False)
     *kinds, peak = done.stdout.split()
@@ -176,7 +179,6 @@ def test_memory_is_bounded() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_large_bodies_are_read_fast() -> None:
     resource = {"type": "File", "title": "/srv/x/file.txt", "tags": ["file", "class", "demo"], "line": 3,
                 "file": "/etc/puppetlabs/code/environments/production/modules/demo/manifests/init.pp",

@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import quote_plus
 
 import msgspec
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -174,7 +173,6 @@ def messages(draw: st.DrawFn) -> tuple[str, Message]:
     return name, Request(headers, body, method=draw(st.sampled_from(["PUT", "GET", "HEAD"])), target=target)
 
 
-@pytest.mark.timeout(240)
 @settings(max_examples=400, suppress_health_check=list(HealthCheck))
 @given(messages())
 def test_no_change_of_a_real_body_makes_a_decoder_raise(sent: tuple[str, Message]) -> None:

@@ -85,7 +85,7 @@ def test_findings_show_in_mitmproxys_own_views(addon: addon_module.PuppetInspect
         flow.request.path = "/puppet-ca/v1/certificate/ca"
         addon._loop = asyncio.get_running_loop()
         addon.response(flow)
-        until = time.monotonic() + 10
+        until = time.monotonic() + 300
         while not flow.comment and time.monotonic() < until:
             await asyncio.sleep(0.02)
         return flow

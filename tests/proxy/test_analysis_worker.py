@@ -114,11 +114,11 @@ def test_recording_goes_on_when_it_dies(path: Path) -> None:
     recording = Recorder(path, say)
     recording.start()
     recording.put(talk(catalog())[0])
-    assert said.wait(20)
+    assert said.wait(300)
     said.clear()
     assert recording._analysis
     os.kill(recording._analysis._process.pid, signal.SIGKILL)
-    assert said.wait(20)
+    assert said.wait(300)
     assert lines[-1].startswith("-- the analysis has stopped")
     recording.put(talk(report())[0])
     recording.finish()

@@ -181,7 +181,7 @@ def test_the_real_mitmdump_shows_bodies_and_runs(tmp_path: Path) -> None:
     command = [str(Path(sys.executable).with_name("mitmdump")), "-s", str(tmp_path / "script.py")]
     command += ["-r", str(tmp_path / "flows.mitm"), *(word for option in options for word in ("--set", option))]
     environment = {**os.environ, "PYTHONPATH": str(places.ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env=environment)
     assert "    Catalog\n    Stage[main]  contains" in done.stdout
     assert "    Signing request\n    CN=node1.example  signing request" in done.stdout
     assert "node1.example  7.23.0  production  complete" in done.stdout + done.stderr

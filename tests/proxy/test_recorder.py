@@ -154,7 +154,7 @@ def test_a_capture_stays_until_the_analysis_has_continued_in_the_next(
     recorder = Recorder(first, lambda _: None, rotation=Rotation(age=0.6, keep=1))
     recorder.start()
     recorder.put(talk(catalog())[0])
-    until = time.monotonic() + 10
+    until = time.monotonic() + 300
     while not second.exists() and time.monotonic() < until:
         time.sleep(0.02)
     monkeypatch.setattr(FakeAnalysis, "analyzed", 1)
@@ -227,14 +227,14 @@ def test_putting_never_waits_for_the_disk(path: Path, monkeypatch: pytest.Monkey
 
     def hanging(_self: Capture) -> list[Record]:
         entered.set()
-        release.wait(30)
+        release.wait(300)
         return []
 
     monkeypatch.setattr(Capture, "flush", hanging)
     recorder = Recorder(path, lambda _line: None)
     recorder.start()
     recorder.put(talk(catalog())[0])
-    assert entered.wait(10)
+    assert entered.wait(300)
     for record in talk(*[catalog()] * 50):
         recorder.put(record)  # would hang here, and pytest-timeout would say so
     assert not release.is_set()

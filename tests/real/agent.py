@@ -66,7 +66,7 @@ class RunningAgent:
     def __exit__(self, *_: object) -> None:
         end(self.process)
 
-    def wait(self, timeout: float = 60) -> CompletedRun:
+    def wait(self, timeout: float = 600) -> CompletedRun:
         """Wait until it has ended. Raises subprocess.TimeoutExpired after `timeout` seconds."""
         status = self.process.wait(timeout)
         output = self.log.read_text(errors="replace")
@@ -123,7 +123,7 @@ class RealAgent:
         return RunningAgent(command, self._environment, self.base / "output.log")
 
     def run(
-        self, *, server: str, port: int, waitforcert: int = 0, extra: Sequence[str] = (), timeout: float = 60
+        self, *, server: str, port: int, waitforcert: int = 0, extra: Sequence[str] = (), timeout: float = 600
     ) -> CompletedRun:
         """One whole run, at most `timeout` seconds."""
         with self.popen(server=server, port=port, waitforcert=waitforcert, extra=extra) as running:

@@ -124,7 +124,7 @@ class RealMaster:
     def _give_to_puppet(self, path: Path) -> None:
         subprocess.run(["chown", "-R", "puppet:puppet", path], check=True)
 
-    def start(self, timeout: float = 180) -> None:
+    def start(self, timeout: float = 9000) -> None:
         """Start the server and wait, at most `timeout` seconds, until it is ready for requests.
 
         Raises RuntimeError with the end of its logs when it ends or is not ready in time.
@@ -149,7 +149,7 @@ class RealMaster:
             end(self._process)
             self._process = None
 
-    def allow_alt_names(self, allow: bool, timeout: float = 90) -> None:
+    def allow_alt_names(self, allow: bool, timeout: float = 900) -> None:
         """Write the setting into ca.conf and let the server, which runs, read it anew (as `systemctl reload` does)."""
         self._write_ca_conf(allow)
         assert self._process is not None
@@ -175,7 +175,7 @@ class RealMaster:
     def ca(self, action: str, *arguments: str) -> str:
         """`puppetserver ca ACTION`: its output. Raises RuntimeError when it fails."""
         command = ["puppetserver", "ca", action, *arguments, "--config", f"{self.confdir}/puppet.conf"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout

@@ -73,7 +73,7 @@ class Hosts:
         path = f"{self.agent.base / host}:/usr/sbin:/usr/bin:/sbin:/bin"
         return subprocess.run(
             ["bash", "-c", command], env=os.environ | {"PATH": path, "HOME": str(self.agent.base)},
-            cwd=self.agent.base, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60,
+            cwd=self.agent.base, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600,
         )  # fmt: skip
 
     def execute(self, commands: list[str]) -> list[str]:

@@ -25,7 +25,7 @@ PHASES = "plugins catalog files report"
 
 def _inspector(*arguments: str | Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "inspector.cli", *map(str, arguments)]
-    return subprocess.run(command, env=os.environ | (environment or {}), capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=os.environ | (environment or {}), capture_output=True, text=True, timeout=6000)
 
 
 def _run(agent: RealAgent, capture: Path, *arguments: str, more: str = "") -> subprocess.CompletedProcess[str]:
@@ -117,12 +117,12 @@ def test_provisioning_on_the_cas_host(stage: Stage, master: RealMaster, tmp_path
     environment = os.environ | {"PATH": f"{home}/bin:{os.environ['PATH']}"}
     target = tmp_path / "proxy.pem"
     words = [sys.executable, "-c", code, name, "--alt-name", "inspector", "--execute", "-o", str(target)]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=6000)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("  OK  ") == 6
     assert target.stat().st_mode & 0o777 == 0o600
     (clean,) = [line for line in done.stdout.splitlines() if " ca clean " in line]
-    subprocess.run(clean.split(), env=environment, check=True, capture_output=True, timeout=60)
+    subprocess.run(clean.split(), env=environment, check=True, capture_output=True, timeout=600)
     files: list[str | Path] = ["--ca", master.cadir / "ca_crt.pem", "--crl", master.cadir / "ca_crl.pem"]
     after = _inspector("provision", "--cert", target, *files)
     assert after.returncode == 1

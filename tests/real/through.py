@@ -39,7 +39,7 @@ class Road:
     server: str
     port: int
 
-    def run(self, agent: RealAgent, *extra: str, waitforcert: int = 0, timeout: float = 60) -> CompletedRun:
+    def run(self, agent: RealAgent, *extra: str, waitforcert: int = 0, timeout: float = 600) -> CompletedRun:
         """One whole run."""
         return agent.run(server=self.server, port=self.port, waitforcert=waitforcert, extra=extra, timeout=timeout)
 

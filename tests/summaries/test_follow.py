@@ -274,7 +274,7 @@ def test_in_a_pipe_every_line_comes_at_once_and_ctrl_c_ends_it(path: Path) -> No
     add(path, *failing())
     assert "b.example" in process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert (process.returncode, err) == (130, "")
 
 
@@ -284,6 +284,6 @@ def test_it_ends_when_nobody_reads_any_more(path: Path) -> None:
     assert process.stderr
     process.stdout.readline()
     process.stdout.close()  # and nothing more is written to the capture
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=300) == 0
     assert process.stderr.read() == ""
     process.stderr.close()

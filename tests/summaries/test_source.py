@@ -70,7 +70,7 @@ def test_a_capture_that_was_replaced_by_a_shorter_one_is_indexed_anew(tmp_path: 
         shutil.copy(other, path)
         source.poll()
         assert source._indexer is not None, "somebody has to make it anew"
-        source._indexer.wait(60)
+        source._indexer.wait(300)
         source.poll()
         assert [run.name for run in source.runs] == ["z.example"]
 

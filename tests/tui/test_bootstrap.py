@@ -253,14 +253,14 @@ def test_reading_shows_how_far_it_is_and_ends_with_the_view(tmp_path: Path, monk
 
     def read(source: Source, progress: Any, only: str | None = None) -> Ladders:
         progress(12_000, 100_000)
-        goes_on.wait(10)
+        goes_on.wait(300)
         outcome.append(progress(13_000, 100_000))
         raise bootstrap_reading.ReadingCancelled
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         monkeypatch.setattr(bootstrap_reading, "read", read)
         await app.push_screen(Bootstrap())
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + 300
         while "reading 12,000 of 100,000" not in screen_text(app) and time.monotonic() < limit:
             await pilot.pause(0.01)
         assert "reading 12,000 of 100,000" in screen_text(app)
@@ -285,7 +285,7 @@ def test_a_capture_that_is_not_indexed_yet_is_followed(tmp_path: Path, monkeypat
         assert "No " not in screen_text(app)
         indexed(path)
         app.look()
-        limit = time.monotonic() + 10
+        limit = time.monotonic() + 300
         view = app.screen
         assert isinstance(view, Bootstrap)
         while view.ladder is None and time.monotonic() < limit:

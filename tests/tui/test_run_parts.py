@@ -190,7 +190,7 @@ def test_a_run_that_grows_is_read_again_and_the_cursor_stays(tmp_path: Path) -> 
 def test_while_it_reads_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     files = file_transfers.files
-    monkeypatch.setattr(file_transfers, "files", lambda steps: files(steps) if go_on.wait(10) else [])
+    monkeypatch.setattr(file_transfers, "files", lambda steps: files(steps) if go_on.wait(300) else [])
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = Files(1)
