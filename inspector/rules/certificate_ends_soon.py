@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.clocks import DAY
 from inspector.model import Record, Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.trust import used
+from inspector.rules.trust import presented_in_run
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk
 
@@ -39,7 +39,7 @@ def certificate_ends_soon(case: RunCase, *, days: float = 90, renewing_days: flo
     node stops working; when the CA's does, all nodes stop. An agent of 8.2 or later that renews its certificate by
     itself is reported only when the renewal is overdue."""
     run = case.run
-    presented, renewed = used(case), case.ledger.known(run.certname).renewed
+    presented, renewed = presented_in_run(case), case.ledger.known(run.certname).renewed
     if presented and not (renewed and run.seqs and renewed.seq >= run.seqs[0]):
         mine, within = presented.certificate, renewing_days if run.major >= (8, 2) else days
         if 0 <= mine.not_after - presented.last_time < _limit(within, mine.not_before, mine.not_after):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.trust import lent_or_shown, used
+from inspector.rules.trust import agent_certificate, presented_in_run
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import (
     altered,
@@ -46,12 +46,12 @@ def certificate_expired(case: RunCase) -> Iterator[Statement]:
     check the clocks instead."""
     run, found = case.run, dict[tuple[str, float], list[int]]()
     for handshake in run.handshakes:
-        agent = lent_or_shown(handshake)
+        agent = agent_certificate(handshake)
         if agent and agent.not_after < handshake.time:
             found.setdefault(
                 (f"the certificate of {agent.common_name} expired on {utc(agent.not_after)}", agent.not_after), []
             ).append(handshake.seq)
-    presented = used(case)
+    presented = presented_in_run(case)
     if presented and presented.certificate.not_after < presented.last_time:
         mine = presented.certificate
         found.setdefault(

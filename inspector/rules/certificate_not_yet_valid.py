@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.trust import lent_or_shown, used
+from inspector.rules.trust import agent_certificate, presented_in_run
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import (
     altered,
@@ -47,11 +47,11 @@ def certificate_not_yet_valid(case: RunCase) -> Iterator[Statement]:
     certificate refuses it."""
     run, found = case.run, dict[tuple[str, float], list[int]]()
     for handshake in run.handshakes:
-        agent = lent_or_shown(handshake)
+        agent = agent_certificate(handshake)
         if agent and agent.not_before > handshake.time:
             words = f"the certificate of {agent.common_name} is not valid before {utc(agent.not_before)}"
             found.setdefault((words, agent.not_before), []).append(handshake.seq)
-    presented = used(case)
+    presented = presented_in_run(case)
     if presented and presented.certificate.not_before > presented.last_time:
         mine = presented.certificate
         words = f"the certificate of {mine.common_name} is not valid before {utc(mine.not_before)}"

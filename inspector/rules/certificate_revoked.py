@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import On, RunCase, Statement, places, rule
-from inspector.rules.trust import leaf, lent_or_shown, serial, used
+from inspector.rules.trust import agent_certificate, leaf, presented_in_run, serial
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import (
     ExamplePart,
@@ -70,7 +70,7 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
                 handshake.seq
             )
             continue
-        mine = lent_or_shown(handshake)
+        mine = agent_certificate(handshake)
         listed = case.ledger.revoked(mine) if mine else None
         unsaid = handshake.leg.side == "master" and handshake.alert in UNSAID and listed is not None
         if told and handshake.leg.side == "master" and handshake.alert_by == "proxy":
@@ -82,7 +82,7 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
             found.setdefault(f"{who} is revoked: the {handshake.alert_by or 'master'} refuses it", []).append(
                 handshake.seq
             )
-    presented = used(case)
+    presented = presented_in_run(case)
     listed = case.ledger.revoked(presented.certificate) if presented else None
     if presented and listed and presented.accepted and presented.accepted > listed.seq:
         mine = presented.certificate

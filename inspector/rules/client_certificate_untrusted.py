@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.rules import HandshakeCase, On, Statement, places, rule
-from inspector.rules.trust import lent_or_shown
+from inspector.rules.trust import agent_certificate
 from inspector.rules.words import brief
 from inspector.runs.examples import carried, catalog, made, refused, report, talk
 
@@ -48,7 +48,7 @@ def client_certificate_untrusted(case: HandshakeCase) -> Iterator[Statement]:
     culprits = [each for each in handshake.culprits if any(words in each for words in _UNKNOWN)]
     if handshake.alert != "unknown_ca" and not culprits:
         return
-    mine = lent_or_shown(handshake)
+    mine = agent_certificate(handshake)
     if mine is None:
         yield Statement(f"the {handshake.alert_by} does not know the CA of the agent's certificate")
     else:

@@ -74,7 +74,7 @@ def crl_trouble(run: Run, at: float) -> bool:
     ) or any(each.is_ca and each.subject not in covered for each in authorities)
 
 
-def used(case: Case) -> Presented | None:
+def presented_in_run(case: Case) -> Presented | None:
     """Return the agent's certificate, if it was used in this run."""
     run = case.run
     presented = case.ledger.known(run.certname).presented
@@ -83,7 +83,7 @@ def used(case: Case) -> Presented | None:
     return presented if run.seqs[0] <= presented.last_seq and presented.seq <= run.seqs[-1] else None
 
 
-def lent_or_shown(handshake: Handshake) -> d.Certificate | None:
+def agent_certificate(handshake: Handshake) -> d.Certificate | None:
     """Return the agent's certificate in a failed handshake.
 
     The agent presented it to the proxy, or the proxy used it towards the master on the agent's behalf.
