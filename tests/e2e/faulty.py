@@ -33,7 +33,7 @@ OPEN = {
         "responseheaders", "response", "error",
     )},
     "recording an exchange": "_record",
-    "the verification probe": "_tell_probe",
+    "the verification probe": "_inform_probe",
 }  # fmt: skip
 """What it is called, and the function: hooks, and parts of them, whose failure must not concern the agent."""
 CLOSED = {

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import pty
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import termios
 import time
-import zipfile
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector import installation
-from inspector.cli import demo
 from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.model import Exchange
@@ -223,30 +220,6 @@ def drain(terminal: int) -> None:
                 return
         except OSError:
             return
-
-
-def test_from_an_installed_wheel(lab: Lab, tmp_path: Path, capture: Path) -> None:
-    wheels, site = tmp_path / "wheels", tmp_path / "site"
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(wheels), "."]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = wheels.glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(site)
-    assert (site / "inspector" / "samples" / demo.SAMPLE).is_file()
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(site), "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "inspector.cli", "addon"]
-    told = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
-    addon = told.stdout.strip()
-    assert addon.startswith(str(site))
-    given = {**proxies.options(lab, capture), "confdir": tmp_path / "mitm"}
-    line = mitmproxy("mitmdump", [], **given)
-    line[line.index("-s") + 1] = addon
-    with subprocess.Popen(line, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as proxy:
-        assert proxy.stdout
-        try:
-            assert any(f"listens on  {proxies.HOST}:" in proxy.stdout.readline() for _ in range(8))
-        finally:
-            proxy.terminate()
-    shutil.rmtree(site)
 
 
 def test_a_proxy_that_cannot_start_says_why(lab: Lab, capture: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SAMPLES = sorted(places.SAMPLES.glob("*.sqlite"))
 SHARED = places.RECORDINGS
 RECORDINGS = sorted(SHARED.rglob("*.mitm"))
-ABSENT = f"there are no recordings at {SHARED}"
+ABSENT = f"recordings of real agents are not part of this repository, and {SHARED} is missing: the samples are checked"
 
 
 def name_of(path: Path) -> str:
