@@ -37,10 +37,10 @@ OPEN = {
 }  # fmt: skip
 """What it is called, and the function: hooks, and parts of them, whose failure must not concern the agent."""
 CLOSED = {
-    "client_connected": "_let_in",
+    "client_connected": "_admit",
     "tls_start_client": "_meet_agent",
     "tls_start_server": "_meet_master",
-    "requestheaders": "_claim",
+    "requestheaders": "_replace_claims",
 }
 """The hooks whose failure must let nothing through that was not checked, and what fails in them."""
 _ROOT = places.ROOT
