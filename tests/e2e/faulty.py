@@ -127,7 +127,7 @@ def _remember() -> None:
 
     def begun(self: Any, *given: Any, **named: Any) -> None:
         begin(self, *given, **named)
-        signal.signal(STATE, lambda *_: self._say(SAID + json.dumps(_state(self))))
+        signal.signal(STATE, lambda *_: self._write_line(SAID + json.dumps(_state(self))))
 
     addon.begin = begun
 
@@ -137,7 +137,7 @@ def _state(addon: Any) -> dict[str, int]:
     return {
         "exchanges": len(addon._sent),
         "bodies": len(addon._tees),
-        "bytes": addon.kept,
+        "bytes": addon.copied,
         "agents": len(addon._agents),
         "masters": len(addon._masters),
         "awaited": len(addon._recorder._awaiting_result),
