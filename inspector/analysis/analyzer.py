@@ -268,8 +268,8 @@ def _secrets(step: Step, exchange: Exchange) -> set[str]:
 def merged(findings: Iterable[Finding], more: Iterable[Finding]) -> list[Finding]:
     """Findings with those that are not among them; the same said again is said once."""
     known = list(findings)
-    said = {(finding.rule, finding.message) for finding in known}
-    return known + [finding for finding in more if (finding.rule, finding.message) not in said]
+    known_messages = {(finding.rule, finding.message) for finding in known}
+    return known + [finding for finding in more if (finding.rule, finding.message) not in known_messages]
 
 
 def _keep(run: Run, finding: Finding) -> Finding:

@@ -37,7 +37,7 @@ def print_runs(capture: Path, *, as_json: bool, filtered: str = "") -> int:
     marked: set[int] = set()
 
     def mark(step: Step) -> None:
-        if chosen.marks(filters.look(step)):
+        if chosen.marks(filters.candidate(step)):
             marked.add(step.record.seq)
 
     analyzer = analyze(capture, mark)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 UNSEEN = "not seen"
 NAMED = 3
-"""CRLs that are told one by one."""
+"""CRLs that are listed one by one."""
 WORDS = 120
 """Characters of what a master said."""
 
@@ -28,7 +28,7 @@ def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None
 
     A run keeps neither facts nor catalogs: ``asked`` and ``got`` are its latest ones, for their format and version.
     """
-    told = [
+    rows = [
         ("CA", _ca(run)),
         ("CRL", _crl(run)),
         ("key", _key(run)),
@@ -43,8 +43,8 @@ def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None
     ]
     if run.handshakes:
         many = f"{run.handshakes.total} refused, most recently: " if run.handshakes.total > 1 else "refused: "
-        told.insert(0, ("TLS", many + wording.handshake(run.handshakes[-1])))
-    return [(label, wording.clean(words)) for label, words in told]
+        rows.insert(0, ("TLS", many + wording.handshake(run.handshakes[-1])))
+    return [(label, wording.clean(words)) for label, words in rows]
 
 
 def _number(many: int, one: str) -> str:
@@ -121,11 +121,11 @@ def _csr(run: Run) -> str:
         return UNSEEN
     last = run.csrs[-1]
     many = f"sent {run.csrs.total} times" if run.csrs.total > 1 else "sent"
-    taken = any(csr.status is not None and 200 <= csr.status < 300 for csr in run.csrs)
-    words = f"{many}, {'accepted' if taken else 'not accepted'}"
+    accepted = any(csr.status is not None and 200 <= csr.status < 300 for csr in run.csrs)
+    words = f"{many}, {'accepted' if accepted else 'not accepted'}"
     if last.status is not None and 200 <= last.status < 300:
         return words
-    latest = "; the last time " if taken else ": "
+    latest = "; the last time " if accepted else ": "
     return f"{words}{latest}{last.status or 'no answer'} {_said(last.text)}".rstrip()
 
 
@@ -149,7 +149,7 @@ def _certificate(run: Run) -> str:
     return f"requested {many}, not received: {last.status or 'no answer'}"
 
 
-# -- what it was told ---------------------------------------------------------------------------------------
+# -- what it received ---------------------------------------------------------------------------------------
 
 
 def _environment(run: Run) -> str:
@@ -220,5 +220,5 @@ def _report(run: Run) -> str:
     last = run.reports[-1]
     status = last.report.status if last.report else None
     words = f"sent ({status})" if status else "sent"
-    taken = last.status is not None and 200 <= last.status < 300
-    return f"{words}, taken" if taken else f"{words}, not accepted: {last.status or 'no answer'}"
+    accepted = last.status is not None and 200 <= last.status < 300
+    return f"{words}, accepted" if accepted else f"{words}, not accepted: {last.status or 'no answer'}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from inspector import clocks
-from inspector.explain.bootstrap_requests import FEW, MANY, BootstrapState, Climb, Seen, Sighting, concerns
+from inspector.explain.bootstrap_requests import FEW, MANY, Attempt, BootstrapState, Sighting, StateVisit, concerns
 from inspector.explain.trust import Trust
 from inspector.rules.waiting_for_certificate import polling
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from inspector.protocol import documents as d
     from inspector.runs.run import Run
 
-CLIMBS = 10_000
+ATTEMPTS = 10_000
 """Runs that are remembered; the oldest is forgotten first."""
 MACHINE = {
     BootstrapState.CA: "NeedCACerts",
@@ -38,7 +38,7 @@ RISKS = {
     BootstrapState.CA: "an attacker in between could have delivered their own CA and act as this node's master from "
     "then on",
     BootstrapState.CRL: "an attacker in between could have hidden a revocation",
-    BootstrapState.LOOK: "an attacker in between could have read the request, or claimed that there is none",
+    BootstrapState.CSR_LOOKUP: "an attacker in between could have read the request, or claimed that there is none",
     BootstrapState.CSR: "an attacker in between could have read the request and its extensions, or sent the CA a "
     "different one",
     BootstrapState.CERTIFICATE: "an attacker in between could have withheld the certificate, or delivered another one",
@@ -135,10 +135,10 @@ class Ladders:
     """The ladders of all agents of a capture: give it each analyzed step in order."""
 
     def __init__(self) -> None:
-        self._climbs: dict[Run, Climb] = {}
+        self._attempts: dict[Run, Attempt] = {}
         self._ca: d.Certificates | None = None
         self._crls: d.RevocationLists | None = None
-        self._named: dict[str, list[Climb]] | None = None
+        self._named: dict[str, list[Attempt]] | None = None
         self._now = 0.0
 
     def add(self, step: Step) -> None:
@@ -147,80 +147,82 @@ class Ladders:
         self._now = max(self._now, step.record.ended)
         if run is None or run.tool or not concerns(step):
             return
-        climb = self._climbs.get(run)
-        if climb is None:
-            if len(self._climbs) >= CLIMBS:
-                del self._climbs[next(iter(self._climbs))]
-            climb = self._climbs[run] = Climb(run)
-        climb.take(step)
+        attempt = self._attempts.get(run)
+        if attempt is None:
+            if len(self._attempts) >= ATTEMPTS:
+                del self._attempts[next(iter(self._attempts))]
+            attempt = self._attempts[run] = Attempt(run)
+        attempt.take(step)
         self._named = None
-        self._ca, self._crls = climb.ca or self._ca, climb.crls or self._crls
+        self._ca, self._crls = attempt.ca or self._ca, attempt.crls or self._crls
 
     def names(self) -> list[str]:
         """The certnames in the order in which they appeared; the address of an agent that has no name yet."""
         return [name for name in self._by_name() if name]
 
-    def _by_name(self) -> dict[str, list[Climb]]:
-        """The climbs of each agent. A run may learn its name late, so they are told apart as late as that."""
+    def _by_name(self) -> dict[str, list[Attempt]]:
+        """The attempts of each agent. A run may learn its name late, so they are told apart as late as that."""
         if self._named is None:
             self._named = {}
-            for climb in self._climbs.values():
-                self._named.setdefault(climb.name, []).append(climb)
+            for attempt in self._attempts.values():
+                self._named.setdefault(attempt.name, []).append(attempt)
         return self._named
 
     def of(self, certname: str, at: float) -> Ladder:
         """The ladder of a certname (or an address), judged at a moment. One without rungs if nothing was seen."""
-        climbs = sorted(self._by_name().get(certname, []), key=lambda climb: climb.began)
-        keys = _keys(climbs)
-        trust = self._trust(climbs) if climbs else None
+        attempts = sorted(self._by_name().get(certname, []), key=lambda attempt: attempt.began)
+        keys = _keys(attempts)
+        trust = self._trust(attempts) if attempts else None
         now = trust.judged(at) if trust else None
-        versions = [climb.run.agent_version for climb in climbs if climb.run.agent_version]
+        versions = [attempt.run.agent_version for attempt in attempts if attempt.run.agent_version]
         return Ladder(
             certname,
-            tuple(dict.fromkeys(climb.run.address for climb in climbs if climb.run.address))[:MANY],
+            tuple(dict.fromkeys(attempt.run.address for attempt in attempts if attempt.run.address))[:MANY],
             versions[-1] if versions else None,
-            next((climb.run.generation for climb in reversed(climbs) if climb.run.generation), None),
-            tuple(_joined(_frozen(rung, climb) for climb in climbs for rung in climb.rungs)),
+            next((attempt.run.generation for attempt in reversed(attempts) if attempt.run.generation), None),
+            tuple(_joined(_frozen(rung, attempt) for attempt in attempts for rung in attempt.rungs)),
             tuple(_key(key) for key in keys),
-            tuple(_say(certname, keys, climbs)),
-            self._hang(climbs, trust),
+            tuple(_say(certname, keys, attempts)),
+            self._hang(attempts, trust),
             trust,
             now,
             tuple(trust.breaks(now)) if trust and now else (),
         )
 
-    def _trust(self, climbs: Sequence[Climb]) -> Trust | None:
+    def _trust(self, attempts: Sequence[Attempt]) -> Trust | None:
         """What an agent judges by: what it was given, else what others were."""
-        own = next((climb for climb in reversed(climbs) if climb.ca), None)
+        own = next((attempt for attempt in reversed(attempts) if attempt.ca), None)
         bundle = own.ca if own else self._ca
         if bundle is None:
             return None
-        lists = next((climb.crls for climb in reversed(climbs) if climb.crls), None) or (None if own else self._crls)
-        last = next((climb for climb in reversed(climbs) if climb.shown), climbs[-1])
+        lists = next((attempt.crls for attempt in reversed(attempts) if attempt.crls), None) or (
+            None if own else self._crls
+        )
+        last = next((attempt for attempt in reversed(attempts) if attempt.shown), attempts[-1])
         # Up to 5 an agent keeps only the first certificate of the bundle (real ones do).
         first_only = own is not None and (0, 0) < own.run.major < (6, 0)
         held = tuple(bundle.certificates[: 1 if first_only else FEW])
         crls = tuple(lists.crls[:FEW]) if lists else None
         trust = Trust(own is not None, held, crls, "chain" if crls else "none", last.shown[:FEW], last.host,
-                      _own_certificate(climbs))  # fmt: skip
-        worked = next((climb.worked for climb in reversed(climbs) if climb.worked), None)
+                      _own_certificate(attempts))  # fmt: skip
+        worked = next((attempt.worked for attempt in reversed(attempts) if attempt.worked), None)
         if crls and worked and any("CRL" in problem for problem in trust.judged(worked).problems):
             return replace(trust, revocation="leaf")  # it went on all the same
         return trust
 
-    def _hang(self, climbs: Sequence[Climb], trust: Trust | None) -> Hang | None:
-        stuck = [(climb, why) for climb in climbs if (why := _why(climb, climb.last))]
+    def _hang(self, attempts: Sequence[Attempt], trust: Trust | None) -> Hang | None:
+        stuck = [(attempt, why) for attempt in attempts if (why := _why(attempt, attempt.last))]
         stuck.sort(key=lambda entry: entry[0].last.ended)
-        for climb, why in reversed(stuck):
-            if any(_replaces(other, climb) for other in climbs):
+        for attempt, why in reversed(stuck):
+            if any(_replaces(other, attempt) for other in attempts):
                 continue
-            rung = climb.last
+            rung = attempt.last
             wrong = (
                 trust.judged(rung.ended).problems
                 if trust and rung.state in (BootstrapState.CA, BootstrapState.CRL)
                 else ()
             )
-            waits = polling(climb.run) if rung.state is BootstrapState.CERTIFICATE else None
+            waits = polling(attempt.run) if rung.state is BootstrapState.CERTIFICATE else None
             next_try = rung.ended + waits.interval if waits else None
             overdue = waits is not None and self._now > rung.ended + 2 * waits.interval
             why = f"{why}; with the trust it received it reports: {wrong[0]}" if wrong else why
@@ -228,21 +230,21 @@ class Ladders:
         return None
 
 
-def _own_certificate(climbs: Sequence[Climb]) -> d.Certificate | None:
+def _own_certificate(attempts: Sequence[Attempt]) -> d.Certificate | None:
     """The agent's certificate; None if the one it was given is for another key: that it throws away."""
-    climb = next((attempt for attempt in reversed(climbs) if attempt.presented or attempt.certificate), None)
-    if climb is None or climb.presented:
-        return climb.presented if climb else None
-    asked = [key for kind, key in climb.keys if kind == "csr"]
-    return climb.certificate if climb.certificate and (not asked or climb.certificate.key in asked) else None
+    attempt = next((attempt for attempt in reversed(attempts) if attempt.presented or attempt.certificate), None)
+    if attempt is None or attempt.presented:
+        return attempt.presented if attempt else None
+    asked = [key for kind, key in attempt.keys if kind == "csr"]
+    return attempt.certificate if attempt.certificate and (not asked or attempt.certificate.key in asked) else None
 
 
-def _frozen(rung: Seen, climb: Climb) -> Rung:
+def _frozen(rung: StateVisit, attempt: Attempt) -> Rung:
     polls = rung.state is BootstrapState.CERTIFICATE and rung.same == "404" and rung.times > 1
-    waits = polling(climb.run) if polls else None
+    waits = polling(attempt.run) if polls else None
     return Rung(
-        rung.state, climb.run.number, rung.began, rung.ended, rung.times, tuple(rung.answers), rung.verified,
-        rung.facts, waits.interval if waits else None, tuple(dict.fromkeys(rung.seqs)), climb.run.old_engine,
+        rung.state, attempt.run.number, rung.began, rung.ended, rung.times, tuple(rung.answers), rung.verified,
+        rung.facts, waits.interval if waits else None, tuple(dict.fromkeys(rung.seqs)), attempt.run.old_engine,
     )  # fmt: skip
 
 
@@ -262,20 +264,20 @@ def _joined(rungs: Iterable[Rung]) -> Iterator[Rung]:
         yield last
 
 
-def _keys(climbs: Sequence[Climb]) -> list[Sighting]:
+def _keys(attempts: Sequence[Attempt]) -> list[Sighting]:
     """Every key of a name, in the order in which they were last seen as that."""
-    found = Climb(climbs[0].run) if climbs else None
-    for climb in climbs:
-        for key in climb.keys.values():
+    found = Attempt(attempts[0].run) if attempts else None
+    for attempt in attempts:
+        for key in attempt.keys.values():
             if found:
                 found.see(replace(key, addresses=dict(key.addresses)))
     keys = list(found.keys.values()) if found else []
     return sorted(keys, key=lambda key: (key.kind != "client", key.kind != "certificate", key.last))
 
 
-def _replaces(other: Climb, climb: Climb) -> bool:
+def _replaces(other: Attempt, attempt: Attempt) -> bool:
     """Whether an agent that got stuck began anew later: then that tells how it went on."""
-    return other.began > climb.last.ended
+    return other.began > attempt.last.ended
 
 
 def _key(seen: Sighting) -> KeySighting:
@@ -285,7 +287,7 @@ def _key(seen: Sighting) -> KeySighting:
     )  # fmt: skip
 
 
-def _say(certname: str, keys: Sequence[Sighting], climbs: Sequence[Climb]) -> Iterator[str]:
+def _say(certname: str, keys: Sequence[Sighting], attempts: Sequence[Attempt]) -> Iterator[str]:
     """What the public keys prove; nobody's private key is needed for that."""
     if not keys:
         return
@@ -294,9 +296,9 @@ def _say(certname: str, keys: Sequence[Sighting], climbs: Sequence[Climb]) -> It
         return
     asked = [key for key in keys if key.kind == "csr"]
     used = [key for key in keys if key.kind == "client"]
-    for climb in climbs:
-        mine = [key for key in climb.keys.values() if key.kind == "csr"]
-        served = [key for key in climb.keys.values() if key.kind == "certificate"]
+    for attempt in attempts:
+        mine = [key for key in attempt.keys.values() if key.kind == "csr"]
+        served = [key for key in attempt.keys.values() if key.kind == "certificate"]
         for key in served:
             if mine and all(key.key != other.key for other in mine):
                 yield (f"key mismatch: the agent asked with {short(mine[-1].key)}, the CA gave it the certificate for "
@@ -324,8 +326,8 @@ def stamp(time: float) -> str:
     return f"{clocks.date(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _why(climb: Climb, rung: Seen) -> str | None:
-    """Why a climb ends at a rung; None if it got where it wanted."""
+def _why(attempt: Attempt, rung: StateVisit) -> str | None:
+    """Why a attempt ends at a rung; None if it got where it wanted."""
     last = next(reversed(rung.answers), "no answer")
     match rung.state:
         case BootstrapState.RENEWAL:
@@ -335,16 +337,16 @@ def _why(climb: Climb, rung: Seen) -> str | None:
         case BootstrapState.TLS:
             return dict(rung.facts)["reason"]
         case BootstrapState.CERTIFICATE if rung.same == "404":
-            asked = any(step.state is BootstrapState.CSR for step in climb.rungs)
+            asked = any(step.state is BootstrapState.CSR for step in attempt.rungs)
             return "its request is waiting to be signed" if asked else "there is no certificate, and it sent no request"
-        case BootstrapState.CERTIFICATE if climb.certificate:
-            keys = [key for kind, key in climb.keys if kind == "csr"]
-            if keys and climb.certificate.key not in keys:
+        case BootstrapState.CERTIFICATE if attempt.certificate:
+            keys = [key for kind, key in attempt.keys if kind == "csr"]
+            if keys and attempt.certificate.key not in keys:
                 return "the certificate is for another key than the agent's, so the agent discards it"
-            if not keys and climb.run.old_engine and climb.ca:
+            if not keys and attempt.run.old_engine and attempt.ca:
                 return "it received a certificate that it did not request; most likely for another key than the agent's"
             return "it received its certificate, but no run followed"
         case BootstrapState.CA | BootstrapState.CRL | BootstrapState.CSR if last[:1] in "23":
             # A refresh is not on the way to a certificate.
-            return None if climb.presented else f"it stopped after the {rung.state}"
+            return None if attempt.presented else f"it stopped after the {rung.state}"
     return last if last == "no answer" else f"answered {last}"

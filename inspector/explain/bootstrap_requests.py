@@ -42,7 +42,7 @@ class BootstrapState(StrEnum):
 
     CA = "CA"
     CRL = "CRL"
-    LOOK = "CSR lookup"
+    CSR_LOOKUP = "CSR lookup"
     CSR = "CSR"
     CERTIFICATE = "certificate"
     RENEWAL = "renewal"
@@ -53,7 +53,7 @@ class BootstrapState(StrEnum):
 _STATES = {
     kinds.Kind.CA_BUNDLE: BootstrapState.CA,
     kinds.Kind.CRL: BootstrapState.CRL,
-    kinds.Kind.CSR_LOOKUP: BootstrapState.LOOK,
+    kinds.Kind.CSR_LOOKUP: BootstrapState.CSR_LOOKUP,
     kinds.Kind.CSR: BootstrapState.CSR,
     kinds.Kind.CERTIFICATE: BootstrapState.CERTIFICATE,
     kinds.Kind.RENEWAL: BootstrapState.RENEWAL,
@@ -63,7 +63,7 @@ _NONE: Facts = ()
 
 
 @dataclass(slots=True, eq=False)
-class Seen:
+class StateVisit:
     """A rung that may still grow."""
 
     state: BootstrapState
@@ -77,7 +77,7 @@ class Seen:
     times: int = 1
     answers: dict[str, None] = field(default_factory=dict)
 
-    def again(self, other: Seen) -> None:
+    def again(self, other: StateVisit) -> None:
         """Grow by the same request made once more."""
         self.times += other.times
         self.ended = max(self.ended, other.ended)
@@ -104,11 +104,11 @@ class Sighting:
 
 
 @dataclass(slots=True)
-class Climb:
+class Attempt:
     """What one run did to get its certificate, and what it was given."""
 
     run: Run
-    rungs: Bounded[Seen] = field(default_factory=Bounded)
+    rungs: Bounded[StateVisit] = field(default_factory=Bounded)
     keys: dict[tuple[str, str], Sighting] = field(default_factory=dict)
     ca: d.Certificates | None = None
     crls: d.RevocationLists | None = None
@@ -132,7 +132,7 @@ class Climb:
         return self.rungs[0].began
 
     @property
-    def last(self) -> Seen:
+    def last(self) -> StateVisit:
         """The rung of its latest request."""
         return max(self.rungs, key=lambda rung: rung.seqs[-1])
 
@@ -168,18 +168,22 @@ class Climb:
                 self.see(_sighting("certificate", self.certificate, exchange))
         if state is BootstrapState.CSR and isinstance(asked, d.CertificateRequest):
             facts = _csr(asked)
-            same = asked.key if status[:1] == "2" or WAITS in _said(answered) or SIGNED in _said(answered) else status
+            same = (
+                asked.key
+                if status[:1] == "2" or WAITS in _message(answered) or SIGNED in _message(answered)
+                else status
+            )
             self.see(_sighting("csr", asked, exchange))
-        rung = Seen(state, same, exchange.time, exchange.ended, (exchange.seq,), _verified(self.run, state, exchange),
-                    facts)  # fmt: skip
-        rung.answers[_answer(status, _said(answered))] = None
+        rung = StateVisit(state, same, exchange.time, exchange.ended, (exchange.seq,),
+                          _verified(self.run, state, exchange), facts)  # fmt: skip
+        rung.answers[_answer(status, _message(answered))] = None
         self._add(rung)
 
     def _work(self, client: d.Certificate, exchange: Exchange) -> None:
         """A request that needs the certificate: the agent got where it wanted, or is refused there."""
         status = _status(exchange)
         refused = exchange.response is None or exchange.response.status in (401, 403)
-        rung = Seen(
+        rung = StateVisit(
             BootstrapState.RUN,
             status if refused else "",
             exchange.time,
@@ -194,7 +198,7 @@ class Climb:
             self.worked = exchange.ended
         self._add(rung)
 
-    def _add(self, rung: Seen) -> None:
+    def _add(self, rung: StateVisit) -> None:
         for known in reversed(self.rungs[-NEAR:]):
             if (known.state, known.same) == (rung.state, rung.same):
                 known.again(rung)
@@ -231,17 +235,17 @@ def _status(exchange: Exchange) -> str:
     return str(exchange.response.status) if exchange.response else "no answer"
 
 
-def _said(answered: d.Document | None) -> str:
+def _message(answered: d.Document | None) -> str:
     return answered.message if isinstance(answered, d.ErrorDocument) else ""
 
 
-def _answer(status: str, said: str) -> str:
+def _answer(status: str, message: str) -> str:
     """An answer in brief: what its status does not say already."""
     for refusal in (WAITS, SIGNED, REVOKED):
-        if refusal in said:
+        if refusal in message:
             return f"{status} {refusal}"
-    plain = status < "4" or said.startswith(("Could not find", "Not Found"))
-    return status if plain else f"{status} {cut(said, 120)}".strip()
+    plain = status < "4" or message.startswith(("Could not find", "Not Found"))
+    return status if plain else f"{status} {cut(message, 120)}".strip()
 
 
 def _verified(run: Run, state: BootstrapState, exchange: Exchange) -> bool | None:
@@ -256,11 +260,11 @@ def _verified(run: Run, state: BootstrapState, exchange: Exchange) -> bool | Non
     return not run.old_engine
 
 
-def _refused(record: Handshake) -> Seen:
+def _refused(record: Handshake) -> StateVisit:
     facts = [("reason", cut(record.reason))]
     facts += [("alert", f"{record.alert} from the {record.alert_by or 'other side'}")] if record.alert else []
     facts += [("wrong", cut(culprit)) for culprit in record.culprits[:NEAR] if culprit != record.reason]
-    return Seen(BootstrapState.TLS, record.reason, record.time, record.ended, (record.seq,), None, tuple(facts))
+    return StateVisit(BootstrapState.TLS, record.reason, record.time, record.ended, (record.seq,), None, tuple(facts))
 
 
 def _digest(exchange: Exchange) -> str:

@@ -27,24 +27,24 @@ KINDS = {"csr": "in a request", "certificate": "in the CA's certificate", "clien
 def lines(ladder: Ladder) -> list[str]:
     """A ladder as lines of text."""
     who = ", ".join([*([f"puppet {ladder.version}"] if ladder.version else []), *ladder.addresses[:NEAR]])
-    told = [f"{ladder.certname} ({who})" if who else ladder.certname]
+    output = [f"{ladder.certname} ({who})" if who else ladder.certname]
     several = len({rung.run for rung in ladder.rungs}) > 1
     run: int | None = None
     risks: set[str] = set()
     for n, rung in enumerate(ladder.rungs):
         if several and rung.run != run:
             run = rung.run
-            told.append(f"  run {run}")
+            output.append(f"  run {run}")
         arrow = "->" if n else "  "
-        told += _wrapped(f"  {stamp(rung.began)[:19]}  {arrow} ", f"{_rung(rung)} [{wording.numbers(rung.seqs)}]")
+        output += _wrapped(f"  {stamp(rung.began)[:19]}  {arrow} ", f"{_rung(rung)} [{wording.numbers(rung.seqs)}]")
         if rung.risk and rung.risk not in risks:
-            told += _wrapped(" " * 26, f"not verified: {rung.risk}")
+            output += _wrapped(" " * 26, f"not verified: {rung.risk}")
             risks.add(rung.risk)
     if not ladder.rungs:
-        told.append("  no record of it")
+        output.append("  no record of it")
     for line in _end(ladder):
-        told += _wrapped("  ", line)
-    return [wording.clean(line) for line in told]
+        output += _wrapped("  ", line)
+    return [wording.clean(line) for line in output]
 
 
 def _wrapped(label: str, text: str) -> list[str]:
@@ -162,11 +162,11 @@ def limits(ladder: Ladder) -> str:
     trust = ladder.trust
     if trust is None:
         return ""
-    told = [] if trust.own else ["by the CA bundle that another agent downloaded"]
-    told += [] if trust.shown else ["the master's own certificate is not in this capture"]
-    told += ["with certificate_revocation leaf"] if trust.revocation == "leaf" else []
-    told += ["its CRLs are not in this capture"] if trust.crls is None else []
-    return "; ".join(told)
+    output = [] if trust.own else ["by the CA bundle that another agent downloaded"]
+    output += [] if trust.shown else ["the master's own certificate is not in this capture"]
+    output += ["with certificate_revocation leaf"] if trust.revocation == "leaf" else []
+    output += ["its CRLs are not in this capture"] if trust.crls is None else []
+    return "; ".join(output)
 
 
 def plain(ladder: Ladder) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class RequestTimes(NamedTuple):
 
 
 @dataclass(slots=True)
-class Used:
+class ConnectionUse:
     """One connection, agent to proxy or proxy to master, with what went over it."""
 
     id: str
@@ -41,18 +41,18 @@ class Used:
     requests: list[RequestTimes] = field(default_factory=list)
     failed: Brief | None = None
     """The handshake that failed on it."""
-    lent: dict[str, None] = field(default_factory=dict)
+    identities: dict[str, None] = field(default_factory=dict)
     """Certnames as which the master was spoken to."""
-    unlent: str | None = None
+    unused_because: str | None = None
     """Why it was spoken to as nobody, though the agent has a certificate."""
 
     @property
     def opened(self) -> float:
         """When the first thing was seen of it."""
         leg = self.leg
-        told = (leg.connecting or leg.connected or leg.secured) if leg else None
-        if told is not None:
-            return told
+        moment = (leg.connecting or leg.connected or leg.secured) if leg else None
+        if moment is not None:
+            return moment
         return self.failed.time if self.failed else self.requests[0].began if self.requests else 0.0
 
     @property
@@ -118,10 +118,10 @@ class ConnectionTotals(NamedTuple):
     """Seconds of all the agent's handshakes."""
 
 
-def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> list[Used]:
+def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> list[ConnectionUse]:
     """The connections of a run, in the order in which they were first used."""
-    found: dict[str, Used] = {}
-    master: dict[str, dict[str, Used]] = {}
+    found: dict[str, ConnectionUse] = {}
+    master: dict[str, dict[str, ConnectionUse]] = {}
     for brief in briefs:
         if brief.kind == "gap" or (brief.leg or brief.master) is None:
             continue
@@ -139,9 +139,9 @@ def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> lis
             ready = (leg.leg.secured or leg.leg.connected) if leg.leg else None
             leg.requests.append(request._replace(began=min(request.ended, max(request.began, ready or 0.0))))
             if brief.lent:
-                leg.lent[brief.lent] = None
-            leg.unlent = leg.unlent or brief.unlent
-    ordered: list[Used] = []
+                leg.identities[brief.lent] = None
+            leg.unused_because = leg.unused_because or brief.unlent
+    ordered: list[ConnectionUse] = []
     for ident, used in found.items():
         ordered += [used, *master.pop(ident, {}).values()]
     for served in master.values():
@@ -149,14 +149,14 @@ def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> lis
     return ordered
 
 
-def totals(used: Iterable[Used]) -> ConnectionTotals:
+def totals(uses: Iterable[ConnectionUse]) -> ConnectionTotals:
     """Sums."""
-    told = list(used)
-    mine = [leg for leg in told if leg.side == "agent"]
-    requests = {request.seq for leg in told for request in leg.requests}
-    failed = sum(leg.failed is not None for leg in told)
+    legs = list(uses)
+    mine = [leg for leg in legs if leg.side == "agent"]
+    requests = {request.seq for leg in legs for request in leg.requests}
+    failed = sum(leg.failed is not None for leg in legs)
     return ConnectionTotals(
-        len(mine), len(told) - len(mine), len(requests), failed, sum(leg.tls or 0.0 for leg in mine)
+        len(mine), len(legs) - len(mine), len(requests), failed, sum(leg.tls or 0.0 for leg in mine)
     )
 
 
@@ -165,7 +165,7 @@ def ids(briefs: Iterable[Brief]) -> set[str]:
     return {ident for brief in briefs for ident in (brief.leg, brief.master) if ident}
 
 
-def bar(used: Used, began: float, ended: float, width: int) -> list[BarCell]:
+def bar(used: ConnectionUse, began: float, ended: float, width: int) -> list[BarCell]:
     """A connection's life from one moment to another, a cell for each stretch of it; requests win over silence."""
     cells: list[BarCell] = ["none"] * width
     scale = width / max(ended - began, 1e-6)
@@ -186,19 +186,23 @@ def bar(used: Used, began: float, ended: float, width: int) -> list[BarCell]:
     return cells
 
 
-def _use(into: dict[str, Used], ident: str, side: Side, agent: str, known: Mapping[str, Connection]) -> Used:
+def _use(
+    into: dict[str, ConnectionUse], ident: str, side: Side, agent: str, known: Mapping[str, Connection]
+) -> ConnectionUse:
     if ident not in into:
-        told = known.get(ident)
-        into[ident] = Used(ident, side, agent, told.leg if told else None, told.closed if told else None)
+        connection = known.get(ident)
+        into[ident] = ConnectionUse(
+            ident, side, agent, connection.leg if connection else None, connection.closed if connection else None
+        )
     return into[ident]
 
 
-def _fail(brief: Brief, known: Mapping[str, Connection], into: dict[str, Used]) -> None:
+def _fail(brief: Brief, known: Mapping[str, Connection], into: dict[str, ConnectionUse]) -> None:
     ident = brief.leg or ""
-    told = known.get(ident)
+    connection = known.get(ident)
     # Without its leg: only an agent's handshake tells an address, or when the agent connected.
     agents = bool(brief.address or brief.times.agent_connected)
-    side: Side = told.leg.side if told else "agent" if agents else "master"
+    side: Side = connection.leg.side if connection else "agent" if agents else "master"
     _use(into, ident, side, ident, known).failed = brief
 
 

@@ -81,7 +81,7 @@ class FileUse:
     """The records that asked for its metadata, or told them."""
     status: int | None = 200
     """Of the last answer about its metadata; None: no answer."""
-    told: d.FileMetadata | None = None
+    metadata: d.FileMetadata | None = None
     """What the master said of it last."""
     fetches: list[Fetch] = field(default_factory=list)
     resources: list[str] = field(default_factory=list)
@@ -101,12 +101,12 @@ class FileUse:
             return FileState.PASSED if self.instead else FileState.MISSING
         if status is None or status >= 400:
             return FileState.REFUSED
-        if self.told and self.told.type not in ("", "file"):
+        if self.metadata and self.metadata.type not in ("", "file"):
             return FileState.BARE
         return FileState.UNKNOWN if self.noop or self.asking in ("plugins", "content") else FileState.IN_SYNC
 
     @property
-    def had(self) -> bool | None:
+    def present(self) -> bool | None:
         """Whether the agent had it already; None if that is not known."""
         return {FileState.IN_SYNC: True, FileState.FETCHED: False, FileState.WRONG: False}.get(self.state)
 
@@ -123,15 +123,15 @@ class FileUse:
     @property
     def verdict(self) -> Fetch | None:
         """The fetch that says most about whether its content is right; None if it was not fetched."""
-        came = [fetch for fetch in self.fetches if fetch.status == 200]
+        received = [fetch for fetch in self.fetches if fetch.status == 200]
         order = (ChecksumResult.WRONG, ChecksumResult.UNCHECKABLE, ChecksumResult.RIGHT)
-        return min(came, key=lambda fetch: order.index(fetch.verdict), default=None)
+        return min(received, key=lambda fetch: order.index(fetch.verdict), default=None)
 
     @property
     def seq(self) -> int:
         """The record that proves its state."""
-        if said := self.verdict:
-            return said.seq
+        if fetch := self.verdict:
+            return fetch.seq
         return self.fetches[-1].seq if self.fetches else self.asked[-1]
 
 
@@ -159,14 +159,14 @@ def files(steps: Iterable[Step]) -> list[FileUse]:
 
 def totals(uses: Iterable[FileUse]) -> FileTotals:
     """Sums."""
-    told = [(use.state, use.times, use.size) for use in uses]
-    counted = {state: sum(entry[0] is state for entry in told) for state in FileState}
+    states = [(use.state, use.times, use.size) for use in uses]
+    counted = {state: sum(entry[0] is state for entry in states) for state in FileState}
     return FileTotals(
-        len(told),
+        len(states),
         counted[FileState.IN_SYNC],
         counted[FileState.FETCHED] + counted[FileState.WRONG],
-        sum(max(0, times - 1) for _, times, _ in told),
-        sum(size for *_, size in told),
+        sum(max(0, times - 1) for _, times, _ in states),
+        sum(size for *_, size in states),
         counted[FileState.WRONG],
         counted[FileState.MISSING],
     )
@@ -209,34 +209,36 @@ class _Files:
         use = self.use(name, match.environment, below)
         use.asked.append(exchange.seq)
         use.status = exchange.response.status if exchange.response else None
-        told = answer.files if isinstance(answer, d.FileMetadatas) else []
+        described = answer.files if isinstance(answer, d.FileMetadatas) else []
         if isinstance(answer, d.FileMetadata):
-            told = [answer]
-        for entry in told:
-            self.tell(exchange.seq, _below(name, entry), entry, match.environment, below)
+            described = [answer]
+        for entry in described:
+            self.describe(exchange.seq, _below(name, entry), entry, match.environment, below)
 
-    def tell(self, seq: int, name: str, said: d.FileMetadata, environment: str | None, asking: Asking) -> FileUse:
+    def describe(
+        self, seq: int, name: str, metadata: d.FileMetadata, environment: str | None, asking: Asking
+    ) -> FileUse:
         use = self.use(name, environment, asking)
         if use.asked[-1:] != [seq]:
             use.asked.append(seq)
-        use.status, use.told = 200, said
+        use.status, use.metadata = 200, metadata
         self.environments[name] = environment
         return use
 
     def catalog(self, seq: int, catalog: d.Catalog, match: Match) -> None:
         self.code_id, self.static = catalog.code_id, {}
         environment = catalog.environment or match.environment
-        told = [(served(metadata.source), metadata) for metadata in catalog.metadata.values()]
+        described = [(served(metadata.source), metadata) for metadata in catalog.metadata.values()]
         for by_source in catalog.recursive_metadata.values():
             for source, tree in by_source.items():
                 top = served(source)
-                told += [(_below(top, metadata) if top else None, metadata) for metadata in tree]
-        for name, each in told:
-            name = name or each.content_path
+                described += [(_below(top, metadata) if top else None, metadata) for metadata in tree]
+        for name, metadata in described:
+            name = name or metadata.content_path
             if name:
-                use = self.tell(seq, name, each, environment, "catalog")
-                if each.content_path:
-                    self.static[each.content_path] = use
+                use = self.describe(seq, name, metadata, environment, "catalog")
+                if metadata.content_path:
+                    self.static[metadata.content_path] = use
         self.sources = {}
         for file in catalog.files:
             names = [name for source in file.sources if (name := served(source))]
@@ -254,10 +256,10 @@ class _Files:
             code_id = next((value for key, value in match.parameters if key == "code_id"), None)
             if static and code_id != self.code_id:
                 why = "metadata of another code_id"
-            elif use.told is None and self.environments.get(name, use.environment) != use.environment:
+            elif use.metadata is None and self.environments.get(name, use.environment) != use.environment:
                 why = "metadata of another environment"
             else:
-                verdict, why = _checked(response, exchange.error, use.told, answer)
+                verdict, why = _checked(response, exchange.error, use.metadata, answer)
         use.fetches.append(Fetch(exchange.seq, status, size, verdict, why))
 
     def done(self) -> list[FileUse]:
@@ -266,36 +268,36 @@ class _Files:
             use.noop = self.noop
             by_name.setdefault(use.name, []).append(use)
         for ref, names in self.sources.items():
-            there = next((name for name in names if any(use.told for use in by_name.get(name, ()))), None)
+            there = next((name for name in names if any(use.metadata for use in by_name.get(name, ()))), None)
             for name in names:
                 for use in by_name.get(name, ()):
                     use.resources.append(ref)
-                    if use.told is None and use.status == 404:
+                    if use.metadata is None and use.status == 404:
                         use.instead = there
         return list(self.uses.values())
 
 
 def _checked(
-    response: Response, error: str | None, told: d.FileMetadata | None, answer: d.Document | None
+    response: Response, error: str | None, metadata: d.FileMetadata | None, answer: d.Document | None
 ) -> tuple[ChecksumResult, str]:
     promised = (response.header("content-length") or "").strip()
     if response.lost or error or (promised.isdecimal() and int(promised[:20]) > len(response.body)):
         return ChecksumResult.UNCHECKABLE, "incomplete"
-    if told is None:
+    if metadata is None:
         return ChecksumResult.UNCHECKABLE, "no metadata"
-    if told.checksum is None or told.checksum.type in NO_DIGESTS:
-        return ChecksumResult.UNCHECKABLE, f"checksum {told.checksum.type}" if told.checksum else "no checksum"
-    if told.checksum.type not in DIGESTS:
-        return ChecksumResult.UNCHECKABLE, f"unknown checksum {told.checksum.type}"
+    if metadata.checksum is None or metadata.checksum.type in NO_DIGESTS:
+        return ChecksumResult.UNCHECKABLE, f"checksum {metadata.checksum.type}" if metadata.checksum else "no checksum"
+    if metadata.checksum.type not in DIGESTS:
+        return ChecksumResult.UNCHECKABLE, f"unknown checksum {metadata.checksum.type}"
     # Most are SHA-256, which was made when the body was read.
-    if isinstance(answer, d.Opaque) and answer.sha256 == told.checksum.digest:
+    if isinstance(answer, d.Opaque) and answer.sha256 == metadata.checksum.digest:
         return ChecksumResult.RIGHT, ""
     body = decode.content(response)
     if body is None:
         return ChecksumResult.UNCHECKABLE, "its content encoding cannot be decoded"
-    verdict = check(body, told.checksum)
+    verdict = check(body, metadata.checksum)
     return verdict, "" if verdict is not ChecksumResult.UNCHECKABLE else "its checksum is not a digest"
 
 
-def _below(name: str, each: d.FileMetadata) -> str:
-    return name if each.relative_path in (None, "", ".") else f"{name}/{each.relative_path}"
+def _below(name: str, metadata: d.FileMetadata) -> str:
+    return name if metadata.relative_path in (None, "", ".") else f"{name}/{metadata.relative_path}"

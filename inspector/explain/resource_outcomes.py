@@ -55,7 +55,7 @@ class Applied:
     title: str
     resource: d.Resource | None
     """None: only the report knows it."""
-    told: d.ResourceStatus | None
+    result: d.ResourceStatus | None
     """None: the report does not name it, or there is none."""
     status: Status
     file: str | None
@@ -67,7 +67,7 @@ class Applied:
 
     @property
     def place(self) -> str:
-        """File and line of the manifest; empty if they were not told."""
+        """File and line of the manifest; empty if they are not known."""
         if not self.file:
             return ""
         return self.file if self.line is None else f"{self.file}:{self.line}"
@@ -80,22 +80,22 @@ class Applied:
         while at is not None and at not in above and len(above) < DEPTH:
             above.append(at)
             at = self.parents.get(at)
-        if not above and self.told and self.told.containment_path:
-            return tuple(self.told.containment_path[:-1])
+        if not above and self.result and self.result.containment_path:
+            return tuple(self.result.containment_path[:-1])
         return tuple(reversed(above))
 
     @property
     def source(self) -> str:
         """What log lines about it name as their source: its containment path, in which a class has no brackets."""
-        if self.told and self.told.containment_path:
-            return "/" + "/".join(self.told.containment_path)
+        if self.result and self.result.containment_path:
+            return "/" + "/".join(self.result.containment_path)
         named = [*self.path, self.ref]
         return "/" + "/".join(name[6:-1] if name.startswith("Class[") else name for name in named)
 
     @property
     def time(self) -> float | None:
-        """Seconds that it took to evaluate; None if that was not told."""
-        return self.told.evaluation_time if self.told else None
+        """Seconds that it took to evaluate; None if that is not known."""
+        return self.result.evaluation_time if self.result else None
 
     @property
     def secret(self) -> frozenset[str]:
@@ -123,7 +123,7 @@ class Applied:
     def events(self) -> Iterator[tuple[str, str, str]]:
         """Status, property and message of each event; what says a sensitive value is masked."""
         secret = self.secret
-        for event in (self.told.events if self.told else None) or ():
+        for event in (self.result.events if self.result else None) or ():
             what = event.property or event.name or ""
             message = event.message or f"{shown(event.previous_value)} -> {shown(event.desired_value)}"
             yield event.status or "-", what, MASK if what in secret else _spaced(message)
@@ -149,17 +149,19 @@ def resources(catalog: d.Catalog | None, report: d.Report | None) -> list[Applie
         for resource in catalog.resources:
             ref = resource.ref
             known.add(ref)
-            told = statuses.get(ref)
+            result = statuses.get(ref)
             found.append(
                 Applied(
-                    ref, resource.type, resource.title, resource, told, _status(told), resource.file, resource.line,
+                    ref, resource.type, resource.title, resource, result, _status(result), resource.file, resource.line,
                     sources.get(ref, ()), parents,
                 )
             )  # fmt: skip
-    for ref, told in statuses.items():
+    for ref, result in statuses.items():
         if ref not in known:
             kind, _, title = ref.partition("[")
-            found.append(Applied(ref, kind, title.removesuffix("]"), None, told, _status(told), told.file, told.line))
+            found.append(
+                Applied(ref, kind, title.removesuffix("]"), None, result, _status(result), result.file, result.line)
+            )
     return found
 
 
@@ -179,15 +181,15 @@ def logged(resources: Iterable[Applied], logs: Iterable[d.LogLine]) -> dict[str,
     A line's source is the resource's containment path, and below it the property.
     """
     refs = {resource.source: resource.ref for resource in resources}
-    told: dict[str, list[d.LogLine]] = {}
+    by_resource: dict[str, list[d.LogLine]] = {}
     for line in logs:
         source = line.source or ""
         above, _, last = source.rpartition("/")
         # What ends with a bracket is the title of a resource that is not known here, and no property.
         ref = refs.get(source) or (refs.get(above) if not last.endswith("]") else None)
         if ref is not None:
-            told.setdefault(ref, []).append(line)
-    return told
+            by_resource.setdefault(ref, []).append(line)
+    return by_resource
 
 
 def messages(applied: Applied, lines: Iterable[d.LogLine], most: int) -> list[tuple[str, str]]:
@@ -216,15 +218,15 @@ def shown(value: Any) -> str:
         return str(value)
 
 
-def _status(told: d.ResourceStatus | None) -> Status:
-    if told is None:
+def _status(result: d.ResourceStatus | None) -> Status:
+    if result is None:
         return Status.UNREPORTED
-    if told.failed:
+    if result.failed:
         return Status.FAILED
-    if told.failed_to_restart:
+    if result.failed_to_restart:
         return Status.RESTART
-    if told.skipped:
+    if result.skipped:
         return Status.SKIPPED
-    if told.changed:
-        return Status.CORRECTIVE if told.corrective_change else Status.CHANGED
-    return Status.OUT_OF_SYNC if told.out_of_sync else Status.UNCHANGED
+    if result.changed:
+        return Status.CORRECTIVE if result.corrective_change else Status.CHANGED
+    return Status.OUT_OF_SYNC if result.out_of_sync else Status.UNCHANGED

@@ -25,7 +25,7 @@ type EntryKind = Literal["record", "silence", "phase"]
 type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]
 """What the time of a record goes by with; ``proxy`` is the proxy's own share."""
 type Silence = Wait | Literal["request"]
-"""Of the time that counts as waiting for a certificate, what comes before the request for it is told apart."""
+"""Of the time that counts as waiting for a certificate, what comes before the request for it is counted apart."""
 
 SILENCES: dict[Silence, str] = {
     "request": "generates its key and its request",
@@ -76,7 +76,7 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
     """A run's records in the order in which they began, with the agent's silent times (as ``runs.Run.waits`` counts
     them, but that nobody waits for a certificate whose handshake failed or who has not asked for one) and a note where
     a phase begins."""
-    told: list[Entry] = []
+    result: list[Entry] = []
     last: Brief | None = None
     phase: Phase | None = None
     noted: Phase | None = None
@@ -92,13 +92,13 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
             what: Silence = "other" if refused else _silence(phase, brief.phase, usable=usable)
             if what == "certificate" and not requested and not _polls(last, brief):
                 what = "request" if brief.request_kind in _REQUESTS else "other"
-            told.append(Entry("silence", None, None, ended, time, SILENCES[what]))
+            result.append(Entry("silence", None, None, ended, time, SILENCES[what]))
         begins = brief.phase is not Phase.OTHER and brief.phase is not noted
         # A handshake that fails in the midst of a run is no way back to the certificates.
         if begins and (brief.kind == "exchange" or noted is None):
             noted = brief.phase
-            told.append(Entry("phase", None, brief, time, time, str(noted)))
-        told.append(Entry("record", brief.seq, brief, time, upto, _words(brief, run.certname)))
+            result.append(Entry("phase", None, brief, time, time, str(noted)))
+        result.append(Entry("record", brief.seq, brief, time, upto, _words(brief, run.certname)))
         ended = max(ended, upto)
         last, phase = brief, brief.phase if brief.phase is not Phase.OTHER else phase
         # A lookup that finds one: it was sent before this run.
@@ -107,7 +107,7 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
         )
         if brief.request_kind is kinds.Kind.CATALOG:
             usable = brief.status is not None and 200 <= brief.status < 300
-    return told
+    return result
 
 
 def _finite(time: float, instead: float) -> float:
@@ -145,16 +145,16 @@ def _words(brief: Brief, certname: str | None) -> str:
 def opening(entries: Iterable[Entry]) -> dict[int, tuple[bool, bool]]:
     """Of each record, whether it is the first of its run on the agent's connection, and on the master's."""
     seen: set[str] = set()
-    told: dict[int, tuple[bool, bool]] = {}
+    result: dict[int, tuple[bool, bool]] = {}
     for entry in entries:
         brief = entry.brief
         if entry.kind != "record" or brief is None:
             continue
-        told[brief.seq] = (
+        result[brief.seq] = (
             _first(brief.leg, seen) and not _old(brief.time, brief.times.agent_connected),
             _first(brief.master, seen) and not _old(brief.time, brief.times.master_connected),
         )
-    return told
+    return result
 
 
 def _old(time: float, connected: float | None) -> bool:
@@ -215,27 +215,27 @@ def _laid(known: list[tuple[Work, float | None, float | None]]) -> list[Piece]:
         for kind, began, ended in known
         if began is not None and ended is not None and math.isfinite(began) and math.isfinite(ended)
     ]
-    told: list[Piece] = []
+    result: list[Piece] = []
     at = -math.inf
     for began, ended, kind in sorted(spans, key=lambda span: span[0]):
         if ended > max(began, at):
-            told.append(Piece(kind, max(began, at), ended))
+            result.append(Piece(kind, max(began, at), ended))
             at = ended
-    return told
+    return result
 
 
 def _filled(laid: list[Piece], began: float, ended: float) -> list[Piece]:
     """What is not explained otherwise, from the request's first byte to the answer's last, is the proxy's."""
-    told: list[Piece] = []
+    result: list[Piece] = []
     at = began
     for piece in laid:
         if piece.began > at:
-            told.append(Piece("proxy", at, piece.began))
-        told.append(piece)
+            result.append(Piece("proxy", at, piece.began))
+        result.append(piece)
         at = max(at, piece.ended)
     if ended > at:
-        told.append(Piece("proxy", at, ended))
-    return told
+        result.append(Piece("proxy", at, ended))
+    return result
 
 
 # -- the axis -----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from itertools import batched, compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.summaries import filters, wording
-from inspector.summaries.filters import Look
+from inspector.summaries.filters import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,8 +51,10 @@ class _Owned(NamedTuple):
         holds, negated = term.asks.step, term.negated
         if not self.briefs:
             return self
-        look = Look(self.briefs[0], None, str, lambda: None)  # one for all of them
-        return self._only([holds(look) is not negated for look.brief, look.run in zip(*self, strict=True)])
+        candidate = Candidate(self.briefs[0], None, str, lambda: None)  # one for all of them
+        return self._only(
+            [holds(candidate) is not negated for candidate.brief, candidate.run in zip(*self, strict=True)]
+        )
 
     def _only(self, wanted: list[bool]) -> _Owned:
         return _Owned(list(compress(self.briefs, wanted)), list(compress(self.runs, wanted)))
@@ -123,20 +125,20 @@ class Filtering:
         found: list[Brief] = []
         total = len(left.briefs)
         yield Progress(0, total, [])
-        for done, look in enumerate(self._looks(left), 1):
-            if all(term.asks.step(look) is not term.negated for term in dear):
-                found.append(look.brief)
+        for done, candidate in enumerate(self._candidates(left), 1):
+            if all(term.asks.step(candidate) is not term.negated for term in dear):
+                found.append(candidate.brief)
             if done % STRIDE == 0 or done == total:
                 yield Progress(done, total, found)
                 found = []
 
-    def _looks(self, owned: _Owned) -> Iterator[Look]:
+    def _candidates(self, owned: _Owned) -> Iterator[Candidate]:
         """Records as filters look at them. The capture is opened again from time to time: an open reader keeps the
         proxy from tidying up."""
         for some in batched(zip(*owned, strict=True), STRIDE):
             with self._source.capture() as capture:
                 for each, run in some:
-                    yield Look(each, run, partial(wording.line, each, run), partial(capture.record, each.seq))
+                    yield Candidate(each, run, partial(wording.line, each, run), partial(capture.record, each.seq))
 
     # -- runs -------------------------------------------------------------------------------------------
 
@@ -176,7 +178,10 @@ class Filtering:
         for run in runs:
             mine = own[run.number]
             # Those that forbid are all negated: they hold for a record that has nothing of what they name.
-            fits = (all(term.asks.step(look) is not term.negated for term in dear) for look in self._looks(mine))
+            fits = (
+                all(term.asks.step(candidate) is not term.negated for term in dear)
+                for candidate in self._candidates(mine)
+            )
             shown = all(fits) if forbids else any(fits)
             done += len(mine.briefs)
             yield Progress(done, total, [run] if shown else [])
@@ -194,5 +199,5 @@ def _dear(term: Term) -> bool:
 
 def _apart(terms: Iterable[Term]) -> tuple[list[Term], list[Term]]:
     """What the index tells, and what takes long."""
-    told = list(terms)
-    return [term for term in told if not _dear(term)], [term for term in told if _dear(term)]
+    items = list(terms)
+    return [term for term in items if not _dear(term)], [term for term in items if _dear(term)]

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Look:
+class Candidate:
     """What a filter looks at: a record in brief and its run; how it is printed and its bodies only if it asks."""
 
     brief: Brief
@@ -58,12 +58,12 @@ class Look:
     record: Callable[[], Record | None]
 
 
-def look(step: Step) -> Look:
+def candidate(step: Step) -> Candidate:
     """A step as a filter looks at it, with the findings of this moment; its line is empty until somebody gives it."""
-    return Look(summary.of(step), step.run, str, lambda: step.record)
+    return Candidate(summary.of(step), step.run, str, lambda: step.record)
 
 
-type StepTest = Callable[[Look], bool]
+type StepTest = Callable[[Candidate], bool]
 """Whether a term holds for a record."""
 type RunTest = Callable[[RunSnapshot, str], bool]
 """Whether it holds for a run, given with what is printed of it."""
@@ -99,16 +99,16 @@ class Filter:
     about_exchanges: tuple[Term, ...] = ()
     """Those of the terms that only exchanges can fulfil."""
 
-    def matches_step(self, look: Look) -> bool:
+    def matches_step(self, candidate: Candidate) -> bool:
         """Whether to show a record."""
-        return all(term.asks.step(look) is not term.negated for term in self.terms)
+        return all(term.asks.step(candidate) is not term.negated for term in self.terms)
 
-    def marks(self, look: Look) -> bool:
+    def marks(self, candidate: Candidate) -> bool:
         """Whether ``matches_run`` must hear of this record when its run is asked about."""
         if self._forbids:
-            return any(term.asks.step(look) for term in self.about_exchanges)
+            return any(term.asks.step(candidate) for term in self.about_exchanges)
         return bool(self.about_exchanges) and all(
-            term.asks.step(look) is not term.negated for term in self.about_exchanges
+            term.asks.step(candidate) is not term.negated for term in self.about_exchanges
         )
 
     def matches_run(self, run: RunSnapshot, line: str, *, marked: bool) -> bool:
@@ -151,7 +151,7 @@ def parse(text: str, latest: float | None = None) -> Filter:
             )
         at = read.end()
         found.append(read)
-    # What has to look into bodies comes last.
+    # What has to candidate into bodies comes last.
     terms = [_term(item, latest) for item in sorted(found, key=lambda item: item["key"] == "text")]
     about_exchanges = tuple(term for term in terms if term.asks.run is None)
     about_runs = tuple(term for term in terms if term.asks.run is not None)
@@ -187,14 +187,16 @@ def _term(found: re.Match[str], latest: float | None) -> Term:
 
 def _word(value: str) -> Asks:
     wanted = value.casefold()
-    return Asks(lambda look: wanted in look.line().casefold(), lambda _, line: wanted in line.casefold(), words=True)
+    return Asks(
+        lambda candidate: wanted in candidate.line().casefold(), lambda _, line: wanted in line.casefold(), words=True
+    )
 
 
 def _agent(value: str) -> Asks:
     fits = _pattern(value)
 
-    def step_is(look: Look) -> bool:
-        seen, run = look.brief, look.run
+    def step_is(candidate: Candidate) -> bool:
+        seen, run = candidate.brief, candidate.run
         if run and fits(run.certname):
             return True
         return fits(seen.certname) or fits(seen.address or (run.address if run else None))
@@ -205,7 +207,7 @@ def _agent(value: str) -> Asks:
 def _phase(value: str) -> Asks:
     wanted = _one_of(value, (*Phase, "handshake", "gap"))
     # A handshake is printed as one, and is part of the phase that it kept from coming about.
-    return Asks(lambda look: wanted in (look.brief.phase, look.brief.kind))
+    return Asks(lambda candidate: wanted in (candidate.brief.phase, candidate.brief.kind))
 
 
 def _endpoint(value: str) -> Asks:
@@ -214,7 +216,7 @@ def _endpoint(value: str) -> Asks:
     if not any(map(fits, names)):
         near = difflib.get_close_matches(value, names, 3)
         raise ValueError(f"There is no such endpoint{f', but {", ".join(near)}' if near else ''}.")
-    return Asks(lambda look: fits(look.brief.endpoint))
+    return Asks(lambda candidate: fits(candidate.brief.endpoint))
 
 
 def _method(value: str) -> Asks:
@@ -282,8 +284,8 @@ def _run(value: str) -> Asks:
 def _env(value: str) -> Asks:
     fits = _pattern(value)
 
-    def step_is(look: Look) -> bool:
-        return fits(look.brief.environment or (look.run.environment if look.run else None))
+    def step_is(candidate: Candidate) -> bool:
+        return fits(candidate.brief.environment or (candidate.run.environment if candidate.run else None))
 
     return Asks(step_is, lambda run, _: fits(run.environment) or fits(run.environment_asked))
 
@@ -299,19 +301,19 @@ def _version(value: str) -> Asks:
 
     def fits_run(run: RunLike) -> bool:
         # Only as exact as what is asked for: 7.23.0 is 7, and not later than 7.
-        said = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", run.agent_version or "")
-        return said is not None and _COMPARE[how](tuple(map(int, said[0].split(".")))[: len(wanted)], wanted)
+        version = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", run.agent_version or "")
+        return version is not None and _COMPARE[how](tuple(map(int, version[0].split(".")))[: len(wanted)], wanted)
 
     return _of_run(fits_run)
 
 
 def _since(moment: float) -> Asks:
     # A run from when it ended: one that was still going on then is of interest. Nothing is before NaN.
-    return Asks(lambda look: not look.brief.time < moment, lambda run, _: not run.ended < moment)
+    return Asks(lambda candidate: not candidate.brief.time < moment, lambda run, _: not run.ended < moment)
 
 
 def _until(moment: float) -> Asks:
-    return Asks(lambda look: not look.brief.time > moment, lambda run, _: not run.started > moment)
+    return Asks(lambda candidate: not candidate.brief.time > moment, lambda run, _: not run.started > moment)
 
 
 def _text(value: str) -> Asks:
@@ -319,8 +321,8 @@ def _text(value: str) -> Asks:
     written = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     wanted = tuple(part.casefold() for part in written)
 
-    def step_is(look: Look) -> bool:
-        record = look.record()
+    def step_is(candidate: Candidate) -> bool:
+        record = candidate.record()
         return record is not None and any(part in text for text in map(str.casefold, texts(record)) for part in wanted)
 
     return Asks(step_is, reads=True)
@@ -375,15 +377,15 @@ OTHER_NAMES = {
 
 
 def _of_exchange(holds: Callable[[Brief], bool]) -> Asks:
-    return Asks(lambda look: look.brief.kind == "exchange" and holds(look.brief))
+    return Asks(lambda candidate: candidate.brief.kind == "exchange" and holds(candidate.brief))
 
 
 def _of_run(holds: Callable[[RunLike], bool]) -> Asks:
-    return Asks(lambda look: look.run is not None and holds(look.run), lambda run, _: holds(run))
+    return Asks(lambda candidate: candidate.run is not None and holds(candidate.run), lambda run, _: holds(run))
 
 
 def _of_findings(holds: Callable[[Finding | Sign], bool]) -> Asks:
-    return Asks(lambda look: any(map(holds, look.brief.signs)), lambda run, _: any(map(holds, run.findings)))
+    return Asks(lambda candidate: any(map(holds, candidate.brief.signs)), lambda run, _: any(map(holds, run.findings)))
 
 
 def _path_of(exchange: Brief) -> str:
@@ -455,17 +457,17 @@ def texts(record: Record) -> Iterator[str]:
             yield target
             yield unquote(target)
             yield record.error or ""
-            yield from _said(record.request)
+            yield from _texts_of(record.request)
             if record.response:
                 yield record.response.reason
-                yield from _said(record.response)
+                yield from _texts_of(record.response)
         case Handshake():
             yield from (record.reason, record.alert or "", *record.culprits)
         case Gap():
             yield record.reason
 
 
-def _said(message: Message) -> Iterator[str]:
+def _texts_of(message: Message) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in message.headers)
     body = decode.content(message)
     text = (message.body if body is None else body).decode(errors="replace")

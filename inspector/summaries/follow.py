@@ -20,7 +20,7 @@ from inspector.capture import paths
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries import filters, summary, wording
-from inspector.summaries.filters import Look
+from inspector.summaries.filters import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,26 +65,26 @@ def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]
     """
     chosen = filters.parse(text, latest(path))
     analyzer = Analyzer()
-    told: list[tuple[Brief, Run | None]] = []
+    items: list[tuple[Brief, Run | None]] = []
     signs: dict[int, dict[Finding, None]] = {}
     with Capture.open(path) as capture:
         for record in capture.records():
             step = analyzer.feed(record)
-            told.append((summary.of(step), step.run))
+            items.append((summary.of(step), step.run))
             for found in step.findings:
                 # A finding of very many records does not name all of them in the end.
                 if record.seq in found.seqs:
                     signs.setdefault(record.seq, {})[found] = None
         whole = {run.number: run for run in analyzer.finish()}
-        for found in (found for run in dict.fromkeys(run for _, run in told if run) for found in run.findings):
+        for found in (found for run in dict.fromkeys(run for _, run in items if run) for found in run.findings):
             for seq in found.seqs:
                 signs.setdefault(seq, {})[found] = None
-        for each, placed in told:
+        for each, placed in items:
             # An agent's beginning without a name may have become part of a run since.
             run = whole.get(placed.number, placed) if placed else None
             each.signs = summary.signs_of(signs.pop(each.seq, ()))
             line = functools.partial(wording.line, each, run)
-            if chosen.matches_step(Look(each, run, line, functools.partial(capture.record, each.seq))):
+            if chosen.matches_step(Candidate(each, run, line, functools.partial(capture.record, each.seq))):
                 yield each, run, line()
 
 
@@ -235,16 +235,16 @@ class Follower:
         for record in capture.records(self._after):
             step = self._analyzer.feed(record)
             self._after = record.seq
-            look = filters.look(step)
-            look.line = functools.partial(wording.line, look.brief, step.run)
-            if self._chosen.marks(look):
+            candidate = filters.candidate(step)
+            candidate.line = functools.partial(wording.line, candidate.brief, step.run)
+            if self._chosen.marks(candidate):
                 self._marked.add(record.seq)
             silent = record.seq <= self._silent
             if not silent:
                 if step.run:
                     self._active[step.run] = time.monotonic()
-                if self._chosen.matches_step(look):
-                    yield PrintedLine(look.line(), step)
+                if self._chosen.matches_step(candidate):
+                    yield PrintedLine(candidate.line(), step)
             for run in step.over:
                 if not silent:
                     yield from self._tell(run)

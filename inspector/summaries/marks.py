@@ -47,7 +47,7 @@ class Marks:
         of = f"{stale} note{'s are' if stale > 1 else ' is'} about another capture that had this name" if stale else ""
         return str(self._notes.trouble or of)
 
-    def told(self, seq: int) -> str:
+    def describe(self, seq: int) -> str:
         """A record's mark and note in one line; empty if it has none."""
         mark, note = "* " if self.marked(seq) else "", self.note_of(seq)
         return f"{mark}record {seq}{': ' if note else ' is marked'}{note}" if mark or note else ""

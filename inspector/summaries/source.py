@@ -63,7 +63,7 @@ class Source:
         self._unowned: deque[index.IndexedRun] = deque()
         """Whose records are not in there yet."""
         self._begun = -AGAIN
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - what the process says, as long as we live
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - what the process says, as long as we live
         self._failure = ""
         self._inode = 0
         self._spoiled = False
@@ -83,7 +83,7 @@ class Source:
                 self._indexer.wait()
                 self._place.with_name(f"{self._place.name}.lock").unlink(missing_ok=True)
             self._indexer = None
-        self._said.close()
+        self._errors.close()
 
     def __enter__(self) -> Self:
         return self
@@ -155,16 +155,16 @@ class Source:
         if not self._ended() or now - self._begun < AGAIN:
             return
         self._begun = now
-        self._said.truncate(0)
+        self._errors.truncate(0)
         command = installation.command("inspector.summaries.indexer", str(self.path), str(self._place))
-        self._indexer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._said)
+        self._indexer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors)
 
     def _ended(self) -> bool:
         """Whether no index is being made; and why the last one was not, which stays until one is."""
         status = self._indexer.poll() if self._indexer else 0
         if status:
-            self._said.seek(0)
-            words = self._said.read().decode(errors="replace").strip().splitlines()
+            self._errors.seek(0)
+            words = self._errors.read().decode(errors="replace").strip().splitlines()
             self._failure = f"its index could not be built: {words[-1] if words else f'exit status {status}'}"
         elif status == 0 and self._indexer:
             self._failure = ""
@@ -300,8 +300,8 @@ def _signed(briefs: Iterable[Brief], runs: Iterable[RunBrief]) -> list[Brief]:
             sign = Sign(finding.rule, finding.severity)
             for seq in finding.seqs:
                 signs.setdefault(seq, {})[sign] = None
-    told = list(briefs)
-    for item in told:
-        found = signs.get(item.seq)
-        item.signs = tuple(found) if found else ()
-    return told
+    signed = list(briefs)
+    for brief in signed:
+        found = signs.get(brief.seq)
+        brief.signs = tuple(found) if found else ()
+    return signed

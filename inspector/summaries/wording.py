@@ -100,13 +100,13 @@ def refusal(reason: str, alert: str | None, by: Party | None) -> str:
     return clean(reason) + (f" (alert {clean(alert)} from {who})" if alert else "")
 
 
-def identity(lent: Identity | None) -> str:
+def identity(used: Identity | None) -> str:
     """As whom the master was spoken to."""
-    if lent is None:
+    if used is None:
         return "not known"
-    if lent.certname:
-        return f"{clean(lent.certname)} ({clean(lent.mode)})"
-    return f"no identity ({clean(lent.reason)})" if lent.reason else "nobody"
+    if used.certname:
+        return f"{clean(used.certname)} ({clean(used.mode)})"
+    return f"no identity ({clean(used.reason)})" if used.reason else "nobody"
 
 
 def summary(run: RunSnapshot) -> str:
@@ -254,8 +254,10 @@ def _outcome(run: Run) -> str | None:
             )
         case "failed" if run.catalogs and not run.catalogs[-1].usable:
             last = run.catalogs[-1]
-            said = clean(last.text.partition(chr(10))[0])
-            return f"no catalog: {last.status} {said}".rstrip() if last.status else f"no catalog, no answer: {said}"
+            message = clean(last.text.partition(chr(10))[0])
+            return (
+                f"no catalog: {last.status} {message}".rstrip() if last.status else f"no catalog, no answer: {message}"
+            )
         case "failed":
             logs = (run.reports[-1].report.logs if run.reports and run.reports[-1].report else None) or []
             first = next((log for log in logs if log.level.lstrip(":") in ("err", "crit", "alert", "emerg")), None)
@@ -278,8 +280,8 @@ def _why_waiting(run: Run) -> str:
         return "the CA returned a certificate for another key than the agent's"
     last = run.csrs[-1] if run.csrs else None
     if last and (last.status is None or last.status >= 400) and "already has a requested" not in last.text:
-        said = clean(last.text.partition("\n")[0])
-        return f"the CA did not accept the certificate request: {last.status or 'no answer'} {said}".rstrip()
+        message = clean(last.text.partition("\n")[0])
+        return f"the CA did not accept the certificate request: {last.status or 'no answer'} {message}".rstrip()
     return "the certificate request is waiting to be signed"
 
 

@@ -62,8 +62,8 @@ class Catalog(PartView[Applied]):
         Column("status", lambda item, _: Text(item.status, style=_STATES[item.status]), 14,
                sort=lambda item: _RANK[item.status]),
         Column("time", lambda item, _: _time(item), 10, right=True, sort=lambda item: -(item.time or -1.0)),
-        Column("events", lambda item, _: str(len(item.told.events)) if item.told and item.told.events else "-", 6,
-               right=True, least=100, sort=lambda item: -len((item.told.events if item.told else None) or ())),
+        Column("events", lambda item, _: str(len(item.result.events)) if item.result and item.result.events else "-", 6,
+               right=True, least=100, sort=lambda item: -len((item.result.events if item.result else None) or ())),
         Column("file", lambda item, width: middle(item.place, width), 12, 2, least=80,
                sort=lambda item: (item.file or "", f"{item.line or '':>8}")),
         Column("source", lambda item, _: clean(", ".join(item.sources)), 8, 2, least=140,
@@ -144,13 +144,13 @@ class Catalog(PartView[Applied]):
         return self._catalogs.index(self._at) + 1 if self._at in self._catalogs else 0
 
     def proof(self, item: Applied) -> int | None:
-        return self._reported if item.told and self._reported else self._at
+        return self._reported if item.result and self._reported else self._at
 
     def tell(self, item: Applied, details: Details) -> None:
         line = details.line
         line("resource", _cut(item.ref), "bold")
         line("status", item.status, _STATES[item.status])
-        if item.told:
+        if item.result:
             line("evaluated in", _time(item))
         for status, what, message in islice(item.events, _MANY):
             line(f"event {status}", _cut(f"{what}: {message}" if what else message))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from inspector.explain import connection_usage
-from inspector.explain.connection_usage import Used
+from inspector.explain.connection_usage import ConnectionUse
 from inspector.pages import palette
 from inspector.pages.styles import BAD
 from inspector.summaries.wording import refusal
@@ -37,32 +37,32 @@ def _drawn(cells: Sequence[connection_usage.BarCell]) -> Text:
     return text
 
 
-def _state(item: Used) -> str:
+def _state(item: ConnectionUse) -> str:
     if item.failed:
         return "failed"
     return "closed" if item.closed else "open"
 
 
-def _closed(item: Used) -> str:
+def _closed(item: ConnectionUse) -> str:
     if item.closed is None:
         return "-" if item.failed else "open"
     return item.closer or "unknown"
 
 
-def _lent(item: Used) -> str:
+def _lent(item: ConnectionUse) -> str:
     if item.side == "agent":
         return "-"
-    return clean(", ".join(item.lent)) or "none"
+    return clean(", ".join(item.identities)) or "none"
 
 
-def _name(item: Used) -> Text:
+def _name(item: ConnectionUse) -> Text:
     address = clean(item.leg.address or "?") if item.leg else "?"
     port = item.leg.port if item.leg else None
     indent = "" if item.id == item.agent else "  "
     return Text(f"{indent}{item.side} {address}{f':{port}' if port else ''}")
 
 
-class Connections(PartView[Used]):
+class Connections(PartView[ConnectionUse]):
     """The connections of a run, the master's below the agent's; Enter opens the first exchange on one."""
 
     TITLE = "Connections"
@@ -92,19 +92,19 @@ class Connections(PartView[Used]):
         )  # fmt: skip
         super().__init__(number)
 
-    def key(self, item: Used) -> str:
+    def key(self, item: ConnectionUse) -> str:
         return item.id
 
-    def state_of(self, item: Used) -> str:
+    def state_of(self, item: ConnectionUse) -> str:
         return _state(item)
 
-    def differs(self, item: Used) -> bool:
+    def differs(self, item: ConnectionUse) -> bool:
         return item.failed is not None
 
-    def prepare(self) -> Callable[[], Sequence[Used]]:
+    def prepare(self) -> Callable[[], Sequence[ConnectionUse]]:
         source, briefs = self.source, self.source.briefs(self.number)
 
-        def read() -> Sequence[Used]:
+        def read() -> Sequence[ConnectionUse]:
             known: dict[str, Connection] = {}
             with source.capture() as capture:
                 for ident in connection_usage.ids(briefs):
@@ -120,17 +120,17 @@ class Connections(PartView[Used]):
     def nothing(self) -> str:
         return "No connections were recorded for this run."
 
-    def sums(self, items: Sequence[Used]) -> str:
+    def sums(self, items: Sequence[ConnectionUse]) -> str:
         totals = connection_usage.totals(items)
         master = f", {totals.master} to the master" if totals.master else ""
         failed = f", {totals.failed} failed" if totals.failed else ""
         tls = f", {seconds(totals.tls)} in handshakes" if totals.tls else ""
         return f"{totals.agent} from the agent{master}{failed}, {totals.requests} requests{tls}"
 
-    def proof(self, item: Used) -> int | None:
+    def proof(self, item: ConnectionUse) -> int | None:
         return item.seq
 
-    def tell(self, item: Used, details: Details) -> None:
+    def tell(self, item: ConnectionUse, details: Details) -> None:
         line, leg = details.line, item.leg
         line("connection", _name(item).plain.strip(), "bold")
         if item.failed:
@@ -151,7 +151,7 @@ class Connections(PartView[Used]):
         who = "the agent" if item.side == "agent" else "the master"
         line("certificate", f"{who} presented {item.shown or 'none'}, was presented {item.presented or 'none'}")
         if item.side == "master":
-            line("identity used", _lent(item) + (f" ({item.unlent})" if item.unlent else ""))
+            line("identity used", _lent(item) + (f" ({item.unused_because})" if item.unused_because else ""))
         if item.closed:
             after = seconds(max(0.0, item.closed.at - item.opened))
             line("closed", f"{clock(item.closed.at)}, after {after}, closed by: {_closed(item)}")

@@ -54,14 +54,19 @@ def _digest(use: FileUse) -> Text:
             return Text(clean(verdict.why), style="dim")
 
 
+def _checksum(use: FileUse) -> str:
+    checksum = use.metadata.checksum if use.metadata else None
+    return clean(checksum.value) if checksum else "-"
+
+
 def _mode(mode: int | str | None) -> str:
     return f"{mode:04o}" if isinstance(mode, int) and 0 <= mode < 0o10000 else clean(str(mode or "-"))[:8]
 
 
 def _owner(use: FileUse) -> str:
-    if use.told is None:
+    if use.metadata is None:
         return "-"
-    owner, group = ("-" if part is None else str(part) for part in (use.told.owner, use.told.group))
+    owner, group = ("-" if part is None else str(part) for part in (use.metadata.owner, use.metadata.group))
     return clean(f"{owner}:{group}")
 
 
@@ -75,11 +80,10 @@ class Files(PartView[FileUse]):
                sort=lambda use: use.environment or ""),
         Column("state", lambda use, _: Text(use.state, style=_STATES[use.state]), 11,
                sort=lambda use: _RANK[use.state]),
-        Column("type", lambda use, _: clean(use.told.type or "-") if use.told else "-", 9, least=120,
-               sort=lambda use: use.told.type if use.told else ""),
-        Column("checksum", lambda use, _: clean(use.told.checksum.value) if use.told and use.told.checksum else "-",
-               10, 1, least=120),
-        Column("mode", lambda use, _: _mode(use.told.mode) if use.told else "-", 4, least=120),
+        Column("type", lambda use, _: clean(use.metadata.type or "-") if use.metadata else "-", 9, least=120,
+               sort=lambda use: use.metadata.type if use.metadata else ""),
+        Column("checksum", lambda use, _: _checksum(use), 10, 1, least=120),
+        Column("mode", lambda use, _: _mode(use.metadata.mode) if use.metadata else "-", 4, least=120),
         Column("owner", lambda use, _: _owner(use), 9, least=120),
         Column("fetched", lambda use, _: f"{use.times}x" if use.times else "-", 7, right=True,
                sort=lambda use: -use.times),
@@ -131,8 +135,8 @@ class Files(PartView[FileUse]):
         line("file", item.name, "bold")
         line("environment", item.environment or "-")
         line("state", item.state, _STATES[item.state])
-        if item.had is not None:
-            line("the agent", "already had it" if item.had else "did not have this content")
+        if item.present is not None:
+            line("the agent", "already had it" if item.present else "did not have this content")
         seqs = ", ".join(str(seq) for seq in item.asked[-5:])
         line("request", f"{_ASKING[item.asking]}{f' (record {seqs})' if seqs else ''}")
         if item.status != 200:
@@ -141,7 +145,7 @@ class Files(PartView[FileUse]):
             line("used instead", item.instead)
         for ref in item.resources[:20]:
             line("resource", ref)
-        if metadata := item.told:
+        if metadata := item.metadata:
             line("type", metadata.type or "-")
             line("checksum", metadata.checksum.value if metadata.checksum else "-")
             line("mode, owner", f"{_mode(metadata.mode)} {_owner(item)}")

@@ -51,7 +51,7 @@ class OnRecord(View):
     def tell_mark(self) -> None:
         """Say whether the record is marked, and what was noted."""
         seq = self.record()
-        self.say(self.inspector.marks.told(seq) if seq is not None else "")
+        self.say(self.inspector.marks.describe(seq) if seq is not None else "")
 
     def copied(self) -> str | None:
         """The value under the cursor, as it is shown: what is masked stays so."""

@@ -175,7 +175,7 @@ BAD: dict[str, list[tuple[int, str | None, str, str]]] = {
     "puppetserver-7.9.5/7.23.0/23-cloned-vm-two-keys": [
         (run, "B46", "certain", f"{CLEAN} man23.v7230.test") for run in (1, 2)
     ],
-    "puppetserver-7.9.5/7.23.0/24-agent-killed": [(1, None, "not visible", "it was killed")],
+    "puppetserver-7.9.5/7.23.0/24-agent-killed": [(1, None, "not visible", "was killed")],
     "puppetserver-7.9.5/7.23.0/26-clock-plus-1h": [(1, "T10", "certain", "chronyc tracking")],
     "puppetserver-7.9.5/7.23.0/27b-failed-resource": [(1, "P01", "certain", "Fix the resource")],
     "puppetserver-7.9.5/8.10.0/01-bootstrap-waitforcert": [(1, "S16", "certain", "Upgrade the master")],

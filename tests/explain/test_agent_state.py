@@ -57,7 +57,7 @@ def test_a_first_run_learns_one_thing_after_the_other() -> None:
     assert "(record 11)" in last["facts"]
     assert last["catalog"] == "got it, for production"
     assert last["files"] == "5 sources requested (1 not found); 5 files fetched"
-    assert last["report"] == "sent (changed), taken"
+    assert last["report"] == "sent (changed), accepted"
 
 
 def test_an_agent_that_waits_has_no_certificate_yet() -> None:
@@ -92,7 +92,7 @@ def test_refused_handshakes_are_what_it_knows() -> None:
 def test_no_catalog_is_told_with_the_masters_words() -> None:
     last = recorded("compile-error")[-1]
     assert last["catalog"].startswith("requested, not received: 500 ")
-    assert last["report"] == "sent (failed), taken"
+    assert last["report"] == "sent (failed), accepted"
 
 
 def test_the_format_of_facts_and_the_version_of_a_catalog_are_told_if_they_are_given() -> None:

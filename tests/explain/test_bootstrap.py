@@ -415,7 +415,7 @@ def test_up_to_5_only_the_first_ca_of_a_bundle_counts() -> None:
 
 
 def test_memory_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CLIMBS", 10)
+    monkeypatch.setattr(module, "ATTEMPTS", 10)
     talks = [talk(ca(), csr(), certname=f"n{n}.example", address=f"192.0.2.{n}", after=60 * n) for n in range(40)]
     ladders = climbed(together(*talks))
     assert ladders.names() == [f"n{n}.example" for n in range(30, 40)]
@@ -473,9 +473,9 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
     [
         ("puppet-3.8.7-master/mismatched-key", "most likely for another key", "one key in all"),
         ("puppetserver-7.9.5/5.5.22/06-mismatched-key", "most likely for another key", "one key in all"),
-        ("puppetserver-7.9.5/7.23.0/06-mismatched-key", "another key than its own", "key mismatch"),
-        ("puppetserver-7.9.5/7.23.0/05-lost-csr", "waits to be signed", "the key of man5.v7230.test changed"),
-        ("puppetserver-7.9.5/7.23.0/23-cloned-vm-two-keys", "another key than its own", "in turn: two hosts"),
+        ("puppetserver-7.9.5/7.23.0/06-mismatched-key", "another key than the agent's", "key mismatch"),
+        ("puppetserver-7.9.5/7.23.0/05-lost-csr", "waiting to be signed", "the key of man5.v7230.test changed"),
+        ("puppetserver-7.9.5/7.23.0/23-cloned-vm-two-keys", "another key than the agent's", "in turn: two hosts"),
         ("puppetserver-7.9.5/7.23.0/08-expired-crl", "'CN=Puppet CA: m7.test' has expired", ""),
         ("puppetserver-7.9.5/7.23.0/09-crl-missing-issuer", "'CN=Puppet Root CA: 13f55b8c163907' is missing", ""),
         ("puppetserver-7.9.5/7.23.0/33-pending-then-signed", "", "one key in all"),

@@ -45,9 +45,9 @@ def file_resource(*sources: str) -> dict[str, Any]:
 def test_what_was_asked_and_not_fetched_is_in_sync() -> None:
     uses = files(talk(plugins(), catalog(), metadata(FILE), report()))
     assert uses[FILE].state is FileState.IN_SYNC
-    assert uses[FILE].had is True
+    assert uses[FILE].present is True
     assert (uses[FILE].seq, uses[FILE].environment, uses[FILE].asking) == (3, "production", "metadata")
-    told = uses[FILE].told
+    told = uses[FILE].metadata
     assert told is not None
     assert told.checksum is not None
     assert told.checksum.type == "sha256"
@@ -56,7 +56,7 @@ def test_what_was_asked_and_not_fetched_is_in_sync() -> None:
 
 def test_in_noop_mode_a_file_that_was_not_fetched_may_differ() -> None:
     use = files(talk(catalog(), metadata(FILE), report(noop=True)))[FILE]
-    assert (use.state, use.had) == (FileState.UNKNOWN, None)
+    assert (use.state, use.present) == (FileState.UNKNOWN, None)
 
 
 def test_fetched_content_is_checked_by_the_digest_that_was_told() -> None:
@@ -65,7 +65,7 @@ def test_fetched_content_is_checked_by_the_digest_that_was_told() -> None:
             catalog(), metadata(FILE), content(FILE), metadata("modules/x/y", b"old"), content("modules/x/y", b"newer")
         )
     )
-    assert (uses[FILE].state, uses[FILE].had) == (FileState.FETCHED, False)
+    assert (uses[FILE].state, uses[FILE].present) == (FileState.FETCHED, False)
     assert uses[FILE].fetches == [file_transfers.Fetch(3, 200, 7, ChecksumResult.RIGHT)]
     assert uses["modules/x/y"].state is FileState.WRONG
     assert uses["modules/x/y"].verdict == file_transfers.Fetch(5, 200, 5, ChecksumResult.WRONG)
@@ -162,7 +162,7 @@ def test_listed_files_are_asked_and_of_plugins_it_is_not_known_whether_they_were
     uses = files(
         talk(listing("plugins", {"facter/a.rb": b"1", "facter/b.rb": b"2"}), content("plugins/facter/b.rb", b"2"))
     )
-    assert (uses["plugins/facter/a.rb"].state, uses["plugins/facter/a.rb"].had) == (FileState.UNKNOWN, None)
+    assert (uses["plugins/facter/a.rb"].state, uses["plugins/facter/a.rb"].present) == (FileState.UNKNOWN, None)
     assert (uses["plugins/facter/b.rb"].state, uses["plugins/facter/b.rb"].asking) == (FileState.FETCHED, "plugins")
 
 
@@ -316,7 +316,7 @@ def sampled(name: str) -> tuple[list[summary.Brief], dict[str, Connection]]:
 
 def test_connections_of_a_first_run() -> None:
     found = connection_usage.connections(*sampled("first-run"))
-    assert [(each.side, len(each.requests), each.shown, list(each.lent), each.closer) for each in found] == [
+    assert [(each.side, len(each.requests), each.shown, list(each.identities), each.closer) for each in found] == [
         ("agent", 1, None, [], "agent"),
         ("master", 1, "puppet.example", [], None),
         ("agent", 1, None, [], "agent"),
@@ -363,7 +363,9 @@ def test_a_life_is_drawn_to_scale() -> None:
         connection_usage.RequestTimes(1, 3.0, 4.0, Phase.CATALOG),
         connection_usage.RequestTimes(2, 8.0, 9.0, Phase.REPORT),
     ]
-    each = connection_usage.Used("x", "agent", "x", leg(connected=1.0, secured=2.0), Closed(10.0, "proxy"), requests)
+    each = connection_usage.ConnectionUse(
+        "x", "agent", "x", leg(connected=1.0, secured=2.0), Closed(10.0, "proxy"), requests
+    )
     drawn = connection_usage.bar(each, 0.0, 12.0, 12)
     life, none = "life", "none"
     assert drawn == [none, "handshake", life, Phase.CATALOG, *[life] * 4, Phase.REPORT, life, none, none]
@@ -395,5 +397,5 @@ def test_several_connections_to_the_master_stand_below_the_agents() -> None:
 
 
 def test_the_top_of_a_listing_is_the_directory_itself() -> None:
-    use = FileUse("m", None, "listing", told=FileMetadata(type="directory", checksum=Checksum("ctime", "{ctime}x")))
+    use = FileUse("m", None, "listing", metadata=FileMetadata(type="directory", checksum=Checksum("ctime", "{ctime}x")))
     assert use.state is FileState.BARE

@@ -36,9 +36,9 @@ def conversation() -> list[Record]:
     return [*together(healthy, broken, refused), Gap(START + 300, "the disk is full", 2, seq=13)]
 
 
-def looked(step: Step) -> filters.Look:
+def looked(step: Step) -> filters.Candidate:
     """A step as ``list`` shows it to a filter."""
-    look = filters.look(step)
+    look = filters.candidate(step)
     look.line = lambda: wording.line(look.brief, step.run)
     return look
 
@@ -218,8 +218,8 @@ def test_bodies_are_read_without_their_encoding_and_only_for_text(monkeypatch: p
     chosen = filters.parse("text:x status:500")
     step = next(steps(Analyzer(), records))
     monkeypatch.setattr("inspector.summaries.filters.decode.content", lambda _: pytest.fail("it was not asked for"))
-    assert not chosen.matches_step(filters.look(step))
-    assert not chosen.marks(filters.look(step))
+    assert not chosen.matches_step(filters.candidate(step))
+    assert not chosen.marks(filters.candidate(step))
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_runs_takes_the_same_filter(run: Run, path: Path) -> None:
     assert [each["certname"] for each in only] == ["a.example"]
     assert valid("runs", run("runs", path, "--json", "--filter", "'no catalog'")[1])[0]["certname"] == "b.example"
     assert run("runs", path, "--filter", "since:10s")[1].splitlines()[1] == everyone[2]
-    assert run("runs", path, "--filter", "run:9") == (0, f"No run in {path} is such.\n", "")
+    assert run("runs", path, "--filter", "run:9") == (0, f"No run in {path} matches the filter.\n", "")
 
 
 @pytest.mark.parametrize("command", ["runs", "list", "follow"])

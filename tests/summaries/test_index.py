@@ -133,7 +133,7 @@ def test_one_that_is_taken_away_is_not_written_on(tmp_path: Path) -> None:
             index.place(capture).unlink()
             return True
 
-        with pytest.raises(CaptureError, match="taken away"):
+        with pytest.raises(CaptureError, match="was removed"):
             indexer.build(capture, index.place(capture), wait)
         assert not index.place(capture).exists()
         assert not index.place(capture).with_name("c.sqlite.index.lock").exists()

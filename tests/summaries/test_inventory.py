@@ -163,7 +163,7 @@ def test_names_of_files_can_not_talk_to_the_terminal(run: Run, tmp_path: Path) -
 def test_captures_of_the_usual_place(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     status, _, err = run("captures")
-    assert (status, err.splitlines()[0]) == (2, "puppet-inspector: captures is no directory.")
+    assert (status, err.splitlines()[0]) == (2, "puppet-inspector: captures is not a directory.")
     (tmp_path / "captures").mkdir()
     assert run("captures") == (0, "0 captures in captures, 0 B\n", "")
     save(tmp_path / "captures" / "c.sqlite", Gap(1.0, "x"))

@@ -227,7 +227,7 @@ def test_a_run_is_played_with_what_the_agent_knew_beside_it(tmp_path: Path) -> N
                 break
         assert not view(app).playing
         assert len(view(app).query_one(Waterfall).items) == whole
-        assert "sent (changed), taken" in screen_text(app)
+        assert "sent (changed), accepted" in screen_text(app)
 
     in_run("first-run", tmp_path, act)
 

@@ -33,11 +33,11 @@ def test_a_run_is_played(tmp_path: Path) -> None:
         terminal.press(ENTER)
         terminal.wait_for("certificate/ca")
         terminal.press("i")
-        terminal.wait_for("sent (changed), taken")  # the agent's state at the end, its report included
+        terminal.wait_for("sent (changed), accepted")  # the agent's state at the end, its report included
         at = len(terminal.drawn)
         terminal.press(" ")
         terminal.wait_for("not seen", at)  # at the beginning of the run
-        terminal.wait_for("sent (changed), taken", at)
+        terminal.wait_for("sent (changed), accepted", at)
         terminal.press("q")
         assert terminal.exit_status() == 0
 
