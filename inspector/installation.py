@@ -1,4 +1,4 @@
-"""The paths of this installation (package, addon, sample captures), and the command that starts another process of it.
+"""The paths of this installation (package, addon, samples, protocol page), and the command that starts another process.
 
 No other module may derive a path from ``__file__``: it would change when the module moves.
 """
@@ -26,6 +26,11 @@ def addon() -> Path:
 def samples() -> Path:
     """Return the directory of the sample captures. Raises InspectorError if it is missing."""
     return _file("captures/samples", "samples", "directory of sample captures")
+
+
+def protocol_page() -> Path:
+    """Return docs/protocol.md, which rules and endpoints cite. Raises InspectorError if it is missing."""
+    return _file("docs/protocol.md", "docs/protocol.md", "page docs/protocol.md")
 
 
 def _file(in_checkout: str, in_package: str, name: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -61,6 +62,12 @@ def test_the_program_is_there_and_is_the_installed_one(site: Path, command: Comm
 def test_the_addon_is_a_file_of_the_installation(site: Path, command: Command) -> None:
     assert command("addon").strip() == str(site / "inspector" / "addons" / "puppet.py")
     assert (site / "inspector" / "addons" / "puppet.py").is_file()
+
+
+def test_a_source_leads_to_its_section(site: Path, command: Command) -> None:
+    (section,) = re.findall(r"docs/protocol\.md#\S+(?=;)", command("explain", "B05"))
+    assert command("explain", section).startswith("CA download\n\nOnly a node without")
+    assert (site / "inspector" / "docs" / "protocol.md").is_file()
 
 
 def test_a_packaged_sample_is_read(site: Path, command: Command) -> None:

@@ -1,11 +1,12 @@
-"""``puppet-inspector explain``: explain an endpoint, a rule or an error message."""
+"""``puppet-inspector explain``: explain an endpoint, a rule, an error message or a section of docs/protocol.md."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from inspector import installation
 from inspector.cli.output import print_json
-from inspector.explain import reference
+from inspector.explain import protocol_page, reference
 
 if TYPE_CHECKING:
     import argparse
@@ -20,14 +21,25 @@ LABELS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="+", help="a rule (B23), an endpoint (file_metadatas), a request path, or an "
-                         "agent's error message")  # fmt: skip
+    parser.add_argument("what", nargs="+", help="a rule (B23), an endpoint (file_metadatas), a request path, an "
+                         "agent's error message, or a section that a source names (docs/protocol.md#crls, or "
+                         "'#crls')")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json/explain.schema.json)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Explain an endpoint (purpose, callers, access), a rule (meaning, fix), or an agent's error message."""
-    explanation = reference.explain(" ".join(arguments.what))
+    """Explain an endpoint (purpose, callers, access), a rule (meaning, fix), an agent's error message, or print a
+    section of docs/protocol.md, which the sources of rules and endpoints name.
+    """
+    what = " ".join(arguments.what)
+    if (anchor := protocol_page.cited_anchor(what)) is not None:
+        section = protocol_page.section(installation.protocol_page().read_text(encoding="utf-8"), anchor)
+        if arguments.json:
+            print_json(section._asdict())
+        else:
+            print(f"{section.title}\n\n{section.text}")
+        return 0
+    explanation = reference.explain(what)
     if arguments.json:
         print_json(explanation)
     else:

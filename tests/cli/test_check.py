@@ -232,6 +232,20 @@ def test_an_explanation_as_json_fits_the_schema(run: Run, what: str) -> None:
     assert all(valid("explain", out).values())
 
 
+@pytest.mark.parametrize("what", ["docs/protocol.md#crls", "protocol.md#crls", "#crls"])
+def test_a_cited_section_is_printed(run: Run, what: str) -> None:
+    status, out, _ = run("explain", what)
+    assert status == 0
+    assert out.startswith("CRLs\n\nA CRL bundle")
+    assert valid("explain", run("explain", what, "--json")[1])["anchor"] == "crls"
+
+
+def test_an_unknown_section_is_one_error_with_a_hint(run: Run) -> None:
+    status, out, err = run("explain", "#crlls")
+    assert (status, out) == (2, "")
+    assert err == "puppet-inspector: docs/protocol.md has no section 'crlls'.\n  Did you mean '#crls'?\n"
+
+
 # -- bootstrap ------------------------------------------------------------------------------------------
 
 
