@@ -281,7 +281,7 @@ def _checked(
     response: Response, error: str | None, metadata: d.FileMetadata | None, answer: d.Document | None
 ) -> tuple[ChecksumResult, str]:
     promised = (response.header("content-length") or "").strip()
-    if response.lost or error or (promised.isdecimal() and int(promised[:20]) > len(response.body)):
+    if response.lost or error or (promised.isdecimal() and int(promised[:20]) > response.size):
         return ChecksumResult.UNCHECKABLE, "incomplete"
     if metadata is None:
         return ChecksumResult.UNCHECKABLE, "no metadata"

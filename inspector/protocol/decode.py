@@ -58,7 +58,7 @@ from inspector.protocol.documents import (
     Text,
     Undecodable,
 )
-from inspector.protocol.files import bucket_file
+from inspector.protocol.files import ChecksumResult, bucket_file
 
 type Decoder = Callable[[Message], Document]
 
@@ -82,7 +82,9 @@ def answer(decoder: Decoder, request: Request, response: Response) -> Document:
     return decoder(response)
 
 
-def _decoder(read: Callable[[Message, bytes], Document]) -> Decoder:
+def _decoder(read: Callable[[Message, bytes], Document], *, partial: bool = False) -> Decoder:
+    """Return a decoder; ``partial`` if it also reads a body of which only the beginning was recorded."""
+
     def decode(message: Message) -> Document:
         try:
             body = plain(message)
@@ -90,11 +92,19 @@ def _decoder(read: Callable[[Message, bytes], Document]) -> Decoder:
                 return _error(message, body)
             if isinstance(message, Response) and not 200 <= message.status < 300:
                 return Nothing()
+            if message.lost and not partial:
+                return Undecodable(_cut(message))
             return read(message, body)
         except (Unreadable, x509.Malformed) as error:
+            if message.lost:
+                return Undecodable(_cut(message))
             return Undecodable(str(error)[:MAX_TEXT])
 
     return decode
+
+
+def _cut(message: Message) -> str:
+    return f"only {len(message.body)} of its {message.size} bytes were recorded"
 
 
 # -- errors ---------------------------------------------------------------------------------------
@@ -192,6 +202,9 @@ def _read_anything(message: Message, body: bytes) -> Document:
 
 
 def _read_opaque(message: Message, body: bytes) -> Document:
+    if message.lost:
+        whole = message.digest and message.header("content-encoding") is None
+        return Opaque(message.size, message.digest) if whole else Undecodable(_cut(message))
     if not message.body and (message.header("content-length") or "0").strip() != "0":
         return Nothing()  # broken off before it began: that is no empty file
     return Opaque(len(body), hashlib.sha256(body).hexdigest())
@@ -216,7 +229,11 @@ def _read_bucket(message: Message, body: bytes) -> Document:
         contents = structure(body, "text/pson", _Contents).contents
         # Bytes that are no UTF-8 were read as Latin-1.
         body = contents.encode("latin-1" if utf8(body) is not body else "utf-8", "replace")
-    return bucket_file(message.target if isinstance(message, Request) else "", body)
+    found = bucket_file(message.target if isinstance(message, Request) else "", body)
+    if message.lost:
+        unread = ChecksumResult.UNCHECKABLE
+        return msgspec.structs.replace(found, size=message.size, sha256=message.digest, verdict=unread)
+    return found
 
 
 def _read_catalog_request(message: Message, body: bytes) -> Document:
@@ -248,10 +265,10 @@ def _read_catalog_request(message: Message, body: bytes) -> Document:
     )
 
 
-nothing: Decoder = _decoder(lambda message, body: _read_text(message, body) if body else Nothing())
-opaque: Decoder = _decoder(_read_opaque)
-text: Decoder = _decoder(_read_text)
-anything: Decoder = _decoder(_read_anything)
+nothing: Decoder = _decoder(lambda message, body: _read_text(message, body) if body else Nothing(), partial=True)
+opaque: Decoder = _decoder(_read_opaque, partial=True)
+text: Decoder = _decoder(_read_text, partial=True)
+anything: Decoder = _decoder(_read_anything, partial=True)
 certificates: Decoder = _decoder(lambda _message, body: Certificates(x509.read_certificates(body)))
 submitted: Decoder = _decoder(_read_submitted)
 csr: Decoder = _decoder(lambda _message, body: x509.read_csr(body))
@@ -264,7 +281,7 @@ facts: Decoder = _typed(Facts)
 report: Decoder = _typed(Report)
 catalog_request: Decoder = _decoder(_read_catalog_request)
 processors: Decoder = _decoder(_read_anything)
-bucket: Decoder = _decoder(_read_bucket)
+bucket: Decoder = _decoder(_read_bucket, partial=True)
 """A filebucket's PUT: the body's digest against the URL's."""
 environments: Decoder = _or_nothing(Environments)
 environment_classes: Decoder = _or_nothing(EnvironmentClasses)

@@ -44,7 +44,7 @@ def answer_cut_off(case: ExchangeCase) -> Iterator[Statement]:
         return
     told = (response.header("content-length") or "").strip()
     if told.isascii() and told.isdigit() and len(told) < 16:
-        if int(told) > len(response.body):
+        if int(told) > response.size:
             yield Statement(
                 f"{case.endpoint} was cut off before all {int(told)} bytes arrived",
                 at=places.response_header(case, "content-length"),

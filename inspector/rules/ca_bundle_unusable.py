@@ -35,7 +35,7 @@ from inspector.runs.examples import authorities, bundle, ca, catalog, crl, csr, 
 def ca_bundle_unusable(case: ExchangeCase) -> Iterator[Statement]:
     """The answer is not a usable CA bundle: it is not PEM, it contains no CA, or the issuer of a CA is missing. An
     agent stops here, or trusts no master afterwards."""
-    if case.status != 200:
+    if case.status != 200 or case.exchange.response is None or case.exchange.response.lost:
         return
     match case.step.response:
         case d.Certificates(certificates):

@@ -57,7 +57,8 @@ def csr_rejected(case: ExchangeCase) -> Iterator[Statement]:
     waitforcert seconds."""
     if refused(case) or any(each in case.answer for each in EXPLAINED):
         return
-    if isinstance(case.step.request, d.Undecodable) and case.status not in (401, 403, 404):
+    unreadable = isinstance(case.step.request, d.Undecodable) and not case.exchange.request.lost
+    if unreadable and case.status not in (401, 403, 404):
         return  # no parsable request in the body: B44
     said = " ".join(case.answer.split())
     yield Statement(f"the request for {case.name} was answered {case.status}{': ' + said[:120] if said else ''}")

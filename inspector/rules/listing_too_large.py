@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from inspector.model import Severity, Visible
+from inspector.model import Response, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
@@ -31,15 +31,20 @@ def listing_too_large(case: ExchangeCase, *, files: float = 1000, megabytes: flo
     """The agent creates a resource for each file in the directory and stores the state of each in every run: that takes
     time and memory on both sides, and makes reports large."""
     answer, match, response = case.step.response, case.step.match, case.exchange.response
-    if not isinstance(answer, d.FileMetadatas) or match is None or response is None:
+    if match is None or response is None or not (isinstance(answer, d.FileMetadatas) or _cut(response)):
         return
-    if len(answer.files) > files:
+    if isinstance(answer, d.FileMetadatas) and len(answer.files) > files:
         yield Statement(
             f"{brief(match.key or '')} contains {len(answer.files)} files and directories",
             at=places.meaning(match.key or "", "files"),
         )
-    elif len(response.body) > megabytes * 1e6:
+    elif response.size > megabytes * 1e6:
         yield Statement(
-            f"the listing of {brief(match.key or '')} is {len(response.body) / 1e6:.1f} MB large",
+            f"the listing of {brief(match.key or '')} is {response.size / 1e6:.1f} MB large",
             at=places.meaning(match.key or "", "files"),
         )
+
+
+def _cut(response: Response) -> bool:
+    """Return whether a listing was too large to be recorded whole: it cannot be read, its size is known."""
+    return response.status == 200 and response.lost > 0

@@ -30,10 +30,11 @@ def report_too_big(
     """Report processors and PuppetDB need a long time for a report of this size, and a size limit on the way may drop
     it. Usually it contains thousands of unchanged resources, or the output of a command."""
     request = case.exchange.request
-    if len(request.body) < warning_bytes and request.header("content-encoding") is None:
+    if request.size < warning_bytes and request.header("content-encoding") is None:
         return
     try:
-        size = len(bodies.plain(request))
+        # A body that was not recorded whole cannot be unpacked: it has at least its size on the network.
+        size = request.size if request.lost else len(bodies.plain(request))
     except bodies.Unreadable:
         return
     if size >= warning_bytes:

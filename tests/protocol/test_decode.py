@@ -18,6 +18,7 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.bodies import unescape
 from inspector.protocol.endpoints import match
+from inspector.protocol.files import ChecksumResult
 from tests.support.bodies import BODY, FORM, JSON, TABLE, YAML, answered, asked, form
 
 if TYPE_CHECKING:
@@ -139,3 +140,25 @@ def test_what_a_ca_says_to_a_signing_request(body: bytes, kind: str) -> None:
     """4 and later say nothing; a 3.8 master that signs at once answers with the certificate."""
     response = Response(headers=(("Content-Type", "text/plain"),), body=body, status=200)
     assert type(decode.submitted(response)).__name__ == kind
+
+
+def test_a_body_that_was_not_recorded_whole_is_not_read() -> None:
+    ca, body = pki.pem(pki.make_ca("CA").certificate), b'{"name":"web1"}'
+    cut = d.Undecodable(f"only {len(ca)} of its {len(ca) + 9} bytes were recorded")
+    assert decode.certificates(Response(body=ca, lost=9, status=200)) == cut
+    assert type(decode.node(Response(body=body, status=200, headers=(("Content-Type", JSON),)))) is d.Node
+    assert (
+        type(decode.node(Response(body=body, lost=9, status=200, headers=(("Content-Type", JSON),)))) is d.Undecodable
+    )
+    # What unpacks to nothing whole says the same.
+    head = Response((("Content-Encoding", "gzip"),), gzip.compress(b"file")[:9], lost=9, status=200, digest="aa")
+    assert decode.opaque(head) == d.Undecodable("only 9 of its 18 bytes were recorded")
+
+
+def test_a_file_that_was_not_recorded_whole_has_its_size_and_digest() -> None:
+    assert decode.opaque(Response(body=b"begin", lost=5, status=200, digest="aa")) == d.Opaque(10, "aa")
+    assert decode.opaque(Response(body=b"begin", lost=5, status=200)) == d.Undecodable(
+        "only 5 of its 10 bytes were recorded"
+    )
+    put = Request(method="PUT", target=f"/p/file_bucket_file/md5/{'0' * 32}/f", body=b"begin", lost=5, digest="aa")
+    assert decode.bucket(put) == d.BucketFile(10, "aa", "md5", "0" * 32, "f", ChecksumResult.UNCHECKABLE)
