@@ -22,13 +22,13 @@ _CLOSE = {"Connection": "close"}
     source="docs/protocol.md#the-connection-header",
     good=lambda: [
         talk(catalog(), report()),
-        talk(*(altered(each, headers=_CLOSE) for each in (catalog(), report())), version="2.7.26"),
+        talk(*(altered(part, headers=_CLOSE) for part in (catalog(), report())), version="2.7.26"),
     ],
-    bad=lambda: [talk(*(altered(each, headers=_CLOSE) for each in (catalog(), report())))],
+    bad=lambda: [talk(*(altered(part, headers=_CLOSE) for part in (catalog(), report())))],
 )
 def agent_closes_connections(case: ExchangeCase) -> Iterator[Statement]:
     """The agent asks the master to close the connection after this answer. No agent since 3.7 does so in a run: another
     program makes the requests, or something changes them on the way. Every new connection costs a TLS handshake."""
-    told = case.exchange.request.header("connection")
-    if told is not None and told.lower() == "close" and not case.run.tool and case.run.major >= (3, 7):
+    connection = case.exchange.request.header("connection")
+    if connection is not None and connection.lower() == "close" and not case.run.tool and case.run.major >= (3, 7):
         yield Statement("the agent sends 'Connection: close' in its run", at=places.request_header(case, "connection"))

@@ -42,11 +42,11 @@ def answer_cut_off(case: ExchangeCase) -> Iterator[Statement]:
     response, error = case.exchange.response, case.exchange.error
     if error is None or response is None or not _BY_MASTER.search(error) or case.exchange.request.method == "HEAD":
         return
-    told = (response.header("content-length") or "").strip()
-    if told.isascii() and told.isdigit() and len(told) < 16:
-        if int(told) > response.size:
+    length = (response.header("content-length") or "").strip()
+    if length.isascii() and length.isdigit() and len(length) < 16:
+        if int(length) > response.size:
             yield Statement(
-                f"{case.endpoint} was cut off before all {int(told)} bytes arrived",
+                f"{case.endpoint} was cut off before all {int(length)} bytes arrived",
                 at=places.response_header(case, "content-length"),
             )
     elif "chunked" in (response.header("transfer-encoding") or "").lower():

@@ -35,12 +35,19 @@ def autosigned(case: ExchangeCase, *, within_s: float = 2) -> Iterator[Statement
     if not isinstance(answer, d.Certificates):
         return
     key = answer.certificates[0].key
-    took = next((each for each in run.csrs if each.key == key and each.status is not None and each.status < 400), None)
-    if took is None or case.exchange.time - took.time > within_s:
+    accepted = next(
+        (
+            submission
+            for submission in run.csrs
+            if submission.key == key and submission.status is not None and submission.status < 400
+        ),
+        None,
+    )
+    if accepted is None or case.exchange.time - accepted.time > within_s:
         return
-    if not any(each.status == 404 and each.seq > took.seq for each in run.certificates):
+    if not any(certificate.status == 404 and certificate.seq > accepted.seq for certificate in run.certificates):
         yield Statement(
             f"the CA signed the request for {case.name} immediately",
-            (took.seq, case.exchange.seq),
+            (accepted.seq, case.exchange.seq),
             at=(places.csr(case.name), places.certificate(case.name)),
         )

@@ -27,9 +27,9 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
 def backup_differs(case: ExchangeCase) -> Iterator[Statement]:
     """The content that was sent to the filebucket has a different digest from the one in the URL. The master stores it
     under its real digest, so it cannot be found by the digest that the report names."""
-    sent = case.step.request
-    if isinstance(sent, d.BucketFile) and sent.verdict is ChecksumResult.WRONG and not case.exchange.error:
+    backup = case.step.request
+    if isinstance(backup, d.BucketFile) and backup.verdict is ChecksumResult.WRONG and not case.exchange.error:
         yield Statement(
-            f"{brief(sent.path or 'a file')}: the body sent does not have the digest {sent.algorithm}/{sent.sum}",
-            at=places.meaning(sent.sum or "verdict"),
+            f"{brief(backup.path or 'a file')}: the body sent does not have the digest {backup.algorithm}/{backup.sum}",
+            at=places.meaning(backup.sum or "verdict"),
         )

@@ -53,7 +53,7 @@ from inspector.runs.history import master_name
         together(
             talk(ca(), crl(), csr(), issued(), catalog(), report()),
             talk(
-                bundle(*(each.certificate for each in authorities())),
+                bundle(*(authority.certificate for authority in authorities())),
                 crl(),
                 csr(),
                 issued(),
@@ -74,40 +74,44 @@ def ca_bundle_changed(case: ExchangeCase) -> Iterator[Statement]:
     """The master serves a different CA than before. If the CA was recreated, nodes with the old CA refuse it until
     their ssldir is emptied. If nobody recreated it, another machine may be answering in the master's place: this
     download is not verified. A CA that was only added, or renewed with the same key, breaks nothing."""
-    given, before = case.step.response, case.ledger.bundle(case.exchange)
-    if not isinstance(given, d.Certificates) or before is None:
+    bundle, previous = case.step.response, case.ledger.bundle(case.exchange)
+    if not isinstance(bundle, d.Certificates) or previous is None:
         return
-    now = {each.der: each for each in given.certificates}
-    gone = [each for each in before.certificates if each.der not in now]
-    new = [each for each in given.certificates if each.der not in {old.der for old in before.certificates}]
-    if not gone and not new:
+    current = {certificate.der: certificate for certificate in bundle.certificates}
+    removed = [certificate for certificate in previous.certificates if certificate.der not in current]
+    added = [
+        certificate
+        for certificate in bundle.certificates
+        if certificate.der not in {old.der for old in previous.certificates}
+    ]
+    if not removed and not added:
         return
-    name, proof = brief(master_name(case.exchange)), (before.seq, case.exchange.seq)
-    names = some([f"{each.subject} (SHA-256 {each.fingerprint})" for each in new or gone], 1)
-    if not gone:
+    name, seqs = brief(master_name(case.exchange)), (previous.seq, case.exchange.seq)
+    names = some([f"{certificate.subject} (SHA-256 {certificate.fingerprint})" for certificate in added or removed], 1)
+    if not removed:
         yield Statement(
-            f"the CA bundle of {name} grew since {utc(before.time)}: {names}",
-            proof,
+            f"the CA bundle of {name} grew since {utc(previous.time)}: {names}",
+            seqs,
             severity=Severity.NOTICE,
-            at=tuple(places.certificate(each.fingerprint) for each in (*new[:3], *gone[:3])),
+            at=tuple(places.certificate(certificate.fingerprint) for certificate in (*added[:3], *removed[:3])),
         )
-    elif all(any(each.key == old.key for each in given.certificates) for old in gone):
+    elif all(any(certificate.key == old.key for certificate in bundle.certificates) for old in removed):
         yield Statement(
-            f"the CA of {name} was renewed since {utc(before.time)}: {names}",
-            proof,
+            f"the CA of {name} was renewed since {utc(previous.time)}: {names}",
+            seqs,
             severity=Severity.NOTICE,
-            at=tuple(places.certificate(each.fingerprint) for each in (*new[:3], *gone[:3])),
+            at=tuple(places.certificate(certificate.fingerprint) for certificate in (*added[:3], *removed[:3])),
         )
-    elif not new:
+    elif not added:
         yield Statement(
-            f"the CA bundle of {name} has changed since {utc(before.time)}: it no longer contains {names}",
-            proof,
-            at=tuple(places.certificate(each.fingerprint) for each in (*new[:3], *gone[:3])),
+            f"the CA bundle of {name} has changed since {utc(previous.time)}: it no longer contains {names}",
+            seqs,
+            at=tuple(places.certificate(certificate.fingerprint) for certificate in (*added[:3], *removed[:3])),
         )
     else:
-        old = some([f"{each.subject} (SHA-256 {each.fingerprint})" for each in gone], 1)
+        old = some([f"{certificate.subject} (SHA-256 {certificate.fingerprint})" for certificate in removed], 1)
         yield Statement(
-            f"the CA bundle of {name} changed since {utc(before.time)}: it was {old}, it is {names}",
-            proof,
-            at=tuple(places.certificate(each.fingerprint) for each in (*new[:3], *gone[:3])),
+            f"the CA bundle of {name} changed since {utc(previous.time)}: it was {old}, it is {names}",
+            seqs,
+            at=tuple(places.certificate(certificate.fingerprint) for certificate in (*added[:3], *removed[:3])),
         )

@@ -39,18 +39,21 @@ def ca_bundle_unusable(case: ExchangeCase) -> Iterator[Statement]:
         return
     match case.step.response:
         case d.Certificates(certificates):
-            subjects = {each.subject for each in certificates}
-            if not any(each.is_ca or each.issuer == each.subject for each in certificates):
+            subjects = {certificate.subject for certificate in certificates}
+            if not any(certificate.is_ca or certificate.issuer == certificate.subject for certificate in certificates):
                 yield Statement(
-                    f"the CA bundle contains no CA: {some([each.subject for each in certificates])}",
+                    f"the CA bundle contains no CA: {some([certificate.subject for certificate in certificates])}",
                     at=places.certificate("CA: no"),
                 )
                 return
-            for each in certificates:
-                if each.is_ca and each.issuer not in subjects:
+            for certificate in certificates:
+                if certificate.is_ca and certificate.issuer not in subjects:
                     yield Statement(
-                        brief(f"the CA bundle does not contain '{each.issuer}', which issued the CA '{each.subject}'"),
-                        at=places.certificate(f"issuer: {each.issuer}"),
+                        brief(
+                            f"the CA bundle does not contain '{certificate.issuer}', "
+                            f"which issued the CA '{certificate.subject}'"
+                        ),
+                        at=places.certificate(f"issuer: {certificate.issuer}"),
                     )
         case d.Undecodable(reason):
             yield Statement(

@@ -39,13 +39,13 @@ def ca_fetched_again(case: RunCase) -> Iterator[Statement]:
     its ssldir was lost, emptied or restored, or the agent runs as another user, with a separate ssldir. The download is
     not verified: the node trusts any CA it receives."""
     run = case.run
-    before = case.ledger.known(run.certname).first_presented
-    if run.tool or before is None or not run.seqs or before[0] >= run.seqs[0]:
+    presented = case.ledger.known(run.certname).first_presented
+    if run.tool or presented is None or not run.seqs or presented[0] >= run.seqs[0]:
         return
-    fresh = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
-    if fresh:
+    download = next((ca_answer for ca_answer in run.cas if ca_answer.status == 200 and not ca_answer.refresh), None)
+    if download:
         yield Statement(
-            f"{run.certname} downloads the CA like a new node, but presented its certificate on {utc(before[1])}",
-            (before[0], fresh.seq),
+            f"{run.certname} downloads the CA like a new node, but presented its certificate on {utc(presented[1])}",
+            (presented[0], download.seq),
             at=(places.certificate("signed by"), places.tls("presented by the agent")),
         )

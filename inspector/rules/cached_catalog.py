@@ -32,26 +32,26 @@ def cached_catalog(case: ExchangeCase) -> Iterator[Statement]:
     """The agent applied a catalog that was cached in an earlier run. If it failed to get a new one, the run looks
     successful although no change made on the master since then reaches the node. With use_cached_catalog the site chose
     this, and it is only a notice."""
-    told = case.step.request
-    if not isinstance(told, d.Report) or told.cached_catalog_status not in CACHED:
+    report = case.step.request
+    if not isinstance(report, d.Report) or report.cached_catalog_status not in CACHED:
         return
-    if told.cached_catalog_status == "explicitly_requested":
+    if report.cached_catalog_status == "explicitly_requested":
         yield Statement(
             "the agent applied its cached catalog, as configured",
             severity=Severity.NOTICE,
             at=places.meaning("cached_catalog_status", "about"),
         )
         return
-    last = case.run.catalogs[-1] if case.run.catalogs else None
-    reasons = [cut(last.text) if last else "", reason(told)]
-    why = next((f": {each}" for each in reasons if each), "")
-    proof = (last.seq, case.exchange.seq) if last else (case.exchange.seq,)
+    catalog = case.run.catalogs[-1] if case.run.catalogs else None
+    reasons = [cut(catalog.text) if catalog else "", reason(report)]
+    cause = next((f": {text}" for text in reasons if text), "")
+    seqs = (catalog.seq, case.exchange.seq) if catalog else (case.exchange.seq,)
     yield Statement(
-        f"the agent got no catalog and applied its cached catalog{why}",
-        proof,
+        f"the agent got no catalog and applied its cached catalog{cause}",
+        seqs,
         at=(
             places.meaning("cached_catalog_status", "about"),
-            places.error(last.text if last else ""),
+            places.error(catalog.text if catalog else ""),
             places.STATUS,
             places.NO_ANSWER,
         ),

@@ -11,7 +11,7 @@ from inspector.runs.examples import ExamplePart, altered, carried, catalog, issu
 
 def _again() -> list[ExamplePart]:
     leg = {"id": "later", "peer_chain": carried(made(serial=77))}
-    return [altered(each, leg=leg) for each in (catalog(uuid="a-2"), report(uuid="a-2"))]
+    return [altered(part, leg=leg) for part in (catalog(uuid="a-2"), report(uuid="a-2"))]
 
 
 @rule(
@@ -35,22 +35,22 @@ def certificate_changed(case: ExchangeCase) -> Iterator[Statement]:
     client = case.step.client
     if client is None or not client.common_name:
         return
-    known = case.ledger.known(client.common_name)
-    before = known.presented
-    if before is None or before.certificate is client or before.certificate.der == client.der:
+    history = case.ledger.known(client.common_name)
+    previous = history.presented
+    if previous is None or previous.certificate is client or previous.certificate.der == client.der:
         return
-    if any(each and each.certificate.der == client.der for each in (known.issued, known.renewed)):
+    if any(entry and entry.certificate.der == client.der for entry in (history.issued, history.renewed)):
         return
-    asked = known.csrs.get(client.key)
-    if asked and asked.last_seq > before.last_seq:
+    request = history.csrs.get(client.key)
+    if request and request.last_seq > previous.last_seq:
         return
-    key = "the same key" if client.key == before.certificate.key else "another key"
+    key = "the same key" if client.key == previous.certificate.key else "another key"
     words = (
         f"{client.common_name} presents the certificate {serial(client)}, with {key}; "
-        f"until {utc(before.last_time)} it presented {serial(before.certificate)}"
+        f"until {utc(previous.last_time)} it presented {serial(previous.certificate)}"
     )
     yield Statement(
         brief(words),
-        (before.last_seq, case.exchange.seq),
-        at=(places.tls(f"({client.serial})"), places.tls(f"({before.certificate.serial})")),
+        (previous.last_seq, case.exchange.seq),
+        at=(places.tls(f"({client.serial})"), places.tls(f"({previous.certificate.serial})")),
     )

@@ -14,7 +14,7 @@ def _near(*, version: str, days: float, renew: bool = False) -> list[Record]:
     leg = {"peer_chain": carried(made(starts=-1000 * DAY, ends=days * DAY))}
     parts = [renewal()] if renew else []
     return talk(
-        *(altered(each, leg=leg) for each in (*parts, catalog(), report())), version=version, master_version="8.10.0"
+        *(altered(part, leg=leg) for part in (*parts, catalog(), report())), version=version, master_version="8.10.0"
     )
 
 
@@ -41,21 +41,25 @@ def certificate_ends_soon(case: RunCase, *, days: float = 90, renewing_days: flo
     run = case.run
     presented, renewed = presented_in_run(case), case.ledger.known(run.certname).renewed
     if presented and not (renewed and run.seqs and renewed.seq >= run.seqs[0]):
-        mine, within = presented.certificate, renewing_days if run.major >= (8, 2) else days
-        if 0 <= mine.not_after - presented.last_time < _limit(within, mine.not_before, mine.not_after):
+        certificate, within = presented.certificate, renewing_days if run.major >= (8, 2) else days
+        if (
+            0
+            <= certificate.not_after - presented.last_time
+            < _limit(within, certificate.not_before, certificate.not_after)
+        ):
             yield Statement(
-                brief(f"the certificate of {mine.common_name} expires on {utc(mine.not_after)}"),
+                brief(f"the certificate of {certificate.common_name} expires on {utc(certificate.not_after)}"),
                 (presented.last_seq,),
-                at=places.tls(utc(mine.not_after)),
+                at=places.tls(utc(certificate.not_after)),
             )
     for bundle in run.cas[-1:]:
-        for each in bundle.items or []:
-            left = each.not_after - bundle.time
-            if each.is_ca and 0 <= left < _limit(days, each.not_before, each.not_after):
+        for item in bundle.items or []:
+            remaining = item.not_after - bundle.time
+            if item.is_ca and 0 <= remaining < _limit(days, item.not_before, item.not_after):
                 yield Statement(
-                    brief(f"the CA '{each.subject}' expires on {utc(each.not_after)}"),
+                    brief(f"the CA '{item.subject}' expires on {utc(item.not_after)}"),
                     (bundle.seq,),
-                    at=places.certificate(utc(each.not_after)),
+                    at=places.certificate(utc(item.not_after)),
                 )
 
 

@@ -35,7 +35,7 @@ from inspector.runs.examples import (
     ],
     bad=lambda: [
         talk(refused("certificate_expired", by="proxy", leg={"peer_chain": carried(made(ends=-60))})),
-        talk(*(altered(each, leg={"peer_chain": carried(made(ends=-60))}) for each in (catalog(), report()))),
+        talk(*(altered(part, leg={"peer_chain": carried(made(ends=-60))}) for part in (catalog(), report()))),
         talk(ca(), crl(), csr(), not_issued(), issued(made=made(ends=-60))),
     ],
     also=("B01",),
@@ -44,29 +44,29 @@ def certificate_expired(case: RunCase) -> Iterator[Statement]:
     """A certificate was used, or served, after its expiry date. Every peer that verifies it refuses it: an agent with
     an expired certificate cannot run, and if the CA's certificate has expired, no agent can. If the date is right,
     check the clocks instead."""
-    run, found = case.run, dict[tuple[str, float], list[int]]()
+    run, evidence = case.run, dict[tuple[str, float], list[int]]()
     for handshake in run.handshakes:
         agent = agent_certificate(handshake)
         if agent and agent.not_after < handshake.time:
-            found.setdefault(
+            evidence.setdefault(
                 (f"the certificate of {agent.common_name} expired on {utc(agent.not_after)}", agent.not_after), []
             ).append(handshake.seq)
     presented = presented_in_run(case)
     if presented and presented.certificate.not_after < presented.last_time:
-        mine = presented.certificate
-        found.setdefault(
-            (f"the certificate of {mine.common_name} expired on {utc(mine.not_after)}", mine.not_after), []
+        client = presented.certificate
+        evidence.setdefault(
+            (f"the certificate of {client.common_name} expired on {utc(client.not_after)}", client.not_after), []
         ).append(presented.last_seq)
     for answer in run.certificates:
-        given = answer.certificate
-        if given and given.not_after < answer.time:
-            words = f"the CA issued a certificate of {given.common_name} that expired on {utc(given.not_after)}"
-            found.setdefault((words, given.not_after), []).append(answer.seq)
+        issued = answer.certificate
+        if issued and issued.not_after < answer.time:
+            words = f"the CA issued a certificate of {issued.common_name} that expired on {utc(issued.not_after)}"
+            evidence.setdefault((words, issued.not_after), []).append(answer.seq)
     for bundle in run.cas:
-        for each in bundle.items or []:
-            if each.is_ca and each.not_after < bundle.time:
-                found.setdefault(
-                    (f"the CA '{each.subject}' expired on {utc(each.not_after)}", each.not_after), []
+        for item in bundle.items or []:
+            if item.is_ca and item.not_after < bundle.time:
+                evidence.setdefault(
+                    (f"the CA '{item.subject}' expired on {utc(item.not_after)}", item.not_after), []
                 ).append(bundle.seq)
-    for (words, date), seqs in found.items():
+    for (words, date), seqs in evidence.items():
         yield Statement(brief(words), tuple(seqs), at=(places.certificate(utc(date)), places.tls(utc(date))))

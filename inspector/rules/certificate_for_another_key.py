@@ -37,30 +37,32 @@ def certificate_for_another_key(case: RunCase) -> Iterator[Statement]:
     certificate before they send a signing request, so their key is not visible in the traffic. There, a new agent
     receives a certificate that it did not request, and then stops."""
     run = case.run
-    answers = [each for each in run.certificates if each.certificate]
+    answers = [certificate for certificate in run.certificates if certificate.certificate]
     if not answers:
         return
     if run.csrs:
         yield from _by_key(case.name, run, answers)
         return
-    fetched = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
-    if run.old_engine and fetched and not run.authenticated:
+    ca_download = next((ca_answer for ca_answer in run.cas if ca_answer.status == 200 and not ca_answer.refresh), None)
+    if run.old_engine and ca_download and not run.authenticated:
         yield Statement(
             f"a fresh agent received the certificate of {case.name} without requesting it and stopped: most "
             "likely it is for another key than the agent's",
-            (fetched.seq, *(each.seq for each in answers)),
+            (ca_download.seq, *(answer.seq for answer in answers)),
             at=places.certificate("key: "),
         )
 
 
 def _by_key(name: str, run: Run, answers: list[CertificateAnswer]) -> Iterator[Statement]:
     for answer in answers:
-        asked = next((each for each in reversed(run.csrs) if each.seq < answer.seq and each.key), None)
+        request = next(
+            (submission for submission in reversed(run.csrs) if submission.seq < answer.seq and submission.key), None
+        )
         certificate = answer.certificate
-        if asked and asked.key and certificate and asked.key != certificate.key:
+        if request and request.key and certificate and request.key != certificate.key:
             yield Statement(
                 f"the certificate of {name} (listed as {certificate.fingerprint[:23]}...) is for the public key "
-                f"{certificate.key[:16]}..., the agent's request for {asked.key[:16]}...",
-                (asked.seq, answer.seq),
-                at=(places.csr(asked.key), places.certificate(certificate.key)),
+                f"{certificate.key[:16]}..., the agent's request for {request.key[:16]}...",
+                (request.seq, answer.seq),
+                at=(places.csr(request.key), places.certificate(certificate.key)),
             )

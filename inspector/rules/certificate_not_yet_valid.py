@@ -37,7 +37,7 @@ from inspector.runs.examples import (
     bad=lambda: [
         talk(refused("bad_certificate", by="proxy", leg={"peer_chain": carried(made(starts=3600))})),
         talk(ca(), crl(), csr(), not_issued(), issued(made=made(starts=3600))),
-        talk(*(altered(each, leg={"peer_chain": carried(made(starts=3600))}) for each in (catalog(), report()))),
+        talk(*(altered(part, leg={"peer_chain": carried(made(starts=3600))}) for part in (catalog(), report()))),
     ],
     also=("B01",),
 )
@@ -45,29 +45,29 @@ def certificate_not_yet_valid(case: RunCase) -> Iterator[Statement]:
     """The certificate's validity begins in the future. CAs backdate certificates by a day, so the clock of the CA that
     signed it is more than a day ahead of this proxy's, or this proxy's clock is behind. Every peer that verifies the
     certificate refuses it."""
-    run, found = case.run, dict[tuple[str, float], list[int]]()
+    run, evidence = case.run, dict[tuple[str, float], list[int]]()
     for handshake in run.handshakes:
         agent = agent_certificate(handshake)
         if agent and agent.not_before > handshake.time:
             words = f"the certificate of {agent.common_name} is not valid before {utc(agent.not_before)}"
-            found.setdefault((words, agent.not_before), []).append(handshake.seq)
+            evidence.setdefault((words, agent.not_before), []).append(handshake.seq)
     presented = presented_in_run(case)
     if presented and presented.certificate.not_before > presented.last_time:
-        mine = presented.certificate
-        words = f"the certificate of {mine.common_name} is not valid before {utc(mine.not_before)}"
-        found.setdefault((words, mine.not_before), []).append(presented.last_seq)
+        client = presented.certificate
+        words = f"the certificate of {client.common_name} is not valid before {utc(client.not_before)}"
+        evidence.setdefault((words, client.not_before), []).append(presented.last_seq)
     for answer in run.certificates:
-        given = answer.certificate
-        if given and given.not_before > answer.time:
+        issued = answer.certificate
+        if issued and issued.not_before > answer.time:
             words = (
-                f"the CA issued a certificate of {given.common_name} that is not valid before {utc(given.not_before)}"
+                f"the CA issued a certificate of {issued.common_name} that is not valid before {utc(issued.not_before)}"
             )
-            found.setdefault((words, given.not_before), []).append(answer.seq)
+            evidence.setdefault((words, issued.not_before), []).append(answer.seq)
     for bundle in run.cas:
-        for each in bundle.items or []:
-            if each.is_ca and each.not_before > bundle.time:
-                found.setdefault(
-                    (f"the CA '{each.subject}' is not valid before {utc(each.not_before)}", each.not_before), []
+        for item in bundle.items or []:
+            if item.is_ca and item.not_before > bundle.time:
+                evidence.setdefault(
+                    (f"the CA '{item.subject}' is not valid before {utc(item.not_before)}", item.not_before), []
                 ).append(bundle.seq)
-    for (words, date), seqs in found.items():
+    for (words, date), seqs in evidence.items():
         yield Statement(brief(words), tuple(seqs), at=(places.certificate(utc(date)), places.tls(utc(date))))

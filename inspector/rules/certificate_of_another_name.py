@@ -30,16 +30,17 @@ from inspector.runs.examples import NAME, ca, catalog, crl, csr, issued, made, n
 def certificate_of_another_name(case: ExchangeCase) -> Iterator[Statement]:
     """The certificate that the CA serves for this name was issued for another name: a file was copied or renamed on the
     CA. With it, the master would treat the node as a different node."""
-    given, match = case.step.response, case.step.match
-    if not isinstance(given, d.Certificates) or match is None or match.certname is None:
+    answer, match = case.step.response, case.step.match
+    if not isinstance(answer, d.Certificates) or match is None or match.certname is None:
         return
-    got, name = given.certificates[0], match.certname.lower()
-    if (got.common_name or "").lower() != name:
+    certificate, name = answer.certificates[0], match.certname.lower()
+    if (certificate.common_name or "").lower() != name:
         yield Statement(
-            brief(f"the CA's certificate for {name} is for '{got.subject}'"), at=places.certificate(got.subject)
+            brief(f"the CA's certificate for {name} is for '{certificate.subject}'"),
+            at=places.certificate(certificate.subject),
         )
-    elif got.alt_names and f"dns:{name}" not in [each.lower() for each in got.alt_names]:
-        names = some(got.alt_names)
+    elif certificate.alt_names and f"dns:{name}" not in [alt_name.lower() for alt_name in certificate.alt_names]:
+        names = some(certificate.alt_names)
         yield Statement(
             brief(f"the CA's certificate for {name} is not for that name, but for {names}"),
             severity=Severity.WARNING,

@@ -26,7 +26,7 @@ UNSAID = ("certificate_unknown", "bad_certificate", None)
 
 def _with(serial: int) -> list[ExamplePart]:
     leg = {"peer_chain": carried(made(serial=serial))}
-    return [altered(each, leg=leg) for each in (catalog(), report())]
+    return [altered(part, leg=leg) for part in (catalog(), report())]
 
 
 @rule(
@@ -60,39 +60,43 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
     """A certificate that the CA has revoked is still in use. An agent with a revoked certificate is refused in every
     handshake: none of its requests arrives. If a master accepts it, the master's CRL is out of date. If the revoked
     certificate is the one presented to agents, all agents refuse it."""
-    run, found = case.run, dict[str, list[int]]()
+    run, evidence = case.run, dict[str, list[int]]()
     for handshake in run.handshakes:
-        told = handshake.alert == "certificate_revoked" or any("is revoked" in each for each in handshake.culprits)
-        if told and handshake.alert_by == "agent":
-            shown = leaf(handshake.leg.own_chain)
-            what = f", {shown.subject} (serial {serial(shown)})," if shown else ""
-            found.setdefault(f"the agent says that the certificate presented to it{what} is revoked", []).append(
+        revoked = handshake.alert == "certificate_revoked" or any(
+            "is revoked" in culprit for culprit in handshake.culprits
+        )
+        if revoked and handshake.alert_by == "agent":
+            server = leaf(handshake.leg.own_chain)
+            owner = f", {server.subject} (serial {serial(server)})," if server else ""
+            evidence.setdefault(f"the agent says that the certificate presented to it{owner} is revoked", []).append(
                 handshake.seq
             )
             continue
-        mine = agent_certificate(handshake)
-        listed = case.ledger.revoked(mine) if mine else None
-        unsaid = handshake.leg.side == "master" and handshake.alert in UNSAID and listed is not None
-        if told and handshake.leg.side == "master" and handshake.alert_by == "proxy":
-            found.setdefault(f"the master's certificate is refused: {handshake.reason}", []).append(handshake.seq)
-        elif told or unsaid:
-            who = (
-                f"the certificate of {mine.common_name} (serial {serial(mine)})" if mine else "the agent's certificate"
+        client = agent_certificate(handshake)
+        revocation = case.ledger.revoked(client) if client else None
+        likely = handshake.leg.side == "master" and handshake.alert in UNSAID and revocation is not None
+        if revoked and handshake.leg.side == "master" and handshake.alert_by == "proxy":
+            evidence.setdefault(f"the master's certificate is refused: {handshake.reason}", []).append(handshake.seq)
+        elif revoked or likely:
+            owner = (
+                f"the certificate of {client.common_name} (serial {serial(client)})"
+                if client
+                else "the agent's certificate"
             )
-            found.setdefault(f"{who} is revoked: the {handshake.alert_by or 'master'} refuses it", []).append(
+            evidence.setdefault(f"{owner} is revoked: the {handshake.alert_by or 'master'} refuses it", []).append(
                 handshake.seq
             )
     presented = presented_in_run(case)
-    listed = case.ledger.revoked(presented.certificate) if presented else None
-    if presented and listed and presented.accepted and presented.accepted > listed.seq:
-        mine = presented.certificate
+    revocation = case.ledger.revoked(presented.certificate) if presented else None
+    if presented and revocation and presented.accepted and presented.accepted > revocation.seq:
+        client = presented.certificate
         words = (
-            f"the certificate of {mine.common_name} (serial {serial(mine)}) is revoked by the CRL of "
-            f"{utc(listed.last_update)}, and the master accepts it"
+            f"the certificate of {client.common_name} (serial {serial(client)}) is revoked by the CRL of "
+            f"{utc(revocation.last_update)}, and the master accepts it"
         )
-        found[words] = [listed.seq, presented.accepted]
+        evidence[words] = [revocation.seq, presented.accepted]
     number = f"0x{presented.certificate.serial:04X}" if presented else "serial numbers"
-    for words, seqs in found.items():
+    for words, seqs in evidence.items():
         yield Statement(
             brief(words),
             tuple(seqs),

@@ -13,8 +13,8 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
 def _wrong(name: str) -> str:
     if "*" in name:
         return "has a wildcard"
-    if foreign := sorted(set(re.sub(r"[A-Za-z0-9._-]", "", name))):
-        return "has " + ", ".join("a blank" if each == " " else ascii(each) for each in foreign[:5])
+    if characters := sorted(set(re.sub(r"[A-Za-z0-9._-]", "", name))):
+        return "has " + ", ".join("a blank" if character == " " else ascii(character) for character in characters[:5])
     if name.startswith("-") or name.endswith("-"):
         return f"{'begins' if name.startswith('-') else 'ends'} with a hyphen"
     return ""

@@ -45,13 +45,13 @@ def certname_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     client, match, status = case.step.client, case.step.match, case.status
     if client is None or match is None or match.certname is None or status is None:
         return
-    mine = client.common_name or ""
-    if mine.lower() == match.certname.lower():
+    presented = client.common_name or ""
+    if presented.lower() == match.certname.lower():
         return
-    what = brief(f"{match.endpoint.name} of {match.certname}")
+    target = brief(f"{match.endpoint.name} of {match.certname}")
     if status in (401, 403):
-        yield Statement(f"{mine} requests {what} and is refused", at=places.REQUEST_LINE)
+        yield Statement(f"{presented} requests {target} and is refused", at=places.REQUEST_LINE)
     elif status < 400:
         yield Statement(
-            f"{mine} requests {what}, and the master answers", severity=Severity.WARNING, at=places.REQUEST_LINE
+            f"{presented} requests {target}, and the master answers", severity=Severity.WARNING, at=places.REQUEST_LINE
         )

@@ -54,44 +54,51 @@ def _at_once(case: RunCase, run: Run) -> Iterator[Statement]:
     """Overlapping runs of one name from two addresses."""
     if not run.address or not run.authenticated:
         return
-    past = case.ledger.fleet.before(run)
+    previous = case.ledger.fleet.before(run)
     # A run that is silent while it applies its catalog is closed when another host of this name reports. This run
     # may be the rest of such a run: both have one transaction_uuid.
-    same = [each for each in past if run.transaction_uuid and each.transaction_uuid == run.transaction_uuid]
-    began = min([run.started, *(each.started for each in same)])
-    for other in past:
-        if other in same or other.address in (None, run.address) or other.key is None:
+    parts = [
+        earlier for earlier in previous if run.transaction_uuid and earlier.transaction_uuid == run.transaction_uuid
+    ]
+    start = min([run.started, *(earlier.started for earlier in parts)])
+    for other in previous:
+        if other in parts or other.address in (None, run.address) or other.key is None:
             continue
-        if other.started < run.ended and began < other.ended:
+        if other.started < run.ended and start < other.ended:
             keys = "with the same key: the key was copied" if other.key == run.key else "each with its own key"
             first, second = sorted((str(other.address), run.address))
             yield Statement(
                 f"{first} and {second} run as {run.certname} at the same time, {keys}",
-                (same[0].seqs[0] if same else run.seqs[0], other.seqs[0]),
+                (parts[0].seqs[0] if parts else run.seqs[0], other.seqs[0]),
                 at=(places.tls(f"address: {run.address}"), places.tls("address: ")),
             )
 
 
 def _taking_turns(case: RunCase, run: Run) -> Iterator[Statement]:
     """A key that is used again after another key was used: a host never returns to a lost key."""
-    known = case.ledger.known(run.certname)
-    mine = known.csrs.get(run.key or "") if run.csrs else None
-    if mine is None:
+    history = case.ledger.known(run.certname)
+    request = history.csrs.get(run.key or "") if run.csrs else None
+    if request is None:
         return
-    where = "two hosts, or two ssldirs on one host (the agent was started by another user)"
-    for other in known.csrs.values():
-        if other is not mine and other.time < mine.last_time and mine.time < other.last_time:
-            proof = tuple(sorted({mine.seq, other.seq, mine.last_seq}))
+    hosts = "two hosts, or two ssldirs on one host (the agent was started by another user)"
+    for other in history.csrs.values():
+        if other is not request and other.time < request.last_time and request.time < other.last_time:
+            seqs = tuple(sorted({request.seq, other.seq, request.last_seq}))
             yield Statement(
-                f"signing requests for {run.certname} alternate between two keys: {where}",
-                proof,
+                f"signing requests for {run.certname} alternate between two keys: {hosts}",
+                seqs,
                 at=(places.csr("key: "), places.REQUEST_LINE),
             )
             return
-    used = known.presented
-    if used and used.certificate.key != mine.key and used.time < mine.last_time and mine.time < used.last_time:
+    presented = history.presented
+    if (
+        presented
+        and presented.certificate.key != request.key
+        and presented.time < request.last_time
+        and request.time < presented.last_time
+    ):
         yield Statement(
-            f"{run.certname} requests a certificate with one key while another key is in use: {where}",
-            (used.seq, mine.seq),
+            f"{run.certname} requests a certificate with one key while another key is in use: {hosts}",
+            (presented.seq, request.seq),
             at=(places.csr("key: "), places.tls("presented by the agent")),
         )

@@ -11,8 +11,8 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
 
 def names_asked_for(case: ExchangeCase) -> list[str]:
     """The certnames of a signing request: the one in its URL and, if different, the one in its subject."""
-    asked = case.step.request
-    subject = asked.common_name if isinstance(asked, d.CertificateRequest) else None
+    request = case.step.request
+    subject = request.common_name if isinstance(request, d.CertificateRequest) else None
     return list(dict.fromkeys(name for name in (case.name, subject) if name))
 
 

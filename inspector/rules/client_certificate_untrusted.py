@@ -45,14 +45,16 @@ def client_certificate_untrusted(case: HandshakeCase) -> Iterator[Statement]:
         return
     if handshake.leg.side == "master" and handshake.alert_by == "proxy":
         return  # about the master's certificate
-    culprits = [each for each in handshake.culprits if any(words in each for words in _UNKNOWN)]
+    culprits = [culprit for culprit in handshake.culprits if any(words in culprit for words in _UNKNOWN)]
     if handshake.alert != "unknown_ca" and not culprits:
         return
-    mine = agent_certificate(handshake)
-    if mine is None:
+    client = agent_certificate(handshake)
+    if client is None:
         yield Statement(f"the {handshake.alert_by} does not know the CA of the agent's certificate")
     else:
         yield Statement(
-            brief(f"the {handshake.alert_by} does not know the CA '{mine.issuer}' of {mine.common_name}'s certificate"),
-            at=places.tls(f"issuer: {mine.issuer}"),
+            brief(
+                f"the {handshake.alert_by} does not know the CA '{client.issuer}' of {client.common_name}'s certificate"
+            ),
+            at=places.tls(f"issuer: {client.issuer}"),
         )

@@ -19,12 +19,12 @@ from inspector.runs.examples import catalog, report, skewed, talk
     "are compared with the proxy's own clock: check that one first if agent and master differ by the same amount.",
     source="docs/protocol.md#clocks",
     good=lambda: [
-        talk(*(skewed(each, 200) for each in (catalog(), report()))),
-        talk(*(skewed(each, -200) for each in (catalog(), report()))),
+        talk(*(skewed(part, 200) for part in (catalog(), report()))),
+        talk(*(skewed(part, -200) for part in (catalog(), report()))),
     ],
     bad=lambda: [
-        talk(*(skewed(each, 400) for each in (catalog(), report()))),
-        talk(*(skewed(each, -3600) for each in (catalog(), report()))),
+        talk(*(skewed(part, 400) for part in (catalog(), report()))),
+        talk(*(skewed(part, -3600) for part in (catalog(), report()))),
     ],
 )
 def clock_skew(case: RunCase, *, warning_s: float = 300, error_s: float = 900) -> Iterator[Statement]:

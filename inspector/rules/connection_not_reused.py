@@ -13,7 +13,7 @@ RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)
 def _anew(pause: float) -> list[Record]:
     parts = [plugins(), catalog(), metadata("modules/demo/a"), metadata("modules/demo/b"), report()]
     new = [altered(part, leg={"id": f"leg-{number}"}) for number, part in enumerate(parts)]
-    return talk(*(part for each in new for part in (each, wait(pause))))
+    return talk(*(part for exchange in new for part in (exchange, wait(pause))))
 
 
 @rule(
@@ -38,11 +38,11 @@ def connection_not_reused(case: RunCase, *, times: float = 3, keepalive_s: float
     legs = [use for use in run.legs.values() if use.phase in RUN and use.requests]
     needless = [
         use
-        for before, use in pairwise(legs)
-        if 0 <= use.began - before.ended < keepalive_s
-        and before.status is not None
-        and before.status not in (429, 503)
-        and before.status < 500
+        for previous, use in pairwise(legs)
+        if 0 <= use.began - previous.ended < keepalive_s
+        and previous.status is not None
+        and previous.status not in (429, 503)
+        and previous.status < 500
     ]
     if len(needless) >= times:
         yield Statement(

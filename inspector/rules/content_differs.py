@@ -41,17 +41,17 @@ def content_differs(case: ExchangeCase) -> Iterator[Statement]:
         return
     if not isinstance(answer, d.Opaque):
         return
-    promised = (response.header("content-length") or "").strip()
-    if response.lost or (promised.isdecimal() and int(promised[:20]) > response.size):  # incomplete in the capture
+    length = (response.header("content-length") or "").strip()
+    if response.lost or (length.isdecimal() and int(length[:20]) > response.size):  # incomplete in the capture
         return
-    claims: list[tuple[Checksum, int]] = []
+    announced: list[tuple[Checksum, int]] = []
     if case.kind is Kind.STATIC_CONTENT:
         code_id = next((value for name, value in match.parameters if name == "code_id"), None)
         if files.catalog is not None and code_id == files.code_id:
-            claims = [(checksum, files.catalog) for checksum in files.static.get(match.key, ())]
-    elif (told := files.checksums.get(match.key)) and told.environment == match.environment:
-        claims = [(told.checksum, told.seq)]
-    for checksum, seq in claims:
+            announced = [(checksum, files.catalog) for checksum in files.static.get(match.key, ())]
+    elif (metadata := files.checksums.get(match.key)) and metadata.environment == match.environment:
+        announced = [(metadata.checksum, metadata.seq)]
+    for checksum, seq in announced:
         if checksum.type.endswith("lite") or not _differs(checksum, answer, case):
             continue
         yield Statement(

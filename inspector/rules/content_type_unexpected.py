@@ -26,7 +26,7 @@ FORMATS = {
 @lru_cache(maxsize=256)
 def accepted(accept: str) -> tuple[str, ...]:
     """The media types of an Accept header in order of preference."""
-    names = (each.partition(";")[0].strip().lower() for each in accept.split(","))
+    names = (part.partition(";")[0].strip().lower() for part in accept.split(","))
     return tuple(FORMATS.get(name, name) for name in names if name)
 
 
@@ -58,11 +58,11 @@ def content_type_unexpected(case: ExchangeCase) -> Iterator[Statement]:
     accept = case.exchange.request.header("accept")
     if not accept or "*" in accept:
         return
-    told = media_type(case)
-    if not told:
+    media = media_type(case)
+    if not media:
         yield Statement(f"{case.endpoint} was answered without Content-Type", at=places.STATUS)
-    elif told not in accepted(accept) and "html" not in told:
+    elif media not in accepted(accept) and "html" not in media:
         yield Statement(
-            f"{case.endpoint} was answered as {brief(told)}, the agent accepts {brief(accept)}",
+            f"{case.endpoint} was answered as {brief(media)}, the agent accepts {brief(accept)}",
             at=places.response_header(case, "content-type"),
         )

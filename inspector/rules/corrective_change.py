@@ -38,11 +38,11 @@ from inspector.runs.examples import catalog, plugins, report, talk
 def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
     """The agent restored a value that an earlier run had already set: it was changed on the node in between. Puppet is
     meant to do this, but check it if you did not expect a change. An exec that runs each time also counts."""
-    told = case.step.request
-    if not isinstance(told, d.Report) or not told.corrective_change:
+    report = case.step.request
+    if not isinstance(report, d.Report) or not report.corrective_change:
         return
-    named = [ref for ref, each in told.resource_statuses.items() if each.corrective_change]
+    refs = [ref for ref, status in report.resource_statuses.items() if status.corrective_change]
     yield Statement(
-        f"drift was repaired: {some(named)}" if named else "drift was repaired",
-        at=places.meaning(named[0] if named else "corrective_change"),
+        f"drift was repaired: {some(refs)}" if refs else "drift was repaired",
+        at=places.meaning(refs[0] if refs else "corrective_change"),
     )

@@ -26,21 +26,23 @@ def crl_does_not_cover_chain(case: RunCase) -> Iterator[Statement]:
     missing they refuse the master and send the alert unknown_ca, which looks like a wrong CA. An agent that continues
     anyway checks only the leaf certificate (certificate_revocation=leaf)."""
     run = case.run
-    lists = next((each for each in reversed(run.crls) if each.items), None)
-    bundle = next((each for each in reversed(run.cas) if each.items), None)
-    if lists is None or bundle is None:
+    crl_bundle = next((crl_answer for crl_answer in reversed(run.crls) if crl_answer.items), None)
+    bundle = next((ca_answer for ca_answer in reversed(run.cas) if ca_answer.items), None)
+    if crl_bundle is None or bundle is None:
         return
-    covered = {each.issuer for each in lists.items or []}
-    missing = [cert.subject for cert in bundle.items or [] if cert.is_ca and cert.subject not in covered]
-    went_on = any(request.seq > lists.seq for request in run.anonymous) or run.authenticated
+    issuers = {item.issuer for item in crl_bundle.items or []}
+    missing = [cert.subject for cert in bundle.items or [] if cert.is_ca and cert.subject not in issuers]
+    went_on = any(request.seq > crl_bundle.seq for request in run.anonymous) or run.authenticated
     for subject in missing:
         message = f"the CRL issued by '{subject}' is missing from the bundle"
         if went_on:
             yield Statement(
                 f"{message}; the agent continued: it does not check the whole chain",
-                (bundle.seq, lists.seq),
+                (bundle.seq, crl_bundle.seq),
                 severity=Severity.NOTICE,
                 at=(places.certificate(subject), places.crl("CRL of")),
             )
         else:
-            yield Statement(message, (bundle.seq, lists.seq), at=(places.certificate(subject), places.crl("CRL of")))
+            yield Statement(
+                message, (bundle.seq, crl_bundle.seq), at=(places.certificate(subject), places.crl("CRL of"))
+            )

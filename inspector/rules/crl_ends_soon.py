@@ -34,15 +34,15 @@ def crl_ends_soon(case: ExchangeCase, *, days: float = 30) -> Iterator[Statement
     """The CRL's nextUpdate is near. Once it has passed, agents that have this CRL refuse every certificate of that CA,
     first of all the master's. A CRL with a short lifetime is meant to be renewed often: it is reported when a tenth of
     its lifetime is left."""
-    lists = case.step.response
-    if not isinstance(lists, d.RevocationLists):
+    answer = case.step.response
+    if not isinstance(answer, d.RevocationLists):
         return
-    now = case.exchange.ended
-    for each in lists.crls:
-        if each.next_update is None or each.next_update < now:
+    received = case.exchange.ended
+    for entry in answer.crls:
+        if entry.next_update is None or entry.next_update < received:
             continue
-        if each.next_update - now < min(days * DAY, (each.next_update - each.last_update) / 10):
+        if entry.next_update - received < min(days * DAY, (entry.next_update - entry.last_update) / 10):
             yield Statement(
-                f"the CRL issued by '{brief(each.issuer)}' expires on {utc(each.next_update)}",
-                at=places.crl(utc(each.next_update)),
+                f"the CRL issued by '{brief(entry.issuer)}' expires on {utc(entry.next_update)}",
+                at=places.crl(utc(entry.next_update)),
             )

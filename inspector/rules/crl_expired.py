@@ -30,10 +30,10 @@ def crl_expired(case: ExchangeCase) -> Iterator[Statement]:
     the master's, and sends the alert certificate_expired, which looks like a different fault."""
     if case.kind is not Kind.CRL or not isinstance(case.step.response, d.RevocationLists):
         return
-    for each in case.step.response.crls:
-        if each.next_update is not None and each.next_update < case.exchange.ended:
-            when = datetime.datetime.fromtimestamp(each.next_update, datetime.UTC)
+    for entry in case.step.response.crls:
+        if entry.next_update is not None and entry.next_update < case.exchange.ended:
+            expiry = datetime.datetime.fromtimestamp(entry.next_update, datetime.UTC)
             yield Statement(
-                f"the CRL issued by '{each.issuer}' expired on {when:%Y-%m-%d %H:%M} UTC",
-                at=places.crl(f"{when:%Y-%m-%d %H:%M} UTC"),
+                f"the CRL issued by '{entry.issuer}' expired on {expiry:%Y-%m-%d %H:%M} UTC",
+                at=places.crl(f"{expiry:%Y-%m-%d %H:%M} UTC"),
             )

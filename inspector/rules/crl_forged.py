@@ -29,15 +29,15 @@ from inspector.runs.examples import ca, catalog, crl, csr, forged_crl, issued, r
 def crl_forged(case: ExchangeCase) -> Iterator[Statement]:
     """The CRL names a CA of the bundle as its issuer, but was not signed by that CA's key: it is left over from a CA of
     the same name that was recreated, or was changed in transit. Agents that have it trust no master."""
-    lists = case.step.response
-    if not isinstance(lists, d.RevocationLists):
+    answer = case.step.response
+    if not isinstance(answer, d.RevocationLists):
         return
-    seen = case.ledger.bundle(case.exchange)
-    authorities = bundle_of(case.run) or (list(seen.certificates) if seen else [])
-    for each in lists.crls:
-        if forged(each, authorities):
-            key = made_by(each, authorities)[0].key
+    bundle = case.ledger.bundle(case.exchange)
+    authorities = bundle_of(case.run) or (list(bundle.certificates) if bundle else [])
+    for entry in answer.crls:
+        if forged(entry, authorities):
+            key = made_by(entry, authorities)[0].key
             yield Statement(
-                brief(f"the CRL issued by '{each.issuer}' is not signed by that CA's key (SHA-256 {key[:16]}…)"),
-                at=places.crl(f"CRL of {each.issuer}"),
+                brief(f"the CRL issued by '{entry.issuer}' is not signed by that CA's key (SHA-256 {key[:16]}…)"),
+                at=places.crl(f"CRL of {entry.issuer}"),
             )

@@ -29,7 +29,7 @@ def crl_never_fetched(case: RunCase) -> Iterator[Statement]:
     run = case.run
     if run.old_engine or run.crls or not run.authenticated or run.major < (6, 4):
         return
-    first = next((each for each in run.cas if each.status == 200 and not each.refresh), None)
+    first = next((ca_answer for ca_answer in run.cas if ca_answer.status == 200 and not ca_answer.refresh), None)
     if first and run.csrs and run.certificate:
         yield Statement(
             "the agent bootstrapped and ran without ever requesting the CRL",

@@ -29,15 +29,15 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 def crl_not_yet_valid(case: ExchangeCase, *, skew_s: float = 300) -> Iterator[Statement]:
     """The CRL's lastUpdate is in the future, by more than agents tolerate: the clock of the CA that issued it was
     ahead, or this proxy's clock is behind. Until that time agents refuse every certificate of that CA."""
-    lists = case.step.response
-    if not isinstance(lists, d.RevocationLists):
+    answer = case.step.response
+    if not isinstance(answer, d.RevocationLists):
         return
-    for each in lists.crls:
-        if each.last_update > case.exchange.ended + skew_s:
+    for entry in answer.crls:
+        if entry.last_update > case.exchange.ended + skew_s:
             yield (
                 Statement(
-                    f"the CRL issued by '{brief(each.issuer)}' is not valid before {utc(each.last_update)}, "
+                    f"the CRL issued by '{brief(entry.issuer)}' is not valid before {utc(entry.last_update)}, "
                     f"it was downloaded on {utc(case.exchange.ended)}",
-                    at=places.crl(utc(each.last_update)),
+                    at=places.crl(utc(entry.last_update)),
                 )
             )

@@ -48,34 +48,35 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
 def crl_older(case: ExchangeCase) -> Iterator[Statement]:
     """The master serves an older CRL of a CA than before: it was restored from a backup, one of several masters has an
     old copy, or an attacker replays an old one so that a revoked certificate is accepted again."""
-    lists = case.step.response
-    if not isinstance(lists, d.RevocationLists):
+    answer = case.step.response
+    if not isinstance(answer, d.RevocationLists):
         return
     newest: dict[tuple[str, str | None], d.RevocationList] = {}
-    for each in sorted(lists.crls, key=lambda crl: crl.last_update):
-        newest[each.issuer, each.authority_key_identifier] = each
-    for each in newest.values():
-        before = case.ledger.list_of(each)
-        if before is None:
+    for entry in sorted(answer.crls, key=lambda entry: entry.last_update):
+        newest[entry.issuer, entry.authority_key_identifier] = entry
+    for entry in newest.values():
+        previous = case.ledger.list_of(entry)
+        if previous is None:
             continue
-        proof, what = (before.seq, case.exchange.seq), f"the CRL issued by '{brief(each.issuer)}'"
-        numbers = each.number is not None and before.number is not None
-        if numbers and (each.number or 0) < (before.number or 0):
+        seqs, subject = (previous.seq, case.exchange.seq), f"the CRL issued by '{brief(entry.issuer)}'"
+        numbers = entry.number is not None and previous.number is not None
+        if numbers and (entry.number or 0) < (previous.number or 0):
             yield Statement(
-                f"{what} has the number {each.number}, but had {before.number} on {utc(before.time)}",
-                proof,
-                at=(places.crl(f"number: {each.number}"), places.crl(f"number: {before.number}")),
+                f"{subject} has the number {entry.number}, but had {previous.number} on {utc(previous.time)}",
+                seqs,
+                at=(places.crl(f"number: {entry.number}"), places.crl(f"number: {previous.number}")),
             )
-        elif each.last_update < before.last_update:
+        elif entry.last_update < previous.last_update:
             yield Statement(
-                f"{what} is from {utc(each.last_update)}, but one from {utc(before.last_update)} was served before",
-                proof,
-                at=(places.crl(utc(each.last_update)), places.crl(utc(before.last_update))),
+                f"{subject} is from {utc(entry.last_update)}, "
+                f"but one from {utc(previous.last_update)} was served before",
+                seqs,
+                at=(places.crl(utc(entry.last_update)), places.crl(utc(previous.last_update))),
             )
-        elif gone := len(before.revoked.difference(each.revoked)):
+        elif fewer := len(previous.revoked.difference(entry.revoked)):
             yield Statement(
-                f"{what} has {gone} fewer serial numbers than on {utc(before.time)}",
-                proof,
+                f"{subject} has {fewer} fewer serial numbers than on {utc(previous.time)}",
+                seqs,
                 severity=Severity.NOTICE,
                 at=places.crl("serial numbers"),
             )

@@ -45,29 +45,29 @@ def csr_after_certificate(case: ExchangeCase) -> Iterator[Statement]:
     """A certificate for this name was downloaded before, and now a signing request for the same name arrives: the node
     lost its disk, or two hosts share the name. If the CA accepts the request, the old certificate was cleaned on the
     CA, and the node is enrolling again."""
-    asked, match, run = case.step.request, case.step.match, case.run
-    if not isinstance(asked, d.CertificateRequest) or not match:
+    request, match, run = case.step.request, case.step.match, case.run
+    if not isinstance(request, d.CertificateRequest) or not match:
         return
     issued_before = case.ledger.known(case.name).issued
     if issued_before is None or (
-        not run.certificate and any(each.seq == issued_before.seq for each in run.certificates)
+        not run.certificate and any(certificate.seq == issued_before.seq for certificate in run.certificates)
     ):
         return  # in the same bootstrap: the old certificate does not match the key (B18)
     seq, key = issued_before.seq, issued_before.certificate.key
-    has_it = any(answer.certificate and answer.certificate.key == asked.key for answer in run.certificates)
-    if key == asked.key and not has_it:
+    received = any(answer.certificate and answer.certificate.key == request.key for answer in run.certificates)
+    if key == request.key and not received:
         return
-    proof = (seq, case.exchange.seq)
+    seqs = (seq, case.exchange.seq)
     if case.status is not None and case.status < 400:
         yield Statement(
             f"{match.certname} enrols again: the CA accepts a request for a name that had a certificate",
-            proof,
+            seqs,
             severity=Severity.NOTICE,
             at=(places.csr("key: "), places.certificate("key: ")),
         )
     elif refused(case):
         yield Statement(
             f"{match.certname} requests a certificate although one was issued before",
-            proof,
+            seqs,
             at=(places.csr("key: "), places.certificate("key: ")),
         )

@@ -37,10 +37,10 @@ def csr_for_another_name(case: ExchangeCase) -> Iterator[Statement]:
     """The URL names one certname, the subject of the request another. The agent takes both from its setting certname,
     so that setting was changed between creating the request and sending it, or something between agent and master
     rewrites URLs."""
-    asked = case.step.request
-    if isinstance(asked, d.CertificateRequest) and asked.common_name != case.name:
-        subject = asked.common_name or "without a common name"
+    request = case.step.request
+    if isinstance(request, d.CertificateRequest) and request.common_name != case.name:
+        subject = request.common_name or "without a common name"
         yield Statement(
             f"the request is sent for {case.name}, but its subject is {subject}",
-            at=places.csr(f"CN={asked.common_name}" if asked.common_name else "fingerprint"),
+            at=places.csr(f"CN={request.common_name}" if request.common_name else "fingerprint"),
         )

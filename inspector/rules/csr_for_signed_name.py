@@ -30,22 +30,22 @@ def csr_for_signed_name(case: RunCase) -> Iterator[Statement]:
     same key, the download that follows succeeds and nothing is wrong. Otherwise the node's key differs from the key in
     the certificate: the node lost its key, or two hosts use the name."""
     run = case.run
-    for each in run.csrs:
-        if SIGNED not in each.text:
+    for submission in run.csrs:
+        if SIGNED not in submission.text:
             continue
-        answers = [answer for answer in run.certificates if answer.seq > each.seq and answer.certificate]
-        if any(answer.certificate and answer.certificate.key == each.key for answer in answers):
+        answers = [answer for answer in run.certificates if answer.seq > submission.seq and answer.certificate]
+        if any(answer.certificate and answer.certificate.key == submission.key for answer in answers):
             continue
-        proof = (each.seq, *(answer.seq for answer in answers[:1]))
+        seqs = (submission.seq, *(answer.seq for answer in answers[:1]))
         if answers:
             yield Statement(
                 "the CA has a certificate for this name, made for another key than the agent's",
-                proof,
+                seqs,
                 at=(places.csr("key: "), places.certificate("key: ")),
             )
         else:
             yield Statement(
                 "the CA has a certificate for this name and refuses the agent's request",
-                proof,
+                seqs,
                 at=(places.csr("key: "), places.certificate("key: ")),
             )

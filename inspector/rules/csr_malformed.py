@@ -31,12 +31,12 @@ _ANSWER = b"Internal Server Error: java.lang.IndexOutOfBoundsException: Index 0 
 def csr_malformed(case: ExchangeCase) -> Iterator[Statement]:
     """The agent's signing request is not a valid request, and the CA failed to process it. Agents send requests that
     they created themselves, so it was cut off or changed in transit, or its file on the node is damaged."""
-    asked, body = case.step.request, case.exchange.request.size
-    if case.exchange.request.lost or not isinstance(asked, d.Undecodable) or case.status in (401, 403, 404):
+    request, body = case.step.request, case.exchange.request.size
+    if case.exchange.request.lost or not isinstance(request, d.Undecodable) or case.status in (401, 403, 404):
         return
-    told = case.exchange.request.header("content-length") or ""
-    short = f" of {told[:12]} announced" if told.isdecimal() and int(told[:12]) != body else ""
+    length = case.exchange.request.header("content-length") or ""
+    short = f" of {length[:12]} announced" if length.isdecimal() and int(length[:12]) != body else ""
     yield Statement(
-        f"the body ({body} bytes{short}) is not a signing request: {asked.reason[:100]}",
-        at=places.meaning(asked.reason[:60], "request unreadable"),
+        f"the body ({body} bytes{short}) is not a signing request: {request.reason[:100]}",
+        at=places.meaning(request.reason[:60], "request unreadable"),
     )

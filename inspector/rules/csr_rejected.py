@@ -55,10 +55,10 @@ def csr_rejected(case: ExchangeCase) -> Iterator[Statement]:
     """The CA did not accept the agent's signing request, for a reason other than a request or certificate that it
     already has for that name. Without a request there is no certificate: the agent stops, or tries again every
     waitforcert seconds."""
-    if refused(case) or any(each in case.answer for each in EXPLAINED):
+    if refused(case) or any(phrase in case.answer for phrase in EXPLAINED):
         return
     unreadable = isinstance(case.step.request, d.Undecodable) and not case.exchange.request.lost
     if unreadable and case.status not in (401, 403, 404):
         return  # no parsable request in the body: B44
-    said = " ".join(case.answer.split())
-    yield Statement(f"the request for {case.name} was answered {case.status}{': ' + said[:120] if said else ''}")
+    message = " ".join(case.answer.split())
+    yield Statement(f"the request for {case.name} was answered {case.status}{': ' + message[:120] if message else ''}")

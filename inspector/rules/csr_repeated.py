@@ -39,15 +39,15 @@ def csr_repeated(case: ExchangeCase) -> Iterator[Statement]:
     """The node's signing request is waiting to be signed, and the node sends it again. From 6.4 on every poll does
     that, and it is normal; up to 6.3 an agent checks for a certificate first and does not repeat the request, so its
     local copy was lost."""
-    asked = case.step.request
-    if not isinstance(asked, d.CertificateRequest):
+    request = case.step.request
+    if not isinstance(request, d.CertificateRequest):
         return
     answer = case.step.response
     if not isinstance(answer, d.ErrorDocument) or WAITS not in answer.message:
         return
     earlier = case.ledger.known(case.name).csrs
-    if any(each.taken and key != asked.key for key, each in earlier.items()) and not (
-        asked.key in earlier and earlier[asked.key].taken
+    if any(entry.taken and key != request.key for key, entry in earlier.items()) and not (
+        request.key in earlier and earlier[request.key].taken
     ):  # another key's request waits: B20
         return
     if case.run.old_engine:

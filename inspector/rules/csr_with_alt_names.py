@@ -38,11 +38,11 @@ def csr_with_alt_names(case: ExchangeCase) -> Iterator[Statement]:
     """The request contains more names than the certname. With them a node could impersonate the master, so no CA signs
     such a request automatically, and manually only if that is allowed. A CA that refuses it stores it anyway: it must
     be cleaned before the node can send a new request."""
-    asked = case.step.request
-    if not isinstance(asked, d.CertificateRequest) or not asked.alt_names:
+    request = case.step.request
+    if not isinstance(request, d.CertificateRequest) or not request.alt_names:
         return
-    own = f"DNS:{asked.common_name}".lower()
-    if not (extra := [name for name in asked.alt_names if name.lower() != own]):
+    own_name = f"DNS:{request.common_name}".lower()
+    if not (extra := [name for name in request.alt_names if name.lower() != own_name]):
         return
     if "alternative names" in case.answer:
         yield Statement(
@@ -50,7 +50,7 @@ def csr_with_alt_names(case: ExchangeCase) -> Iterator[Statement]:
             severity=Severity.ERROR,
             at=places.csr(f"alternative name: {extra[0]}"),
         )
-    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
+    elif not (refused(case) and request.key in case.ledger.known(case.name).csrs):  # otherwise already reported
         yield Statement(
             f"the request for {case.name} contains alternative names ({some(extra)}): the CA does not sign it "
             "unless it is configured to",

@@ -41,21 +41,21 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
 def csr_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
     """Two requests for one certname contain different public keys. The node lost its key while its first request was
     waiting, two hosts use one name, or someone is trying to get a certificate in another host's name."""
-    asked, match = case.step.request, case.step.match
-    if not isinstance(asked, d.CertificateRequest) or not match:
+    request, match = case.step.request, case.step.match
+    if not isinstance(request, d.CertificateRequest) or not match:
         return
-    known = case.ledger.known(case.name)
-    others = [each for key, each in known.csrs.items() if key != asked.key]
-    if not others or (known.issued and not refused(case)):
+    history = case.ledger.known(case.name)
+    others = [entry for key, entry in history.csrs.items() if key != request.key]
+    if not others or (history.issued and not refused(case)):
         return
-    proof = (others[-1].last_seq, case.exchange.seq)
+    seqs = (others[-1].last_seq, case.exchange.seq)
     if refused(case):
-        yield Statement(f"two keys request a certificate for {match.certname}", proof, at=places.csr("key: "))
+        yield Statement(f"two keys request a certificate for {match.certname}", seqs, at=places.csr("key: "))
     elif case.status is not None and case.status < 400:
         # The first request was cleaned from the CA, or the CA allows duplicates.
         yield Statement(
             f"{match.certname} requests a certificate with another key than before, and the CA accepts it",
-            proof,
+            seqs,
             severity=Severity.NOTICE,
             at=places.csr("key: "),
         )

@@ -49,18 +49,18 @@ def csr_with_authorization(case: ExchangeCase) -> Iterator[Statement]:
     the meaning of others depends on the site's own rules. CAs refuse them unless they are configured to allow them, and
     store the refused request, so it must be cleaned. (The auto-renewal mark of 8.2 and later is an attribute, not such
     an extension.)"""
-    asked = case.step.request
-    if not isinstance(asked, d.CertificateRequest) or not (wanted := sorted(asked.authorizations)):
+    request = case.step.request
+    if not isinstance(request, d.CertificateRequest) or not (extensions := sorted(request.authorizations)):
         return
-    what = f"authorization extensions: {some(wanted)}"
+    content = f"authorization extensions: {some(extensions)}"
     if "authorization extension" in case.answer:
         yield Statement(
-            f"the CA refuses the request for {case.name} because it contains {what}", at=places.csr(wanted[0])
+            f"the CA refuses the request for {case.name} because it contains {content}", at=places.csr(extensions[0])
         )
-    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
-        allowed = "pp_cli_auth" not in wanted and case.status is not None and case.status < 400
+    elif not (refused(case) and request.key in case.ledger.known(case.name).csrs):  # otherwise already reported
+        allowed = "pp_cli_auth" not in extensions and case.status is not None and case.status < 400
         yield Statement(
-            f"the request for {case.name} contains {what}",
+            f"the request for {case.name} contains {content}",
             severity=Severity.WARNING if allowed else None,
-            at=places.csr(wanted[0]),
+            at=places.csr(extensions[0]),
         )

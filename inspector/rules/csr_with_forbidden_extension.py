@@ -57,10 +57,10 @@ OTHER = "1.3.6.1.4.1.99999.1"
 def csr_with_forbidden_extension(case: ExchangeCase) -> Iterator[Statement]:
     """Apart from alternative names, a CA signs only extensions below Puppet's own OID arcs. It may accept this request
     and then fail when someone signs it; a request that it refused stays stored on the CA, so it must be cleaned."""
-    asked = case.step.request
-    if not isinstance(asked, d.CertificateRequest) or not asked.der:
+    request = case.step.request
+    if not isinstance(request, d.CertificateRequest) or not request.der:
         return
-    oids = [each.oid.dotted_string for each in x509.load_der_x509_csr(asked.der).extensions]
+    oids = [extension.oid.dotted_string for extension in x509.load_der_x509_csr(request.der).extensions]
     if not (strange := [oid_name(oid) for oid in oids if oid != ALT_NAMES and not oid.startswith(ALLOWED)]):
         return
     if "not permitted" in case.answer:
@@ -69,7 +69,7 @@ def csr_with_forbidden_extension(case: ExchangeCase) -> Iterator[Statement]:
             severity=Severity.ERROR,
             at=places.csr(strange[0]),
         )
-    elif not (refused(case) and asked.key in case.ledger.known(case.name).csrs):  # otherwise already reported
+    elif not (refused(case) and request.key in case.ledger.known(case.name).csrs):  # otherwise already reported
         yield Statement(
             f"the request for {case.name} contains extensions that the CA does not sign: {some(strange)}",
             at=places.csr(strange[0]),

@@ -38,14 +38,14 @@ def csr_with_secret(case: ExchangeCase) -> Iterator[Statement]:
     """The request contains a password or a preshared key, by which the CA decides whether to sign. Agents up to 6.3 do
     not verify the server they send it to: an attacker in between can read it and enrol in the node's name. A preshared
     key also stays readable in the certificate permanently."""
-    asked = case.step.request
-    if not isinstance(asked, d.CertificateRequest):
+    request = case.step.request
+    if not isinstance(request, d.CertificateRequest):
         return
-    carried = {*asked.attributes, *asked.extensions}
+    carried = {*request.attributes, *request.extensions}
     for name in ("challengePassword", "pp_preshared_key"):
         if name not in carried:
             continue
-        public = ", and the certificate will make it public" if name in asked.extensions else ""
+        public = ", and the certificate will make it public" if name in request.extensions else ""
         if case.run.old_engine:
             yield Statement(
                 f"the request contains a {name}{public}; the agent does not verify the server", at=places.csr(name)

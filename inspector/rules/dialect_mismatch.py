@@ -54,9 +54,9 @@ def dialect_mismatch(case: ExchangeCase) -> Iterator[Statement]:
     answer, match = case.step.response, case.step.match
     if match is None or match.dialect == "legacy" or not isinstance(answer, d.ErrorDocument):
         return
-    unknown = answer.issue_kind == "HANDLER_NOT_FOUND" or "No route for" in answer.message
+    unrouted = answer.issue_kind == "HANDLER_NOT_FOUND" or "No route for" in answer.message
     older = any(text in answer.message for text in OLD_MASTER) and match.environment not in ("puppet", "puppet-ca")
-    if unknown:
+    if unrouted:
         yield Statement(f"the master has no {case.endpoint}: {brief(answer.message)}")
     elif older:
         yield Statement(f"the master interprets the agent's URLs as those of agents up to 3: {brief(answer.message)}")

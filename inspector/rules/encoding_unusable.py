@@ -33,14 +33,14 @@ def encoding_unusable(case: ExchangeCase) -> Iterator[Statement]:
     """The Content-Encoding header names a compression that the agent does not support, or the body is not compressed as
     the header says. The agent cannot read the answer, so the request has failed."""
     response = case.exchange.response
-    told = response.header("content-encoding") if response and response.body else None
-    if told is None:
+    encoding = response.header("content-encoding") if response and response.body else None
+    if encoding is None:
         return
-    unknown = [each for item in told.lower().split(",") if (each := item.strip()) not in KNOWN]
+    unknown = [name for item in encoding.lower().split(",") if (name := item.strip()) not in KNOWN]
     answer = case.step.response
     if unknown:
         yield Statement(
-            f"{case.endpoint} came with Content-Encoding {brief(told)}; agents support gzip and deflate",
+            f"{case.endpoint} came with Content-Encoding {brief(encoding)}; agents support gzip and deflate",
             at=places.response_header(case, "content-encoding"),
         )
     elif isinstance(answer, d.Undecodable) and answer.reason.startswith("the body says it is"):

@@ -52,22 +52,24 @@ def environment_flapping(case: RunCase) -> Iterator[Statement]:
     """The agent requested one environment, was given another, switched, and was given yet another. Each switch costs
     pluginsync and a compilation; at the fifth catalog the agent gives up and the run fails. The classifier's answer
     depends on something that changes with the environment, or two classifiers disagree."""
-    usable = [each for each in case.run.catalogs if each.usable]
-    switched = [each for each in usable if each.environment not in (None, each.requested)]
+    usable = [answer for answer in case.run.catalogs if answer.usable]
+    switched = [answer for answer in usable if answer.environment not in (None, answer.requested)]
     if len(switched) < 2:
         return
-    way = ", ".join(f"{cut(each.requested or '?', 40)} -> {cut(each.environment, 40)}" for each in switched[:POSTS])
-    proof = tuple(each.seq for each in switched)
+    steps = ", ".join(
+        f"{cut(answer.requested or '?', 40)} -> {cut(answer.environment, 40)}" for answer in switched[:POSTS]
+    )
+    seqs = tuple(answer.seq for answer in switched)
     if len(switched) >= POSTS:
         yield Statement(
-            f"the environment never settled, the agent gives up (requested -> received: {way})",
-            proof,
+            f"the environment never settled, the agent gives up (requested -> received: {steps})",
+            seqs,
             at=(places.meaning("environment: ", "about"), places.REQUEST_LINE),
         )
     else:
         yield Statement(
-            f"the environment changed {len(switched)} times in one run (requested -> received: {way})",
-            proof,
+            f"the environment changed {len(switched)} times in one run (requested -> received: {steps})",
+            seqs,
             severity=Severity.WARNING,
             at=(places.meaning("environment: ", "about"), places.REQUEST_LINE),
         )

@@ -10,7 +10,7 @@ from inspector.rules.words import cut
 from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
 
 ABSENT = "Could not find environment"
-AT = tuple(each for each in RUN if each is not Kind.BACKUP)
+AT = tuple(kind for kind in RUN if kind is not Kind.BACKUP)
 
 
 @rule(

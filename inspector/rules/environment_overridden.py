@@ -37,11 +37,11 @@ def environment_overridden(case: ExchangeCase) -> Iterator[Statement]:
     answer, match = case.step.response, case.step.match
     if not isinstance(answer, d.Node | d.Catalog) or not answer.environment or match is None or case.run.tool:
         return
-    asked = match.environment
+    requested = match.environment
     if isinstance(case.step.request, d.CatalogRequest):
-        asked = case.step.request.environment or asked
-    if asked and answer.environment != asked:
+        requested = case.step.request.environment or requested
+    if requested and answer.environment != requested:
         yield Statement(
-            f"the agent requested {cut(asked, 60)}, the master assigns {cut(answer.environment, 60)}",
+            f"the agent requested {cut(requested, 60)}, the master assigns {cut(answer.environment, 60)}",
             at=(places.meaning(f"environment: {answer.environment}"), places.REQUEST_LINE),
         )

@@ -45,27 +45,27 @@ def environment_switch_ignored(case: RunCase) -> Iterator[Statement]:
     to it. With strict_environment_mode the agent refuses such a catalog and the run fails. An agent that applies the
     catalog with files of the old environment mixes two versions of the code."""
     run = case.run
-    last = run.catalogs[-1] if run.catalogs else None
+    catalog = run.catalogs[-1] if run.catalogs else None
     if (
         run.tool
-        or last is None
-        or not last.usable
-        or last.requested is None
-        or last.environment in (None, last.requested)
+        or catalog is None
+        or not catalog.usable
+        or catalog.requested is None
+        or catalog.environment in (None, catalog.requested)
     ):
         return
-    asked, given = cut(last.requested, 60), cut(last.environment, 60)
-    here = run.file_environments.get(last.requested)
+    requested, received = cut(catalog.requested, 60), cut(catalog.environment, 60)
+    seq = run.file_environments.get(catalog.requested)
     report = run.reports[-1] if run.reports else None
-    if here is not None and last.environment not in run.file_environments:
+    if seq is not None and catalog.environment not in run.file_environments:
         yield Statement(
-            f"the catalog is for {given}, but the agent requests its files from {asked}",
-            (last.seq, here),
-            at=(places.meaning(f"environment: {last.environment}", "about"), places.REQUEST_LINE),
+            f"the catalog is for {received}, but the agent requests its files from {requested}",
+            (catalog.seq, seq),
+            at=(places.meaning(f"environment: {catalog.environment}", "about"), places.REQUEST_LINE),
         )
-    elif not run.file_environments and report and report.report and report.report.environment == last.requested:
+    elif not run.file_environments and report and report.report and report.report.environment == catalog.requested:
         yield Statement(
-            f"the agent requested {asked} and did not accept the catalog for {given}",
-            (last.seq, report.seq),
+            f"the agent requested {requested} and did not accept the catalog for {received}",
+            (catalog.seq, report.seq),
             at=(places.meaning("environment: ", "about"), places.REQUEST_LINE),
         )

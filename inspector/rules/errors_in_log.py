@@ -32,14 +32,14 @@ def errors_in_log(case: ExchangeCase) -> Iterator[Statement]:
     """The run counts as successful, but the agent logged an error: a fact could not be read, a plugin could not be
     loaded, a file could not be backed up. Whatever depends on it may be missing, and the report's status does not show
     it."""
-    told = case.step.request
-    if not isinstance(told, d.Report) or told.outcome not in ("changed", "unchanged"):
+    report = case.step.request
+    if not isinstance(report, d.Report) or report.outcome not in ("changed", "unchanged"):
         return
-    lines = errors(told)
+    lines = errors(report)
     if lines:
         source = f"{cut(lines[0].source, 80)}: " if lines[0].source else ""
-        more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+        suffix = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
         yield Statement(
-            f"error in the log: {source}{line(lines[0].message)}{more}",
+            f"error in the log: {source}{line(lines[0].message)}{suffix}",
             at=places.meaning(line(lines[0].message).partition("…")[0], "log"),
         )

@@ -32,20 +32,20 @@ def facts_as_yaml(case: ExchangeCase) -> Iterator[Statement]:
     """The facts were sent as YAML, which is dangerous for a master to parse: YAML can name Ruby classes, and masters
     have been compromised that way. Agents of 2.7 and early 3.x support nothing else; a later agent that sends YAML is
     configured to."""
-    asked = case.step.request
-    if not isinstance(asked, d.CatalogRequest) or asked.facts_format not in FORMATS:
+    request = case.step.request
+    if not isinstance(request, d.CatalogRequest) or request.facts_format not in FORMATS:
         return
     if (0, 0) < case.run.major < (4, 0):
         yield Statement(
-            f"the facts were sent as {asked.facts_format}, as by all agents up to 3",
+            f"the facts were sent as {request.facts_format}, as by all agents up to 3",
             severity=Severity.NOTICE,
             at=places.meaning("facts_format", "form"),
         )
     else:
-        yield Statement(f"the facts were sent as {asked.facts_format}", at=places.meaning("facts_format", "form"))
+        yield Statement(f"the facts were sent as {request.facts_format}", at=places.meaning("facts_format", "form"))
 
 
 def _yaml() -> ExamplePart:
     facts = quote(quote("--- !ruby/object:Puppet::Node::Facts\n  name: node1.example\n  values: {}\n"))
-    sent = f"environment=production&transaction_uuid=a-1&facts_format=yaml&facts={facts}"
-    return altered(catalog(), request={"body": sent.encode()})
+    form = f"environment=production&transaction_uuid=a-1&facts_format=yaml&facts={facts}"
+    return altered(catalog(), request={"body": form.encode()})

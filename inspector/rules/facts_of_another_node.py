@@ -37,12 +37,12 @@ from inspector.runs.examples import catalog, plugins, report, talk
 def facts_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog is requested for one name, but the facts in the request are of another node. The master refuses to
     compile. certname and node_name_value (or node_name_fact) disagree, or a tool mixes up two nodes."""
-    asked, match = case.step.request, case.step.match
-    if not isinstance(asked, d.CatalogRequest) or not isinstance(asked.facts, d.Facts) or match is None:
+    request, match = case.step.request, case.step.match
+    if not isinstance(request, d.CatalogRequest) or not isinstance(request.facts, d.Facts) or match is None:
         return
-    if match.certname and asked.facts.name != match.certname:
-        facts = cut(asked.facts.name or "no node", 100)
+    if match.certname and request.facts.name != match.certname:
+        facts = cut(request.facts.name or "no node", 100)
         yield Statement(
             f"the catalog is requested for {cut(match.certname, 100)}, but the facts are those of {facts}",
-            at=(places.meaning(f"name: {asked.facts.name}", "facts"), places.REQUEST_LINE),
+            at=(places.meaning(f"name: {request.facts.name}", "facts"), places.REQUEST_LINE),
         )

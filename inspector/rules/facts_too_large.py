@@ -38,17 +38,17 @@ def facts_too_large(
     """The agent sends more facts, or longer ones, than the limits of 8.x agents allow: such agents log a warning.
     Compilation becomes slow, and PuppetDB refuses values that are too large for its index. Usually one custom fact
     lists packages, mounts or network interfaces of containers."""
-    asked = case.step.request
-    facts = asked.facts if isinstance(asked, d.CatalogRequest) else asked
+    request = case.step.request
+    facts = request.facts if isinstance(request, d.CatalogRequest) else request
     if not isinstance(facts, d.Facts):
         return
     limits = FactLimits(int(values), int(top_level), int(name_bytes), int(value_bytes), int(payload_bytes))
     try:
-        exceeded = facts.exceeded(limits) if _may_exceed(facts.values, limits) else []
+        excesses = facts.exceeded(limits) if _may_exceed(facts.values, limits) else []
     except (TypeError, ValueError):  # YAML allows keys that JSON does not
         return
-    for each in exceeded:
-        yield Statement(f"facts: {each}", at=places.meaning("limits exceeded", "facts"))
+    for excess in excesses:
+        yield Statement(f"facts: {excess}", at=places.meaning("limits exceeded", "facts"))
 
 
 def _may_exceed(values: dict[str, Any], limits: FactLimits) -> bool:

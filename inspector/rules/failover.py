@@ -36,7 +36,7 @@ def failover(case: ExchangeCase) -> Iterator[Statement]:
     exchange, status = case.exchange, case.status
     if exchange.request.header("x-puppet-version") is None:  # a probe by a load balancer or a monitoring system
         return
-    gone = status is None and "disconnected" not in (exchange.error or "")
-    if gone or (status is not None and status >= 500):
+    silent = status is None and "disconnected" not in (exchange.error or "")
+    if silent or (status is not None and status >= 500):
         server = exchange.request.header("host") or exchange.agent.sni or "the master"
-        yield Statement(f"{brief(server)} {'gave no answer' if gone else f'answered {status}'} to the status check")
+        yield Statement(f"{brief(server)} {'gave no answer' if silent else f'answered {status}'} to the status check")

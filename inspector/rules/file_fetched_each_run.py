@@ -36,14 +36,14 @@ def file_fetched_each_run(case: RunCase, *, runs: float = 3, warning_runs: float
     run = case.run
     if not run.files.fetched:
         return
-    past = [each for each in case.ledger.fleet.before(run) if each.key == run.key]
-    rows = {name: 1 + in_a_row(name in each.fetched for each in reversed(past)) for name in run.files.fetched}
+    previous = [earlier for earlier in case.ledger.fleet.before(run) if earlier.key == run.key]
+    rows = {name: 1 + in_a_row(name in earlier.fetched for earlier in reversed(previous)) for name in run.files.fetched}
     always = [name for name, row in rows.items() if row >= runs]
     if always:
-        most = max(rows[name] for name in always)
-        seen = sorted(run.files.fetched[name].last for name in always[:20])
-        proof = (*(each.seqs[0] for each in past[1 - most :]), *seen)
-        severity = Severity.WARNING if most >= warning_runs else Severity.NOTICE
+        longest = max(rows[name] for name in always)
+        downloads = sorted(run.files.fetched[name].last for name in always[:20])
+        seqs = (*(earlier.seqs[0] for earlier in previous[1 - longest :]), *downloads)
+        severity = Severity.WARNING if longest >= warning_runs else Severity.NOTICE
         yield Statement(
-            f"fetched in {most} runs in a row: {some(always)}", proof, severity=severity, at=places.REQUEST_LINE
+            f"fetched in {longest} runs in a row: {some(always)}", seqs, severity=severity, at=places.REQUEST_LINE
         )

@@ -37,7 +37,9 @@ FILE = "modules/demo/app.conf"
 def file_fetched_twice(case: RunCase) -> Iterator[Statement]:
     """The agent fetched the same content more than once in one run: several resources have the same source, or the
     agent displays differences (`-t`, show_diff), for which it fetches a changed file a second time."""
-    twice = {name: seen for name, seen in case.run.files.fetched.items() if seen.times > 1 and not is_plugin(name)}
+    twice = {
+        name: fetches for name, fetches in case.run.files.fetched.items() if fetches.times > 1 and not is_plugin(name)
+    }
     if twice:
-        proof = [seq for seen in list(twice.values())[:20] for seq in (seen.first, seen.last)]
-        yield Statement(f"fetched more than once: {some(list(twice))}", tuple(sorted(proof)), at=places.REQUEST_LINE)
+        seqs = [seq for fetches in list(twice.values())[:20] for seq in (fetches.first, fetches.last)]
+        yield Statement(f"fetched more than once: {some(list(twice))}", tuple(sorted(seqs)), at=places.REQUEST_LINE)

@@ -31,7 +31,7 @@ def files_from_elsewhere(case: ExchangeCase) -> Iterator[Statement]:
     files = case.run.files
     if files.catalog != case.exchange.seq:
         return
-    for server, seen in files.elsewhere.items():
-        unpinned = f", {seen.unpinned} of them without checksum_value" if seen.unpinned else ""
-        resources = "1 file comes" if seen.resources == 1 else f"{seen.resources} files come"
+    for server, references in files.elsewhere.items():
+        unpinned = f", {references.unpinned} of them without checksum_value" if references.unpinned else ""
+        resources = "1 file comes" if references.resources == 1 else f"{references.resources} files come"
         yield Statement(f"{resources} from {brief(server)}{unpinned}", at=places.meaning(server, "catalog"))

@@ -36,8 +36,8 @@ def format_refused(case: ExchangeCase) -> Iterator[Statement]:
     if status not in (406, 415) and not (status == 400 and kind == "MISSING_HEADER_FIELD"):
         return
     name = _SENT[status]
-    sent = case.exchange.request.header(name)
+    value = case.exchange.request.header(name)
     yield Statement(
-        f"{case.endpoint} was refused with {status}: the agent sent {name}: {brief(sent) if sent else '(none)'}",
+        f"{case.endpoint} was refused with {status}: the agent sent {name}: {brief(value) if value else '(none)'}",
         at=places.request_header(case, name.lower()),
     )

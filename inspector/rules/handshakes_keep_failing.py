@@ -9,7 +9,7 @@ from inspector.runs.examples import carried, catalog, made, refused, report, tal
 from inspector.runs.history import agent_of
 
 _AGENT = {
-    "unknown_ca": "it trusts another CA, or holds no CRL of one in the chain",
+    "unknown_ca": "it trusts another CA, or has no CRL of one in the chain",
     "certificate_expired": "by its clock the certificate, its CA or its CRL has expired",
     "certificate_revoked": "its CRL names the certificate it is shown",
     "bad_certificate": "it calls the master by a name that the certificate lacks, or finds it not yet valid",
@@ -73,19 +73,19 @@ def handshakes_keep_failing(case: HandshakeCase, *, times: float = 3) -> Iterato
     series = case.ledger.refused(agent, handshake)
     if series.times < times:
         return
-    who, by = brief(agent) or "an agent", handshake.alert_by or handshake.leg.side
+    name, by = brief(agent) or "an agent", handshake.alert_by or handshake.leg.side
     if handshake.alert is None:
         yield Statement(
-            f"handshakes with {who} repeatedly end without an alert",
+            f"handshakes with {name} repeatedly end without an alert",
             series.seqs,
             severity=Severity.ERROR if handshake.leg.side == "master" else Severity.NOTICE,
             at=places.REFUSAL,
         )
         return
-    why = (_AGENT if by == "agent" else _OTHERS).get(handshake.alert)
+    cause = (_AGENT if by == "agent" else _OTHERS).get(handshake.alert)
     yield Statement(
-        f"the {by} keeps ending handshakes{f' with {who}' if by != 'agent' else f' ({who})'}: "
-        f"{handshake.alert}{f', {why}' if why else ''}",
+        f"the {by} keeps ending handshakes{f' with {name}' if by != 'agent' else f' ({name})'}: "
+        f"{handshake.alert}{f', {cause}' if cause else ''}",
         series.seqs,
         at=places.REFUSAL,
     )

@@ -36,11 +36,11 @@ def keepalive_too_short(case: ExchangeCase, *, keepalive_s: float = 4, at_once_s
         use is None
         or use.requests < 2
         or not 0.5 <= use.idle <= keepalive_s
-        or not any(each in error for each in _CLOSED)
+        or not any(phrase in error for phrase in _CLOSED)
     ):
         return
-    asked = exchange.request.ended or exchange.time
-    if (exchange.failed or asked) - asked <= at_once_s:
+    requested = exchange.request.ended or exchange.time
+    if (exchange.failed or requested) - requested <= at_once_s:
         yield Statement(
             "a connection that was idle for less than 4 s was closed when the agent used it again",
             at=(places.NO_ANSWER, places.timing("waiting (no answer)")),

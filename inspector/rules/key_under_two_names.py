@@ -37,13 +37,13 @@ def key_under_two_names(case: ExchangeCase) -> Iterator[Statement]:
     """Requests for two certnames contain the same public key: the hosts were cloned from an image that contains a
     private key. Any of these hosts can impersonate the others. A host that was given a new certname manually but kept
     its old key looks the same."""
-    asked = case.step.request
-    if not isinstance(asked, d.CertificateRequest) or asked.signature_valid is False:
+    request = case.step.request
+    if not isinstance(request, d.CertificateRequest) or request.signature_valid is False:
         return
-    first, seq = case.ledger.keys.get(asked.key, (case.name, 0))
+    first, seq = case.ledger.keys.get(request.key, (case.name, 0))
     if first.lower() != case.name.lower():
         yield Statement(
-            f"{case.name} requests a certificate for the public key of {first} (SHA-256 {asked.key[:16]}...)",
+            f"{case.name} requests a certificate for the public key of {first} (SHA-256 {request.key[:16]}...)",
             (seq, case.exchange.seq),
-            at=places.csr(asked.key),
+            at=places.csr(request.key),
         )

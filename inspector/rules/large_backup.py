@@ -26,9 +26,9 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
 def large_backup(case: ExchangeCase, *, megabytes: float = 10) -> Iterator[Statement]:
     """Before replacing the file, the agent sent the old content to the master, which stores it permanently. Large
     files, or files that change in every run, fill the master's disk."""
-    size, asked = case.exchange.request.size, case.step.request
+    size, request = case.exchange.request.size, case.step.request
     if size > megabytes * 1e6:
-        path = asked.path if isinstance(asked, d.BucketFile) else None
+        path = request.path if isinstance(request, d.BucketFile) else None
         yield Statement(
             f"{brief(path or 'a file')} was backed up to the master's filebucket, {size / 1e6:.0f} MB",
             at=places.meaning(path or "path", "bucketfile"),

@@ -48,6 +48,6 @@ def legacy_agent_not_served(case: ExchangeCase) -> Iterator[Statement]:
         return
     if case.exchange.request.method == "HEAD":
         return
-    told = isinstance(answer, d.ErrorDocument) and (answer.html or "aren't compatible" in answer.message)
-    if told or isinstance(answer, d.Nothing):
+    message = isinstance(answer, d.ErrorDocument) and (answer.html or "aren't compatible" in answer.message)
+    if message or isinstance(answer, d.Nothing):
         yield Statement("the master does not support the URLs of agents up to 3")

@@ -38,10 +38,10 @@ def legacy_facts(case: ExchangeCase, *, least: float = 3) -> Iterator[Statement]
     """This agent is configured to send the old flat facts (osfamily, ipaddress_eth0) in addition to the structured
     ones. They make requests and PuppetDB larger; manifests that use them keep working, which may be why it is
     configured."""
-    asked = case.step.request
-    if not isinstance(asked, d.CatalogRequest) or not isinstance(asked.facts, d.Facts) or case.run.tool:
+    request = case.step.request
+    if not isinstance(request, d.CatalogRequest) or not isinstance(request.facts, d.Facts) or case.run.tool:
         return
-    legacy = asked.facts.legacy
+    legacy = request.facts.legacy
     if len(legacy) >= least:
         yield Statement(
             f"{len(legacy)} legacy facts, including {some(sorted(legacy))}",

@@ -27,18 +27,18 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk, wai
 def master_busy(case: RunCase) -> Iterator[Statement]:
     """The master's queue is full: it answers 503 with the number of seconds to wait. Agents of 5.3 and later wait, but
     no longer than their runinterval, and repeat the request on a new connection; older ones give up."""
-    late = [
-        (each, seconds)
-        for each in case.run.delayed
-        if each.endpoint.kind in RUN and (seconds := retry_after(each.retry_after, each.time)) is not None
+    refusals = [
+        (refusal, seconds)
+        for refusal in case.run.delayed
+        if refusal.endpoint.kind in RUN and (seconds := retry_after(refusal.retry_after, refusal.time)) is not None
     ]
-    if not late:
+    if not refusals:
         return
-    last, seconds = late[-1]
-    times = "once" if len(late) == 1 else f"{len(late)} times"
+    latest, seconds = refusals[-1]
+    times = "once" if len(refusals) == 1 else f"{len(refusals)} times"
     yield Statement(
-        f"the master told the agent {times} to retry later (503), last at {utc(last.time)}: "
-        f"{last.endpoint.name} is to be requested again after {seconds:.0f} s, at {utc(last.time + seconds)}",
-        tuple(each.seq for each, _ in late),
+        f"the master told the agent {times} to retry later (503), last at {utc(latest.time)}: "
+        f"{latest.endpoint.name} is to be requested again after {seconds:.0f} s, at {utc(latest.time + seconds)}",
+        tuple(each.seq for each, _ in refusals),
         at=(places.header("response", "Retry-After"), places.STATUS),
     )

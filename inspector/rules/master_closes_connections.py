@@ -44,8 +44,8 @@ def master_closes_connections(case: ExchangeCase, *, times: float = 3) -> Iterat
     exchange, response, run = case.exchange, case.exchange.response, case.run
     if response is None or (response.http_version != "HTTP/1.0" and response.header("connection") is None):
         return
-    told = (response.header("connection") or "").lower()
-    closes = told == "close" or (response.http_version == "HTTP/1.0" and told != "keep-alive")
+    connection = (response.header("connection") or "").lower()
+    closes = connection == "close" or (response.http_version == "HTTP/1.0" and connection != "keep-alive")
     if not closes or response.status in (429, 503) or response.status >= 500 or run.tool or run.major < (3, 7):
         return
     if (exchange.request.header("connection") or "").lower() == "close":

@@ -34,10 +34,10 @@ def master_unavailable(case: ExchangeCase) -> Iterator[Statement]:
     response = case.exchange.response
     if response is None or response.status != 503:
         return
-    told = response.header("retry-after")
-    if retry_after(told, case.exchange.time) is None:
-        why = "without Retry-After" if told is None else f"with an unreadable Retry-After ({brief(told)})"
+    value = response.header("retry-after")
+    if retry_after(value, case.exchange.time) is None:
+        header = "without Retry-After" if value is None else f"with an unreadable Retry-After ({brief(value)})"
         yield Statement(
-            f"{case.endpoint} was answered 503 {why}: the agent does not try again",
+            f"{case.endpoint} was answered 503 {header}: the agent does not try again",
             at=places.response_header(case, "retry-after"),
         )

@@ -7,7 +7,7 @@ from inspector.protocol.kinds import PARSED, Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import asked, bucket, catalog, plugins, report, talk
 
-ASKED = tuple(each for each in PARSED if each not in (Kind.NODE, Kind.CATALOG))
+ASKED = tuple(kind for kind in PARSED if kind not in (Kind.NODE, Kind.CATALOG))
 BY_RESOURCE = (Kind.FILE_METADATA, Kind.FILE_LISTING)
 
 

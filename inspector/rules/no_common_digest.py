@@ -39,8 +39,8 @@ def no_common_digest(case: ExchangeCase) -> Iterator[Statement]:
     are."""
     answer, match = case.step.response, case.step.match
     if isinstance(answer, d.ErrorDocument) and "common checksum type" in answer.message:
-        sent = case.step.request.checksum_type if isinstance(case.step.request, d.CatalogRequest) else None
-        yield Statement(f"{brief(answer.message)} (the agent sent checksum_type={brief(sent or '')})")
+        digests = case.step.request.checksum_type if isinstance(case.step.request, d.CatalogRequest) else None
+        yield Statement(f"{brief(answer.message)} (the agent sent checksum_type={brief(digests or '')})")
     elif case.status == 500 and match and (match.key or "").startswith("md5/"):
         yield Statement(
             "the master's filebucket answers 500 to MD5: files cannot be backed up, so they are not changed"

@@ -32,11 +32,13 @@ def node_after_catalog(case: RunCase) -> Iterator[Statement]:
     if run.transaction_uuid is None:
         return
     # The requests after the catalog form a separate run.
-    here = ((run.seqs[0], run.seqs[-1]), frozenset(run.spans))
-    for past in case.ledger.fleet.before(run):
-        if past.transaction_uuid != run.transaction_uuid:
+    current = ((run.seqs[0], run.seqs[-1]), frozenset(run.spans))
+    for previous in case.ledger.fleet.before(run):
+        if previous.transaction_uuid != run.transaction_uuid:
             continue
-        (first, earlier), (second, later) = sorted([here, (past.seqs, past.phases)], key=lambda each: each[0])
+        (first, earlier), (second, later) = sorted(
+            [current, (previous.seqs, previous.phases)], key=lambda part: part[0]
+        )
         if Phase.CATALOG in earlier and Phase.NODE in later:
             yield Statement(
                 f"transaction {run.transaction_uuid[:40]} requested its node after its catalog",

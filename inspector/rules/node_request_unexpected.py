@@ -41,13 +41,13 @@ def node_request_unexpected(case: ExchangeCase) -> Iterator[Statement]:
     one sends it in each run: the file is lost between runs (a container, a read-only disk, another user), or
     use_last_environment is false."""
     run = case.run
-    past = case.ledger.fleet.before(run)
-    if run.tool or run.csrs or not past or not ((6, 26) <= run.major < (7, 0) or run.major >= (7, 13)):
+    previous = case.ledger.fleet.before(run)
+    if run.tool or run.csrs or not previous or not ((6, 26) <= run.major < (7, 0) or run.major >= (7, 13)):
         return
-    last = past[-1]
-    if last.key == run.key and {Phase.NODE, Phase.CATALOG, Phase.REPORT} <= last.phases:
+    latest = previous[-1]
+    if latest.key == run.key and {Phase.NODE, Phase.CATALOG, Phase.REPORT} <= latest.phases:
         yield Statement(
             "the agent requests its node in each run: it has no record of its last run",
-            (last.seqs[0], case.exchange.seq),
+            (latest.seqs[0], case.exchange.seq),
             at=places.REQUEST_LINE,
         )

@@ -26,8 +26,8 @@ from inspector.runs.examples import catalog, plugins, report, talk
 def noop_agent(case: ExchangeCase) -> Iterator[Statement]:
     """The agent ran in noop mode: it compared and reported, but changed nothing. The run is successful, and the node
     stays as it is."""
-    told = case.step.request
-    if isinstance(told, d.Report) and told.noop:
-        pending = whole(told.counts.get("out_of_sync"))
-        rest = f", {pending} resources are out of sync" if pending else ""
-        yield Statement(f"the agent runs with noop: nothing is changed{rest}", at=places.meaning("noop", "about"))
+    report = case.step.request
+    if isinstance(report, d.Report) and report.noop:
+        pending = whole(report.counts.get("out_of_sync"))
+        suffix = f", {pending} resources are out of sync" if pending else ""
+        yield Statement(f"the agent runs with noop: nothing is changed{suffix}", at=places.meaning("noop", "about"))

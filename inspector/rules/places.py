@@ -30,8 +30,8 @@ def request_header(case: ExchangeCase, name: str) -> Place:
 
 def response_header(case: ExchangeCase, name: str) -> tuple[Place, ...]:
     """Return the place of a header of the answer; without it, of the status line."""
-    found = _header(case.exchange.response, name, "response") if case.exchange.response else None
-    return (found,) if found else (STATUS, NO_ANSWER)
+    place = _header(case.exchange.response, name, "response") if case.exchange.response else None
+    return (place,) if place else (STATUS, NO_ANSWER)
 
 
 def _header(message: Message, name: str, side: Literal["request", "response"]) -> Place | None:

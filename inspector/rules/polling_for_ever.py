@@ -37,7 +37,7 @@ def polling_for_ever(case: ExchangeCase, *, hours: float = 24) -> Iterator[State
     run = case.run
     if case.status != 404 or run.tool:
         return
-    first = min((each[0] for each in (run.csrs, run.certificates) if each), key=lambda each: each.time)
+    first = min((answers[0] for answers in (run.csrs, run.certificates) if answers), key=lambda answer: answer.time)
     if case.exchange.time - first.time > hours * HOUR:
         yield Statement(
             f"{case.name} has waited for its certificate since {utc(first.time)}, more than {hours:g} hours",

@@ -56,18 +56,18 @@ def polls_without_csr(case: RunCase) -> Iterator[Statement]:
     earlier. If the CA still has that request, it only has to be signed. If the request was cleaned there, agent and CA
     wait for each other forever."""
     run = case.run
-    missed = [each for each in run.certificates if each.status == 404]
-    if run.tool or run.csrs or run.authenticated or len(missed) < 2 or len(missed) < len(run.certificates):
+    polls = [certificate for certificate in run.certificates if certificate.status == 404]
+    if run.tool or run.csrs or run.authenticated or len(polls) < 2 or len(polls) < len(run.certificates):
         return
     if case.ledger.known(run.certname).csrs:
         return  # the request was sent, and may be waiting on the CA
-    if any(each.endpoint.kind is Kind.CSR_LOOKUP and each.status == 200 for each in run.anonymous):
+    if any(request.endpoint.kind is Kind.CSR_LOOKUP and request.status == 200 for request in run.anonymous):
         return  # the CA has the request
-    began = run.cas or missed[1].time - missed[0].time <= 2 * BURST
+    complete = run.cas or polls[1].time - polls[0].time <= 2 * BURST
     yield Statement(
         f"requested its certificate {run.certificates.total} times without sending a signing request",
-        (missed[0].seq, missed[-1].seq),
+        (polls[0].seq, polls[-1].seq),
         # An agent that was already waiting when the capture began may have sent its request before.
-        severity=None if began else Severity.NOTICE,
+        severity=None if complete else Severity.NOTICE,
         at=places.REQUEST_LINE,
     )

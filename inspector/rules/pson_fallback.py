@@ -48,14 +48,14 @@ def pson_fallback(case: ExchangeCase) -> Iterator[Statement]:
     cannot read PSON, so their run fails."""
     run = case.run
     if case.status == 200 and media_type(case) == "text/pson" and not (0, 0) < run.major < (5, 0):
-        wanted = accepted(case.exchange.request.header("accept") or "")
-        if wanted and "json" in wanted[0]:
+        formats = accepted(case.exchange.request.header("accept") or "")
+        if formats and "json" in formats[0]:
             yield Statement(
                 f"{case.endpoint} was answered in PSON although the agent prefers JSON",
                 at=places.response_header(case, "content-type"),
             )
-    asked = case.step.request
-    pson = isinstance(asked, d.CatalogRequest) and asked.facts_format in ("pson", "text/pson")
+    request = case.step.request
+    pson = isinstance(request, d.CatalogRequest) and request.facts_format in ("pson", "text/pson")
     if pson and run.major >= (5, 0) and 0 < major(run.master_version) < 5:
         yield Statement(
             f"the agent fell back to PSON: the master's version is {brief(run.master_version or '')}",

@@ -44,8 +44,8 @@ def redirected(case: ExchangeCase) -> Iterator[Statement]:
     response = case.exchange.response
     if response is None or not 300 <= response.status < 400 or response.status == 304:
         return
-    found = _TARGET.match(response.header("location") or "")
-    if found is None:
+    target = _TARGET.match(response.header("location") or "")
+    if target is None:
         yield Statement(
             f"{case.endpoint} was redirected with {response.status}, but not to an absolute address",
             severity=Severity.ERROR,
@@ -59,6 +59,6 @@ def redirected(case: ExchangeCase) -> Iterator[Statement]:
         )
     else:
         yield Statement(
-            f"{case.endpoint} was redirected with {response.status} to {found[1].lower()}://{found[2]}",
+            f"{case.endpoint} was redirected with {response.status} to {target[1].lower()}://{target[2]}",
             at=places.response_header(case, "location"),
         )

@@ -91,13 +91,13 @@ def _of_agents(name: str, *, old: bool | None) -> dict[str, str]:
     return commands | {"renew": renew}
 
 
-def _either(commands: dict[str, str], others: dict[str, str], when: str) -> dict[str, str]:
+def _either(commands: dict[str, str], alternatives: dict[str, str], condition: str) -> dict[str, str]:
     def other(word: str) -> str:
-        different = [command for command in re.findall("`[^`]+`", others[word]) if command not in commands[word]]
-        return ", ".join(different) if word in _TOGETHER else others[word]
+        different = [command for command in re.findall("`[^`]+`", alternatives[word]) if command not in commands[word]]
+        return ", ".join(different) if word in _TOGETHER else alternatives[word]
 
     return {
-        word: command if others[word] == command else f"{command} ({when}: {other(word)})"
+        word: command if alternatives[word] == command else f"{command} ({condition}: {other(word)})"
         for word, command in commands.items()
     }
 
@@ -146,5 +146,5 @@ def _node(name: str, *, old: bool) -> dict[str, str]:
 
 
 def _major(version: str | None) -> int:
-    head = (version or "").partition(".")[0]
-    return int(head[:9]) if head.isdecimal() else 0
+    number = (version or "").partition(".")[0]
+    return int(number[:9]) if number.isdecimal() else 0

@@ -37,10 +37,10 @@ def renewal_refused(case: ExchangeCase) -> Iterator[Statement]:
     until that expires. A CA older than version 8 cannot renew, and a CA where renewal is disabled answers 404: both are
     the site's choice."""
     status = case.status
-    told = case.exchange.response.header("x-puppet-version") if case.exchange.response else None
+    version = case.exchange.response.header("x-puppet-version") if case.exchange.response else None
     if status == 404:
         yield Statement("the CA does not renew certificates (404): auto-renewal is off", severity=Severity.NOTICE)
-    elif status == 403 and 0 < major(told or case.run.master_version) < 8:
+    elif status == 403 and 0 < major(version or case.run.master_version) < 8:
         yield Statement("the CA does not renew certificates (403): it is older than 8", severity=Severity.NOTICE)
     elif status == 400:
         yield Statement("the CA refuses to renew (400): it did not receive the agent's certificate")

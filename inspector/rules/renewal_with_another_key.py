@@ -27,12 +27,13 @@ def renewal_with_another_key(case: ExchangeCase) -> Iterator[Statement]:
     """The certificate returned by the renewal belongs to a different key than the agent's. A CA signs the key that the
     client presents; the agent cannot use this certificate. A device in between answered, or presents a different client
     to the CA."""
-    given, client = case.step.response, case.step.client
-    if isinstance(given, d.Certificates) and client and given.certificates[0].key != client.key:
-        got = given.certificates[0]
+    answer, client = case.step.response, case.step.client
+    if isinstance(answer, d.Certificates) and client and answer.certificates[0].key != client.key:
+        certificate = answer.certificates[0]
         yield Statement(
             brief(
-                f"the renewed certificate is for the key {got.key[:16]}…, {client.common_name} has {client.key[:16]}…"
+                f"the renewed certificate is for the key {certificate.key[:16]}…, "
+                f"{client.common_name} has {client.key[:16]}…"
             ),
-            at=places.certificate(got.key),
+            at=places.certificate(certificate.key),
         )

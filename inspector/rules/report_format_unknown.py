@@ -24,6 +24,6 @@ from inspector.runs.examples import catalog, plugins, report, talk
 def report_format_unknown(case: ExchangeCase) -> Iterator[Statement]:
     """The report declares a format version that no known agent writes. It may be displayed incompletely. The agent is
     newer than this tool, or the client is not an agent."""
-    told = case.step.request
-    if isinstance(told, d.Report) and not told.known_format:
-        yield Statement(f"the report has format {told.report_format}", at=places.meaning("report_format", "about"))
+    report = case.step.request
+    if isinstance(report, d.Report) and not report.known_format:
+        yield Statement(f"the report has format {report.report_format}", at=places.meaning("report_format", "about"))

@@ -41,32 +41,32 @@ def report_missing(case: RunCase, *, silence_s: float = 3600) -> Iterator[Statem
         return
     if run.transaction_uuid is None and run.major >= (3, 3):
         return  # `puppet catalog download`: only an agent's run has a transaction_uuid
-    past = case.ledger.fleet.before(run)
+    runs = case.ledger.fleet.before(run)
     if any(
-        each.transaction_uuid == run.transaction_uuid and Phase.REPORT in each.phases
-        for each in past
-        if each.transaction_uuid
+        other.transaction_uuid == run.transaction_uuid and Phase.REPORT in other.phases
+        for other in runs
+        if other.transaction_uuid
     ):
         return
-    proof = tuple(dict.fromkeys((catalog.seq, run.seqs[-1])))
-    later = next((each for each in past if each.catalog_time is not None and each.started > run.ended), None)
+    seqs = tuple(dict.fromkeys((catalog.seq, run.seqs[-1])))
+    next_run = next((other for other in runs if other.catalog_time is not None and other.started > run.ended), None)
     silent = case.ledger.now - run.ended
-    if later:
+    if next_run:
         yield Statement(
-            f"no report followed: the agent's next run began on {utc(later.started)}",
-            (*proof, later.seqs[0]),
+            f"no report followed: the agent's next run began on {utc(next_run.started)}",
+            (*seqs, next_run.seqs[0]),
             at=places.REQUEST_LINE,
         )
     elif silent >= silence_s:
         yield Statement(
             f"no report followed within {lasting(silence_s)} after the last request of the run",
-            proof,
+            seqs,
             at=places.REQUEST_LINE,
         )
     else:
         yield Statement(
             f"no report followed before the capture ends, {lasting(max(0.0, silent))} later",
-            proof,
+            seqs,
             severity=Severity.NOTICE,
             at=places.REQUEST_LINE,
         )

@@ -27,11 +27,11 @@ def report_of_another_host(case: ExchangeCase) -> Iterator[Statement]:
     """The report was sent under one name, but its body names another host. The master checks only the name in the URL,
     so report processors store it as the other host's report. The node's names are misconfigured, or someone forges
     reports."""
-    told, match = case.step.request, case.step.match
-    if not isinstance(told, d.Report) or not told.host or match is None or not match.certname:
+    report, match = case.step.request, case.step.match
+    if not isinstance(report, d.Report) or not report.host or match is None or not match.certname:
         return
-    if told.host.lower() != match.certname.lower():
+    if report.host.lower() != match.certname.lower():
         yield Statement(
-            f"sent as {cut(match.certname, 100)}, but the report is for {cut(told.host, 100)}",
+            f"sent as {cut(match.certname, 100)}, but the report is for {cut(report.host, 100)}",
             at=places.meaning("host: ", "about"),
         )

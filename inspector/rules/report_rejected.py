@@ -29,7 +29,7 @@ def report_rejected(case: ExchangeCase) -> Iterator[Statement]:
     if status is None or 200 <= status < 300 or status in (401, 403) or run.tool:  # not authorised: S02
         return
     response = case.exchange.response
-    again = "location" if status in (301, 302, 307) else "retry-after" if status in (429, 503) else ""
-    if again and response and response.header(again):
+    header = "location" if status in (301, 302, 307) else "retry-after" if status in (429, 503) else ""
+    if header and response and response.header(header):
         return  # sent again, later or to another master
     yield Statement(f"the master answered the report with {status}" + (f": {cut(case.answer)}" if case.answer else ""))

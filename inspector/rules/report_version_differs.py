@@ -26,9 +26,9 @@ from inspector.runs.examples import catalog, plugins, report, talk
 def report_version_differs(case: ExchangeCase) -> Iterator[Statement]:
     """The request comes from one version of Puppet, but the report in it was written by another. Two installations are
     mixed (package and gem), or the agent was upgraded while it ran."""
-    told, version = case.step.request, case.exchange.request.header("x-puppet-version")
-    if isinstance(told, d.Report) and version and told.puppet_version and told.puppet_version != version:
+    report, version = case.step.request, case.exchange.request.header("x-puppet-version")
+    if isinstance(report, d.Report) and version and report.puppet_version and report.puppet_version != version:
         yield Statement(
-            f"the request is from {cut(version, 40)}, the report from {cut(told.puppet_version, 40)}",
+            f"the request is from {cut(version, 40)}, the report from {cut(report.puppet_version, 40)}",
             at=(places.request_header(case, "x-puppet-version"), places.meaning("puppet_version", "about")),
         )

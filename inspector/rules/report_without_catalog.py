@@ -28,21 +28,21 @@ def report_without_catalog(case: ExchangeCase) -> Iterator[Statement]:
     """A report arrived, but its run did not request a catalog. The run failed earlier (no server of server_list
     answered, plugins could not be downloaded, the connection broke), or the agent applied a catalog from its cache (up
     to 4.3 the report does not say so)."""
-    run, told = case.run, case.step.request
-    if run.tool or run.catalogs or not isinstance(told, d.Report) or told.cached_catalog_status in CACHED:
+    run, report = case.run, case.step.request
+    if run.tool or run.catalogs or not isinstance(report, d.Report) or report.cached_catalog_status in CACHED:
         return
-    before = case.ledger.fleet.before(run)
+    previous = case.ledger.fleet.before(run)
     if run.transaction_uuid and any(
-        each.transaction_uuid == run.transaction_uuid and each.catalog_time for each in before
+        other.transaction_uuid == run.transaction_uuid and other.catalog_time for other in previous
     ):
         return  # R02, R17: the run is split in two here
     # Otherwise the run may have started before the capture.
-    began = Phase.NODE in run.spans or Phase.PLUGINS in run.spans
-    why = reason(told)
-    if began or (told.status == "failed" and why):
+    complete = Phase.NODE in run.spans or Phase.PLUGINS in run.spans
+    cause = reason(report)
+    if complete or (report.status == "failed" and cause):
         words = "a report was sent without a catalog request"
         yield Statement(
-            f"{words}; the agent says: {why}" if why else words,
+            f"{words}; the agent says: {cause}" if cause else words,
             (run.seqs[0], case.exchange.seq),
             at=places.REQUEST_LINE,
         )

@@ -7,7 +7,7 @@ from inspector.protocol.kinds import RUN, Kind
 from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import catalog, content, metadata, node, plugins, report, talk
 
-AT = tuple(each for each in RUN if each is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
+AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09
 
 
 @rule(
@@ -40,8 +40,8 @@ def request_forbidden(case: ExchangeCase) -> Iterator[Statement]:
     request is refused, the run continues in the configured environment."""
     if case.status not in (401, 403) or not case.exchange.agent.peer_chain:
         return
-    who = case.step.certname or "an unreadable certificate"
+    client = case.step.certname or "an unreadable certificate"
     severity = Severity.WARNING if case.kind is Kind.NODE else None
     yield Statement(
-        f"{case.endpoint} was refused with {case.status}, requested with the certificate of {who}", severity=severity
+        f"{case.endpoint} was refused with {case.status}, requested with the certificate of {client}", severity=severity
     )

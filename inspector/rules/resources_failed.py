@@ -55,22 +55,22 @@ _LOG = {
 def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog was applied, but some of its resources could not be brought into their desired state. Resources that
     depend on them were skipped."""
-    told = case.step.request
-    if not isinstance(told, d.Report):
+    report = case.step.request
+    if not isinstance(report, d.Report):
         return
-    failed = told.failed
-    count = len(failed) or whole(told.counts.get("failed"))
+    failed = report.failed
+    count = len(failed) or whole(report.counts.get("failed"))
     if count < 1:
         return
-    named = [failure(told, ref) for ref in failed[:FIRST]]
+    failures = [failure(report, ref) for ref in failed[:FIRST]]
     if not failed:  # 2.7 sends empty statuses: failures are in its log only
-        lines = [each for each in errors(told) if (each.source or "").startswith("/Stage[")]
-        named = [f"{cut(each.source, 100)}: {line(each.message)}" for each in lines[:FIRST]]
-    rest = count - len(named)
-    if named and rest > 0:
-        named.append(f"and {rest} more")
-    head = "1 resource failed" if count == 1 else f"{count} resources failed"
+        lines = [error for error in errors(report) if (error.source or "").startswith("/Stage[")]
+        failures = [f"{cut(entry.source, 100)}: {line(entry.message)}" for entry in lines[:FIRST]]
+    remaining = count - len(failures)
+    if failures and remaining > 0:
+        failures.append(f"and {remaining} more")
+    summary = "1 resource failed" if count == 1 else f"{count} resources failed"
     yield Statement(
-        f"{head}: {'; '.join(named)}" if named else head,
+        f"{summary}: {'; '.join(failures)}" if failures else summary,
         at=places.meaning(failed[0] if failed else "err", "resources" if failed else "log"),
     )

@@ -48,13 +48,13 @@ from inspector.runs.examples import catalog, plugins, report, talk
 def restart_failed(case: ExchangeCase) -> Iterator[Statement]:
     """A resource that a service (or an exec) subscribes to was changed, and the restart failed. The new configuration
     is on the node, but the service may still run with the old one, or not at all."""
-    told = case.step.request
-    if not isinstance(told, d.Report):
+    report = case.step.request
+    if not isinstance(report, d.Report):
         return
-    named = [ref for ref, each in told.resource_statuses.items() if each.failed_to_restart]
-    count = len(named) or whole(told.metric("resources", "failed_to_restart"))
+    refs = [ref for ref, status in report.resource_statuses.items() if status.failed_to_restart]
+    count = len(refs) or whole(report.metric("resources", "failed_to_restart"))
     if count > 0:
-        head = "1 resource did not restart" if count == 1 else f"{count} resources did not restart"
+        summary = "1 resource did not restart" if count == 1 else f"{count} resources did not restart"
         yield Statement(
-            f"{head}: {some(named)}" if named else head, at=places.meaning(named[0] if named else "failed_to_restart")
+            f"{summary}: {some(refs)}" if refs else summary, at=places.meaning(refs[0] if refs else "failed_to_restart")
         )

@@ -34,16 +34,16 @@ def retried_too_early(case: ExchangeCase, *, longest_s: float = 300, retries: fl
     run, exchange = case.run, case.exchange
     if run.tool or not run.delayed or (0, 0) < run.major < (5, 3):
         return
-    tries = [each for each in run.delayed if each.endpoint.kind is Kind.CATALOG and each.seq < exchange.seq]
+    tries = [refusal for refusal in run.delayed if refusal.endpoint.kind is Kind.CATALOG and refusal.seq < exchange.seq]
     if not tries:
         return
-    last = tries[-1]
-    told = retry_after(last.retry_after, last.time) if (last.retry_after or "").strip().isdigit() else None
-    waited = exchange.time - last.time
-    if told is not None and waited < min(told, longest_s) - 1:
+    refusal = tries[-1]
+    delay = retry_after(refusal.retry_after, refusal.time) if (refusal.retry_after or "").strip().isdigit() else None
+    pause = exchange.time - refusal.time
+    if delay is not None and pause < min(delay, longest_s) - 1:
         yield Statement(
-            f"the agent requested the catalog again after {waited:.0f} s instead of {told:.0f} s",
-            (last.seq, exchange.seq),
+            f"the agent requested the catalog again after {pause:.0f} s instead of {delay:.0f} s",
+            (refusal.seq, exchange.seq),
             at=(places.header("response", "Retry-After"), places.REQUEST_LINE),
         )
     if len(tries) > retries:

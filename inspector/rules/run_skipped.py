@@ -33,20 +33,20 @@ from inspector.runs.examples import catalog, plugins, report, talk, unanswered
 def run_skipped(case: ExchangeCase) -> Iterator[Statement]:
     """The agent got no catalog and had no cached one to fall back on: nothing was applied on the node. Its report shows
     a failed run without resources."""
-    told, run = case.step.request, case.run
-    last = run.catalogs[-1] if run.catalogs else None
-    if not isinstance(told, d.Report) or run.tool or last is None or last.usable:
+    report, run = case.step.request, case.run
+    catalog = run.catalogs[-1] if run.catalogs else None
+    if not isinstance(report, d.Report) or run.tool or catalog is None or catalog.usable:
         return
-    if told.status != "failed" or told.resource_statuses or told.cached_catalog_status == "on_failure":
+    if report.status != "failed" or report.resource_statuses or report.cached_catalog_status == "on_failure":
         return
-    if last.status is None:
-        why = f"the request got no answer ({cut(last.text)})" if last.text else "the request got no answer"
-    elif last.status >= 300:
-        why = f"{last.status} {cut(last.text)}".rstrip()
+    if catalog.status is None:
+        cause = f"the request got no answer ({cut(catalog.text)})" if catalog.text else "the request got no answer"
+    elif catalog.status >= 300:
+        cause = f"{catalog.status} {cut(catalog.text)}".rstrip()
     else:
-        why = reason(told) or cut(last.text)
+        cause = reason(report) or cut(catalog.text)
     yield Statement(
-        f"nothing was applied because there was no catalog: {why}",
-        (last.seq, case.exchange.seq),
-        at=(places.meaning("status: ", "about"), places.error(last.text), places.NO_ANSWER, places.STATUS),
+        f"nothing was applied because there was no catalog: {cause}",
+        (catalog.seq, case.exchange.seq),
+        at=(places.meaning("status: ", "about"), places.error(catalog.text), places.NO_ANSWER, places.STATUS),
     )

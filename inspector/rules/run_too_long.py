@@ -26,18 +26,18 @@ from inspector.runs.examples import catalog, plugins, report, talk
 def run_too_long(case: ExchangeCase, *, runinterval_s: float = 1800) -> Iterator[Statement]:
     """The agent was busy for longer than the interval after which the next run is due. Runs are skipped, changes reach
     the node late, and after an hour (runtimeout) the agent gives up."""
-    told = case.step.request
-    if not isinstance(told, d.Report):
+    report = case.step.request
+    if not isinstance(report, d.Report):
         return
-    times = told.times
+    times = report.times
     # Newer agents count the wait for their certificate as start-up.
     busy = whole(times.get("total")) - case.run.waits.get("certificate", 0.0)
     if busy <= runinterval_s:
         return
-    parts = {name: took for name, took in times.items() if name not in _SUMS and took <= busy}
+    parts = {name: seconds for name, seconds in times.items() if name not in _SUMS and seconds <= busy}
     longest = max(parts, key=lambda name: parts[name], default=None)
-    most = f", most of it {cut(longest, 60)} ({lasting(parts[longest])})" if longest else ""
-    yield Statement(f"the run took {lasting(busy)}{most}", at=places.meaning("total: ", "metrics"))
+    share = f", most of it {cut(longest, 60)} ({lasting(parts[longest])})" if longest else ""
+    yield Statement(f"the run took {lasting(busy)}{share}", at=places.meaning("total: ", "metrics"))
 
 
 _SUMS = frozenset({"total", "catalog_application", "transaction_evaluation", "startup_time"})

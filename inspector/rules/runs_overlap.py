@@ -47,28 +47,28 @@ def runs_overlap(case: RunCase) -> Iterator[Statement]:
     run = case.run
     if run.tool or run.transaction_uuid is None:
         return
-    before = case.ledger.fleet.before(run)
+    previous = case.ledger.fleet.before(run)
     # When the other run reported, this one was closed; its later requests form a separate run.
-    own = [each for each in before if each.transaction_uuid == run.transaction_uuid]
-    times = [*(each.catalog_time for each in own), *(each.time for each in run.catalogs[:1])]
-    asked = min((time for time in times if time is not None), default=None)
-    for past in before:
+    parts = [other for other in previous if other.transaction_uuid == run.transaction_uuid]
+    times = [*(other.catalog_time for other in parts), *(other.time for other in run.catalogs[:1])]
+    requested = min((time for time in times if time is not None), default=None)
+    for other_run in previous:
         if (
-            asked is None
-            or past.catalog_time is None
-            or past.transaction_uuid is None
-            or past in own
-            or past.key != run.key
+            requested is None
+            or other_run.catalog_time is None
+            or other_run.transaction_uuid is None
+            or other_run in parts
+            or other_run.key != run.key
         ):
             continue
-        if past.catalog_time < asked < past.latest or asked < past.catalog_time < run.latest:
-            where = (
+        if other_run.catalog_time < requested < other_run.latest or requested < other_run.catalog_time < run.latest:
+            hosts = (
                 f"both from {run.address}"
-                if past.address == run.address
-                else f"one from {past.address}, one from {run.address}"
+                if other_run.address == run.address
+                else f"one from {other_run.address}, one from {run.address}"
             )
             yield Statement(
-                f"two runs with the same certificate overlap, {where}",
-                tuple(sorted({*past.seqs, run.seqs[0], run.seqs[-1]})),
+                f"two runs with the same certificate overlap, {hosts}",
+                tuple(sorted({*other_run.seqs, run.seqs[0], run.seqs[-1]})),
                 at=places.REQUEST_LINE,
             )

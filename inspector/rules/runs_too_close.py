@@ -34,20 +34,22 @@ def runs_too_close(
     run = case.run
     if run.tool or not run.catalogs:
         return
-    past = [each for each in case.ledger.fleet.before(run) if each.catalog_time is not None][1 - int(runs) :]
-    starts = [*(each.started for each in past), run.started]
+    previous = [earlier_run for earlier_run in case.ledger.fleet.before(run) if earlier_run.catalog_time is not None][
+        1 - int(runs) :
+    ]
+    starts = [*(earlier_run.started for earlier_run in previous), run.started]
     if len(starts) >= runs and all(0 < later - earlier < interval_s for earlier, later in pairwise(starts)):
-        took = lasting(starts[-1] - starts[0])
+        span = lasting(starts[-1] - starts[0])
         yield Statement(
-            f"{len(starts)} runs of one agent began within {took}",
-            (*(p.seqs[0] for p in past), run.seqs[0]),
+            f"{len(starts)} runs of one agent began within {span}",
+            (*(earlier_run.seqs[0] for earlier_run in previous), run.seqs[0]),
             at=places.REQUEST_LINE,
         )
     herd = case.ledger.fleet.herd(run, int(agents), within_s) if run.authenticated else []
     if herd:
         yield Statement(
             f"{len(herd)} agents began their runs within {lasting(within_s)} on {utc(herd[0].time)}",
-            tuple(sorted(each.seq for each in herd)),
+            tuple(sorted(start.seq for start in herd)),
             at=places.REQUEST_LINE,
         )
 

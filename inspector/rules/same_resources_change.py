@@ -32,19 +32,19 @@ def same_resources_change(case: ExchangeCase, *, runs: float = 3, warning_runs: 
     changed = {ref for ref in case.run.changed if not ref.startswith("Notify[")}  # a notify always counts as a change
     if not changed:
         return
-    past = [each for each in case.ledger.fleet.before(case.run) if Phase.REPORT in each.phases]
-    rows = {ref: 1 + in_a_row(ref in each.changed for each in reversed(past)) for ref in changed}
+    previous = [earlier for earlier in case.ledger.fleet.before(case.run) if Phase.REPORT in earlier.phases]
+    rows = {ref: 1 + in_a_row(ref in earlier.changed for earlier in reversed(previous)) for ref in changed}
     for execs in (True, False):
-        named = sorted(ref for ref, row in rows.items() if row >= runs and ref.startswith("Exec[") is execs)
-        if named:
-            most = max(rows[ref] for ref in named)
-            proof = (*(each.seqs[1] for each in past[1 - most :]), case.exchange.seq)
-            severity = Severity.NOTICE if execs or most < warning_runs else Severity.WARNING
+        refs = sorted(ref for ref, row in rows.items() if row >= runs and ref.startswith("Exec[") is execs)
+        if refs:
+            longest = max(rows[ref] for ref in refs)
+            seqs = (*(earlier.seqs[1] for earlier in previous[1 - longest :]), case.exchange.seq)
+            severity = Severity.NOTICE if execs or longest < warning_runs else Severity.WARNING
             yield Statement(
-                f"changed in each of the last {most} runs: {some(named)}",
-                proof,
+                f"changed in each of the last {longest} runs: {some(refs)}",
+                seqs,
                 severity=severity,
-                at=(places.meaning(named[0], "resources"), places.REQUEST_LINE),
+                at=(places.meaning(refs[0], "resources"), places.REQUEST_LINE),
             )
 
 
@@ -52,6 +52,6 @@ def _runs(*refs: str) -> list[ExamplePart]:
     parts: list[ExamplePart] = []
     for number, ref in enumerate(refs):
         uuid = f"{ref}-{number}"
-        told = report(uuid=uuid, told="changed", resource_statuses={ref: {"changed": True}})
-        parts += [plugins(), catalog(uuid=uuid), told, wait(1800)]
+        changed_report = report(uuid=uuid, told="changed", resource_statuses={ref: {"changed": True}})
+        parts += [plugins(), catalog(uuid=uuid), changed_report, wait(1800)]
     return parts

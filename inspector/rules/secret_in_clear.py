@@ -107,18 +107,18 @@ def secret_in_clear(case: ExchangeCase) -> Iterator[Statement]:
     in a catalog in a parameter that is not marked as sensitive, so that its changes appear in reports. A value marked
     as sensitive is also sent unmasked, but only from master to agent; this rule does not report it. A value that only
     looks like a password is a warning: check it."""
-    told, got = case.step.request, case.step.response
-    if isinstance(told, d.Report):
-        yield from _of_report(told)
-    elif isinstance(got, d.Catalog):
-        yield from _of_catalog(got)
+    request, answer = case.step.request, case.step.response
+    if isinstance(request, d.Report):
+        yield from _of_report(request)
+    elif isinstance(answer, d.Catalog):
+        yield from _of_catalog(answer)
 
 
-def _of_report(told: d.Report) -> Iterator[Statement]:
-    for line in told.logs:
-        for what in _keys(line.message):
+def _of_report(report: d.Report) -> Iterator[Statement]:
+    for line in report.logs:
+        for secret in _keys(line.message):
             yield Statement(
-                f"{what} is in the report, in the log of {_masked(line.source)}",
+                f"{secret} is in the report, in the log of {_masked(line.source)}",
                 at=places.meaning(_masked(line.source), "log"),
             )
         if line.level.lstrip(":") not in _QUIET and _password(line.message):
@@ -127,26 +127,26 @@ def _of_report(told: d.Report) -> Iterator[Statement]:
                 severity=Severity.WARNING,
                 at=places.meaning(_masked(line.source), "log"),
             )
-    for ref, status in told.resource_statuses.items():
+    for ref, status in report.resource_statuses.items():
         for event in status.events or []:
             for value in (event.previous_value, event.desired_value):
-                for what in _keys(value) if isinstance(value, str) else ():
+                for secret in _keys(value) if isinstance(value, str) else ():
                     yield Statement(
-                        f"{what} is in the report, in an event of {_masked(ref)}",
+                        f"{secret} is in the report, in an event of {_masked(ref)}",
                         at=places.meaning(_masked(ref), "events"),
                     )
 
 
-def _of_catalog(got: d.Catalog) -> Iterator[Statement]:
-    for each in got.resources:
-        for name, value in each.parameters.items():
-            if isinstance(value, str) and name not in each.sensitive_parameters:
-                for what in _keys(value):
+def _of_catalog(catalog: d.Catalog) -> Iterator[Statement]:
+    for resource in catalog.resources:
+        for name, value in resource.parameters.items():
+            if isinstance(value, str) and name not in resource.sensitive_parameters:
+                for secret in _keys(value):
                     yield Statement(
-                        f"{what} is in the catalog and is not marked as sensitive: {_masked(each.ref)}, "
+                        f"{secret} is in the catalog and is not marked as sensitive: {_masked(resource.ref)}, "
                         f"parameter {cut(name, 40)}",
                         severity=Severity.WARNING,
-                        at=places.meaning(_masked(each.ref), "catalog"),
+                        at=places.meaning(_masked(resource.ref), "catalog"),
                     )
 
 
@@ -164,7 +164,7 @@ def _keys(text: str) -> list[str]:
         or "ghr_" in text
     ):
         return []
-    return [what for what, pattern in _KEYS.items() if pattern.search(text)]
+    return [secret for secret, pattern in _KEYS.items() if pattern.search(text)]
 
 
 def _password(text: str) -> bool:
@@ -174,8 +174,8 @@ def _password(text: str) -> bool:
     if "pass" not in lowered and "key" not in lowered and "token" not in lowered:
         return False
     return any(
-        (found["sure"] or found["diff"]) and not _NO_SECRETS.fullmatch(found["value"])
-        for found in _PASSWORD.finditer(text)
+        (match["sure"] or match["diff"]) and not _NO_SECRETS.fullmatch(match["value"])
+        for match in _PASSWORD.finditer(text)
     )
 
 

@@ -63,81 +63,87 @@ def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
     the proxy's certificate."""
     handshake = case.handshake
     if handshake.leg.side == "master":
-        culprit = next((each for each in handshake.culprits if "is revoked" not in each), None)
+        culprit = next((problem for problem in handshake.culprits if "is revoked" not in problem), None)
         if culprit and handshake.alert_by != "master":
             yield Statement(brief(f"the proxy refuses the master: {culprit}"))
         return
     if handshake.alert_by != "agent" or handshake.alert not in _ALERTS:
         return
-    shown, sni = leaf(handshake.leg.own_chain), handshake.leg.sni
-    if shown is None:
+    server, sni = leaf(handshake.leg.own_chain), handshake.leg.sni
+    if server is None:
         yield Statement(f"the agent refuses the certificate presented to it ({handshake.alert})", at=places.REFUSAL)
         return
-    certificate = f"the certificate presented to it, {shown.subject},"
-    if shown.not_after < handshake.time:
-        yield Statement(brief(f"{certificate} expired on {utc(shown.not_after)}"), at=places.tls(utc(shown.not_after)))
-        return
-    if shown.not_before > handshake.time:
+    certificate = f"the certificate presented to it, {server.subject},"
+    if server.not_after < handshake.time:
         yield Statement(
-            brief(f"{certificate} is not valid before {utc(shown.not_before)}"), at=places.tls(utc(shown.not_before))
+            brief(f"{certificate} expired on {utc(server.not_after)}"), at=places.tls(utc(server.not_after))
         )
         return
-    held = bundle_of(case.run)
-    problem = _problem(handshake.leg.own_chain, tuple(each.der for each in held), handshake.time) if held else None
+    if server.not_before > handshake.time:
+        yield Statement(
+            brief(f"{certificate} is not valid before {utc(server.not_before)}"), at=places.tls(utc(server.not_before))
+        )
+        return
+    bundle = bundle_of(case.run)
+    problem = (
+        _problem(handshake.leg.own_chain, tuple(certificate.der for certificate in bundle), handshake.time)
+        if bundle
+        else None
+    )
     if problem:
-        bundle = max(each.seq for each in case.run.cas if each.items)
+        seq = max(ca_answer.seq for ca_answer in case.run.cas if ca_answer.items)
         yield Statement(
             brief(f"{certificate} does not match the CA it downloaded: {problem}"),
-            (bundle, handshake.seq),
+            (seq, handshake.seq),
             at=(places.REFUSAL, places.certificate("signed by")),
         )
         return
     if crl_trouble(case.run, handshake.time) or (
-        sni and handshake.alert in ("bad_certificate", "certificate_unknown") and not x509.names_match(shown, sni)
+        sni and handshake.alert in ("bad_certificate", "certificate_unknown") and not x509.names_match(server, sni)
     ):
         return  # B10 to B14, or T07
-    yield _by_alert(case, handshake, shown, certificate)
+    yield _by_alert(case, handshake, server, certificate)
 
 
-def _by_alert(case: HandshakeCase, handshake: Handshake, shown: d.Certificate, certificate: str) -> Statement:
-    old = _expired_list(case, shown.issuer, handshake.time)
+def _by_alert(case: HandshakeCase, handshake: Handshake, server: d.Certificate, certificate: str) -> Statement:
+    old = _expired_list(case, server.issuer, handshake.time)
     if old and handshake.alert == "certificate_expired":
-        words = f"the last CRL issued by '{old.issuer}' expired on {utc(old.next_update or 0)}"
+        expiry = f"the last CRL issued by '{old.issuer}' expired on {utc(old.next_update or 0)}"
         return Statement(
-            brief(f"the agent refuses every certificate: {words}"),
+            brief(f"the agent refuses every certificate: {expiry}"),
             (old.seq, handshake.seq),
             at=(places.REFUSAL, places.crl(utc(old.next_update or 0))),
         )
     match handshake.alert:
         case "unknown_ca":
-            why = f"the agent does not know the CA '{shown.issuer}' of {certificate} or has no CRL of it"
+            words = f"the agent does not know the CA '{server.issuer}' of {certificate} or has no CRL of it"
         case "certificate_expired":
-            why = (
-                f"the agent regards {certificate} as expired, but it is valid until {utc(shown.not_after)}: "
+            words = (
+                f"the agent regards {certificate} as expired, but it is valid until {utc(server.not_after)}: "
                 "its clock is wrong, or its CRL has expired"
             )
         case "bad_certificate":
-            why = (
+            words = (
                 f"the agent refuses {certificate} (bad_certificate): the agent used another name, or by its clock "
                 "the certificate is not yet valid"
             )
         case _:
-            why = f"the agent refuses {certificate} ({handshake.alert})"
-    return Statement(brief(why), at=places.tls("presented to the agent"))
+            words = f"the agent refuses {certificate} ({handshake.alert})"
+    return Statement(brief(words), at=places.tls("presented to the agent"))
 
 
 def _expired_list(case: HandshakeCase, issuer: str, at: float) -> CrlSeen | None:
     """The expired CRL of a CA, or of another CA in the same bundle: the agent has no newer one."""
-    bundles = [{each.subject for each in seen.certificates} for seen in case.ledger.bundles.values()]
+    bundles = [{certificate.subject for certificate in bundle.certificates} for bundle in case.ledger.bundles.values()]
     names = {issuer}.union(*(names for names in bundles if issuer in names))
-    lists = (each for each in case.ledger.crls.values() if each.issuer in names)
-    return next((each for each in lists if each.next_update and each.next_update < at), None)
+    crls = (crl for crl in case.ledger.crls.values() if crl.issuer in names)
+    return next((crl for crl in crls if crl.next_update and crl.next_update < at), None)
 
 
 @lru_cache(maxsize=256)
-def _problem(shown: tuple[bytes, ...], held: tuple[bytes, ...], time: float) -> str | None:
+def _problem(chain: tuple[bytes, ...], trusted: tuple[bytes, ...], time: float) -> str | None:
     try:
-        problems = x509.verify(shown, held, [], time, "none")
+        problems = x509.verify(chain, trusted, [], time, "none")
     except x509.Malformed:
         return None
     return str(problems[0]) if problems else None

@@ -47,11 +47,11 @@ def server_name_mismatch(case: HandshakeCase) -> Iterator[Statement]:
         if "did not match server certificate" in handshake.reason and handshake.alert_by != "master":
             yield Statement(brief(f"the proxy refuses the master: {handshake.reason}"), at=places.REFUSAL)
         return
-    shown = leaf(leg.own_chain)
-    if shown is None or not leg.sni or handshake.alert_by not in ("agent", None) or handshake.alert not in _SAYS_SO:
+    server = leaf(leg.own_chain)
+    if server is None or not leg.sni or handshake.alert_by not in ("agent", None) or handshake.alert not in _SAYS_SO:
         return
-    if not x509.names_match(shown, leg.sni):
-        names = some([each.partition(":")[2] for each in shown.alt_names] or [shown.subject])
+    if not x509.names_match(server, leg.sni):
+        names = some([name.partition(":")[2] for name in server.alt_names] or [server.subject])
         yield Statement(
             brief(f"the agent connected to '{leg.sni}'; the certificate presented to it is for {names}"),
             at=places.tls(f"SNI: {leg.sni}"),

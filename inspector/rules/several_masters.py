@@ -26,10 +26,10 @@ def several_masters(case: RunCase) -> Iterator[Statement]:
     """A load balancer distributed the requests of one run over several masters. That works as long as all have the same
     code: if not, the catalog names files that have another version on another compiler, or do not exist there."""
     run = case.run
-    for what, seen in (("compilers", run.compilers), ("versions of the master", run.master_versions)):
-        if len(seen) > 1:
+    for title, records in (("compilers", run.compilers), ("versions of the master", run.master_versions)):
+        if len(records) > 1:
             yield Statement(
-                f"{len(seen)} {what} answered in one run: {some(list(seen))}",
-                tuple(seen.values())[:20],
+                f"{len(records)} {title} answered in one run: {some(list(records))}",
+                tuple(records.values())[:20],
                 at=(places.header("response", "X-Puppet-Version"), places.STATUS),
             )

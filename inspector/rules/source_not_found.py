@@ -52,15 +52,15 @@ def source_not_found(case: RunCase) -> Iterator[Statement]:
     resources that depend on it are skipped. A list of sources is tried in order: a missing source is not an error if a
     later one exists."""
     files = case.run.files
-    missing = {name for name, asked in files.metadata_answers.items() if asked.status == 404}
+    missing = {name for name, answer in files.metadata_answers.items() if answer.status == 404}
     if not missing or files.catalog is None:
         return
     for ref, names in files.sources.items():
         if missing.issuperset(names):
-            what = "none of its sources exists" if len(names) > 1 else "its source does not exist"
-            proof = (files.catalog, *(files.metadata_answers[name].seq for name in names[:20]))
+            problem = "none of its sources exists" if len(names) > 1 else "its source does not exist"
+            seqs = (files.catalog, *(files.metadata_answers[name].seq for name in names[:20]))
             yield Statement(
-                f"{brief(ref)}: {what} on the master ({some(list(names))})",
-                proof,
+                f"{brief(ref)}: {problem} on the master ({some(list(names))})",
+                seqs,
                 at=(places.meaning(ref, "catalog"), places.error("not find"), places.STATUS),
             )

@@ -36,12 +36,12 @@ def static_catalog_not_given(case: ExchangeCase) -> Iterator[Statement]:
     """The agent could check files using only the catalog, but the master has no versioned code configured. So the agent
     requests the metadata of each file, and a deployment during a run can give it files of newer code. Most masters are
     configured this way; it is reported for an agent's first run only."""
-    asked, got = case.step.request, case.step.response
-    if not isinstance(asked, d.CatalogRequest) or not isinstance(got, d.Catalog) or not asked.static_catalog:
+    request, answer = case.step.request, case.step.response
+    if not isinstance(request, d.CatalogRequest) or not isinstance(answer, d.Catalog) or not request.static_catalog:
         return
-    if got.code_id or case.run.tool or case.ledger.fleet.before(case.run):
+    if answer.code_id or case.run.tool or case.ledger.fleet.before(case.run):
         return
-    if any(source.startswith("puppet:") for each in got.files for source in each.sources):
+    if any(source.startswith("puppet:") for file in answer.files for source in file.sources):
         yield Statement(
             "the agent requested a static catalog and received one without code_id",
             at=(places.meaning("static: no", "about")),

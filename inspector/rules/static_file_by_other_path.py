@@ -14,7 +14,7 @@ FILE = "modules/demo/app.conf"
 def static_catalog(*, uri: bool = True) -> ExamplePart:
     """A static catalog with one file; ``uri=False``: without the path of the file's version."""
     digest = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"
-    said: dict[str, object] = {
+    metadata: dict[str, object] = {
         "path": "/srv/app.conf",
         "relative_path": None,
         "type": "file",
@@ -22,9 +22,9 @@ def static_catalog(*, uri: bool = True) -> ExamplePart:
         "checksum": {"type": "sha256", "value": f"{{sha256}}{digest}"},
     }
     if uri:
-        said["content_uri"] = "puppet:///modules/demo/files/app.conf"
+        metadata["content_uri"] = "puppet:///modules/demo/files/app.conf"
     file = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": f"puppet:///{FILE}"}}
-    return catalog(code_id="v1", metadata={"/etc/app.conf": said}, resources=[file])
+    return catalog(code_id="v1", metadata={"/etc/app.conf": metadata}, resources=[file])
 
 
 @rule(

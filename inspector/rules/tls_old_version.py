@@ -20,10 +20,10 @@ OLD = {"SSLv2": "SSL 2", "SSLv3": "SSL 3", "TLSv1": "TLS 1.0", "TLSv1.0": "TLS 1
     remedy="The agent: upgrade it, or its Ruby and OpenSSL. The master: `ssl-protocols: [TLSv1.2, TLSv1.3]` in "
     "webserver.conf (puppetserver), SSLProtocol in its web server (up to version 4).",
     source="docs/protocol.md#tls-versions-and-ciphers; RFC 8996 section 4; RFC 8996 section 5",
-    good=lambda: [talk(*(altered(each, leg={"tls_version": "TLSv1.2"}) for each in (catalog(), report())))],
+    good=lambda: [talk(*(altered(part, leg={"tls_version": "TLSv1.2"}) for part in (catalog(), report())))],
     bad=lambda: [
-        talk(*(altered(each, leg={"tls_version": "TLSv1"}) for each in (catalog(), report()))),
-        talk(*(altered(each, leg={"tls_version": "TLSv1.1"}) for each in (catalog(), report())), version="3.8.7"),
+        talk(*(altered(part, leg={"tls_version": "TLSv1"}) for part in (catalog(), report()))),
+        talk(*(altered(part, leg={"tls_version": "TLSv1.1"}) for part in (catalog(), report())), version="3.8.7"),
     ],
 )
 def tls_old_version(case: ExchangeCase) -> Iterator[Statement]:

@@ -28,13 +28,13 @@ _SHA1 = re.compile(r"[-_]SHA$")
     "version 4).",
     source="docs/protocol.md#tls-versions-and-ciphers; RFC 7465 section 2; RFC 9325 section 4.1",
     good=lambda: [
-        talk(*(altered(each, leg={"cipher": "ECDHE-RSA-AES128-GCM-SHA256"}) for each in (catalog(), report()))),
-        talk(*(altered(each, leg={"cipher": "ECDHE-ECDSA-AES256-SHA384"}) for each in (catalog(), report()))),
+        talk(*(altered(part, leg={"cipher": "ECDHE-RSA-AES128-GCM-SHA256"}) for part in (catalog(), report()))),
+        talk(*(altered(part, leg={"cipher": "ECDHE-ECDSA-AES256-SHA384"}) for part in (catalog(), report()))),
     ],
     bad=lambda: [
-        talk(*(altered(each, leg={"cipher": "ECDHE-RSA-RC4-SHA"}) for each in (catalog(), report()))),
-        talk(*(altered(each, leg={"cipher": "DES-CBC3-SHA"}) for each in (catalog(), report()))),
-        talk(*(altered(each, leg={"cipher": "ECDHE-RSA-AES256-SHA"}) for each in (catalog(), report()))),
+        talk(*(altered(part, leg={"cipher": "ECDHE-RSA-RC4-SHA"}) for part in (catalog(), report()))),
+        talk(*(altered(part, leg={"cipher": "DES-CBC3-SHA"}) for part in (catalog(), report()))),
+        talk(*(altered(part, leg={"cipher": "ECDHE-RSA-AES256-SHA"}) for part in (catalog(), report()))),
     ],
 )
 def tls_weak_cipher(case: ExchangeCase) -> Iterator[Statement]:
@@ -42,15 +42,15 @@ def tls_weak_cipher(case: ExchangeCase) -> Iterator[Statement]:
     peer (anonymous). Suites with CBC and SHA-1 are only outdated. With a TLS version before 1.2 there is no better
     choice."""
     exchange = case.exchange
-    for who, leg in (("the agent", exchange.agent), ("the master", exchange.master)):
+    for side, leg in (("the agent", exchange.agent), ("the master", exchange.master)):
         weak = _weakness(leg.cipher) if leg and leg.cipher else None
         if leg is None or weak is None or (weak is Severity.WARNING and leg.tls_version in OLD):
             continue
         severity = weak
-        if case.run.dialect == "legacy" and who == "the agent":
+        if case.run.dialect == "legacy" and side == "the agent":
             severity = Severity.WARNING if weak is Severity.ERROR else Severity.NOTICE
         yield Statement(
-            brief(f"{who} and the proxy agreed on the cipher {leg.cipher}"),
+            brief(f"{side} and the proxy agreed on the cipher {leg.cipher}"),
             severity=severity,
             at=places.tls(f"cipher: {leg.cipher}"),
         )

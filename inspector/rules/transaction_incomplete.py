@@ -46,16 +46,16 @@ def transaction_incomplete(case: ExchangeCase) -> Iterator[Statement]:
     """The agent received a catalog and started to apply it, but did not finish: some resources were not evaluated. The
     agent was stopped, exceeded runtimeout (an hour by default), or could not start because it cannot process the
     catalog."""
-    told, run = case.step.request, case.run
-    if not isinstance(told, d.Report) or told.transaction_completed is not False:
+    report, run = case.step.request, case.run
+    if not isinstance(report, d.Report) or report.transaction_completed is not False:
         return
-    last = run.catalogs[-1] if run.catalogs else None
-    refused = last is not None and last.environment not in (None, last.requested)  # R06, R07
+    catalog = run.catalogs[-1] if run.catalogs else None
+    refused = catalog is not None and catalog.environment not in (None, catalog.requested)  # R06, R07
     # Without a catalog there is no transaction to complete.
-    if told.resource_statuses or (last is not None and last.usable and not refused):
-        why = reason(told)
+    if report.resource_statuses or (catalog is not None and catalog.usable and not refused):
+        cause = reason(report)
         yield Statement(
-            "the agent did not apply its catalog completely" + (f": {why}" if why else ""),
-            (last.seq, case.exchange.seq) if last else (),
+            "the agent did not apply its catalog completely" + (f": {cause}" if cause else ""),
+            (catalog.seq, case.exchange.seq) if catalog else (),
             at=(places.meaning("transaction_completed", "about"), places.REQUEST_LINE),
         )

@@ -39,39 +39,39 @@ def serial(certificate: d.Certificate) -> str:
 
 def bundle_of(run: Run) -> list[d.Certificate]:
     """Return the CA bundle that was downloaded in this run; empty if none was."""
-    return next((each.items for each in reversed(run.cas) if each.items), None) or []
+    return next((ca_answer.items for ca_answer in reversed(run.cas) if ca_answer.items), None) or []
 
 
 def lists_of(run: Run) -> list[d.RevocationList]:
     """Return the CRLs that were downloaded in this run; empty if none were."""
-    return next((each.items for each in reversed(run.crls) if each.items), None) or []
+    return next((crl.items for crl in reversed(run.crls) if crl.items), None) or []
 
 
 def made_by(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> list[d.Certificate]:
     """Return the CAs that may have issued a CRL: those with its issuer's name, preferably also with its key."""
-    named = [each for each in authorities if each.subject == crl.issuer]
-    keyed = [each for each in named if each.key_identifier == crl.authority_key_identifier]
-    return keyed or named
+    by_name = [authority for authority in authorities if authority.subject == crl.issuer]
+    by_key = [authority for authority in by_name if authority.key_identifier == crl.authority_key_identifier]
+    return by_key or by_name
 
 
 def forged(crl: d.RevocationList, authorities: Iterable[d.Certificate]) -> bool:
     """Return True if a CA with the CRL's issuer name is known and no such CA signed it."""
-    named = made_by(crl, authorities)
-    return bool(named) and not any(signed_by(crl, each) is not False for each in named)
+    signers = made_by(crl, authorities)
+    return bool(signers) and not any(signed_by(crl, authority) is not False for authority in signers)
 
 
 def crl_trouble(run: Run, at: float) -> bool:
     """Return True if the agent trusts no master because of the CRLs of this run (B10, B12, B13, B14)."""
-    lists, authorities = lists_of(run), bundle_of(run)
-    if not lists:
+    crls, authorities = lists_of(run), bundle_of(run)
+    if not crls:
         return False
-    covered = {each.issuer for each in lists}
+    issuers = {crl.issuer for crl in crls}
     return any(
-        (each.next_update is not None and each.next_update < at)
-        or each.last_update > at + SKEW
-        or forged(each, authorities)
-        for each in lists
-    ) or any(each.is_ca and each.subject not in covered for each in authorities)
+        (crl.next_update is not None and crl.next_update < at)
+        or crl.last_update > at + SKEW
+        or forged(crl, authorities)
+        for crl in crls
+    ) or any(authority.is_ca and authority.subject not in issuers for authority in authorities)
 
 
 def presented_in_run(case: Case) -> Presented | None:

@@ -27,9 +27,9 @@ def unknown_client(case: RunCase) -> Iterator[Statement]:
     agent's certificate. Its requests are not judged as an agent's run."""
     run = case.run
     if run.tool:
-        proof = tuple(dict.fromkeys((run.seqs[0], run.seqs[-1])))
+        seqs = tuple(dict.fromkeys((run.seqs[0], run.seqs[-1])))
         yield Statement(
             f"{cut(run.tool, 80)} sends requests that agents send",
-            proof,
+            seqs,
             at=(places.header("request", "User-Agent"), places.REQUEST_LINE),
         )

@@ -55,24 +55,24 @@ def unverified_request(case: ExchangeCase) -> Iterator[Statement]:
             at=places.tls("presented to the agent"),
         )
         return
-    shown, sni = exchange.agent.own_chain, exchange.agent.sni
-    if not run.cas or not shown:
+    chain, sni = exchange.agent.own_chain, exchange.agent.sni
+    if not run.cas or not chain:
         return
-    held = [each for bundle in run.cas for each in bundle.items or [] if bundle.seq < exchange.seq]
-    if not held or run.major < (6, 4):
+    trusted = [item for bundle in run.cas for item in bundle.items or [] if bundle.seq < exchange.seq]
+    if not trusted or run.major < (6, 4):
         return
     # The agent verifies when it connects, so that moment counts for every request on the connection.
-    seen = exchange.agent.secured or exchange.time
-    problem = _problem(shown, tuple(cert.der for cert in held), seen, sni)
+    verified = exchange.agent.secured or exchange.time
+    problem = _problem(chain, tuple(cert.der for cert in trusted), verified, sni)
     if problem:
         yield Statement(problem, at=places.tls("presented to the agent"))
 
 
 @lru_cache(maxsize=1024)
-def _problem(shown: tuple[bytes, ...], held: tuple[bytes, ...], time: float, sni: str | None) -> str | None:
+def _problem(chain: tuple[bytes, ...], trusted: tuple[bytes, ...], time: float, sni: str | None) -> str | None:
     try:
-        problems = x509.verify(shown, held, [], time, "none")
-        leaf = x509.read_der(shown[0])
+        problems = x509.verify(chain, trusted, [], time, "none")
+        leaf = x509.read_der(chain[0])
     except x509.Malformed:
         return None
     if problems:

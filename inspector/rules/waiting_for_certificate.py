@@ -32,18 +32,18 @@ class Polling:
 
 def polling(run: Run) -> Polling | None:
     """How an agent waits for its certificate; None if it does not wait, or is only started from time to time."""
-    missed = [each for each in run.certificates if each.status == 404]
-    if run.tool or not missed:
+    polls = [certificate for certificate in run.certificates if certificate.status == 404]
+    if run.tool or not polls:
         return None
-    began = [missed[0].time, *(b.time for a, b in pairwise(missed) if b.time - a.time > BURST)]
-    gaps = [after - before for before, after in pairwise(began)]
+    bursts = [polls[0].time, *(b.time for a, b in pairwise(polls) if b.time - a.time > BURST)]
+    gaps = [later - earlier for earlier, later in pairwise(bursts)]
     if len(gaps) < 2:
         return None
     usual = median(gaps)
     if sum(abs(gap - usual) <= STEADY * usual for gap in gaps) < 0.75 * len(gaps):
         return None
-    more = run.certificates.total - len(run.certificates)  # only the first and the last requests are stored
-    return Polling(usual, len(began) + more, began[0], missed[-1].time, (missed[0].seq, missed[-1].seq))
+    omitted = run.certificates.total - len(run.certificates)  # only the first and the last requests are stored
+    return Polling(usual, len(bursts) + omitted, bursts[0], polls[-1].time, (polls[0].seq, polls[-1].seq))
 
 
 @rule(

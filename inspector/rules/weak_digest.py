@@ -34,19 +34,21 @@ def weak_digest(case: ExchangeCase) -> Iterator[Statement]:
     certificate. Agents of 2.7 sign their requests with MD5, and CAs of 2.7 their certificates with SHA-1: there this is
     normal. A root certificate's own signature is not relevant and not checked."""
     legacy = case.run.dialect == "legacy"
-    for what, each in keys_in(case):
-        if each.signature not in ("md5", "sha1") or (isinstance(each, d.Certificate) and each.issuer == each.subject):
+    for owner, signed in keys_in(case):
+        if signed.signature not in ("md5", "sha1") or (
+            isinstance(signed, d.Certificate) and signed.issuer == signed.subject
+        ):
             continue
-        severity = Severity.ERROR if each.signature == "md5" else Severity.WARNING
-        if legacy and (each.signature == "sha1" or isinstance(each, d.CertificateRequest)):
+        severity = Severity.ERROR if signed.signature == "md5" else Severity.WARNING
+        if legacy and (signed.signature == "sha1" or isinstance(signed, d.CertificateRequest)):
             severity = Severity.NOTICE
-        name = "MD5" if each.signature == "md5" else "SHA-1"
+        name = "MD5" if signed.signature == "md5" else "SHA-1"
         yield Statement(
-            brief(f"{what} '{each.subject}' is signed over {name}"),
+            brief(f"{owner} '{signed.subject}' is signed over {name}"),
             severity=severity,
             at=(
-                places.csr(f"signature: {each.signature}"),
-                places.certificate(f"signature: {each.signature}"),
-                places.tls(f"signature: {each.signature}"),
+                places.csr(f"signature: {signed.signature}"),
+                places.certificate(f"signature: {signed.signature}"),
+                places.tls(f"signature: {signed.signature}"),
             ),
         )

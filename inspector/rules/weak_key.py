@@ -33,26 +33,26 @@ def weak_key(case: ExchangeCase, *, rsa_bits: float = 2048) -> Iterator[Statemen
     """A key is so short that it can be broken. Current OpenSSL refuses it, so connections fail at the latest when one
     of the two hosts is upgraded. With 2.7 and 3.x on both sides nothing refuses it yet."""
     severity = Severity.WARNING if case.run.dialect == "legacy" else Severity.ERROR
-    for what, each in keys_in(case):
-        if each.key_type == "rsa" and each.key_size is not None and each.key_size < rsa_bits:
+    for owner, keyed in keys_in(case):
+        if keyed.key_type == "rsa" and keyed.key_size is not None and keyed.key_size < rsa_bits:
             yield Statement(
-                brief(f"{what} '{each.subject}' has an RSA key of {each.key_size} bits"),
+                brief(f"{owner} '{keyed.subject}' has an RSA key of {keyed.key_size} bits"),
                 severity=severity,
                 at=(
-                    places.csr(f"RSA {each.key_size} bits"),
-                    places.certificate(f"RSA {each.key_size} bits"),
-                    places.tls(f"RSA {each.key_size} bits"),
+                    places.csr(f"RSA {keyed.key_size} bits"),
+                    places.certificate(f"RSA {keyed.key_size} bits"),
+                    places.tls(f"RSA {keyed.key_size} bits"),
                 ),
             )
 
 
 def keys_in(case: ExchangeCase) -> Iterator[tuple[str, d.Certificate | d.CertificateRequest]]:
     """The certificates and signing requests in an exchange, each with a word for the message."""
-    asked, given, client = case.step.request, case.step.response, case.step.client
-    if isinstance(asked, d.CertificateRequest):
-        yield "the signing request", asked
-    if isinstance(given, d.Certificates):
-        for each in given.certificates:
-            yield ("the CA" if case.kind is Kind.CA_BUNDLE else "the certificate"), each
+    request, answer, client = case.step.request, case.step.response, case.step.client
+    if isinstance(request, d.CertificateRequest):
+        yield "the signing request", request
+    if isinstance(answer, d.Certificates):
+        for certificate in answer.certificates:
+            yield ("the CA" if case.kind is Kind.CA_BUNDLE else "the certificate"), certificate
     if client is not None:
         yield "the certificate", client

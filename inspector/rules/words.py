@@ -45,8 +45,8 @@ def line(text: str, limit: int = TEXT) -> str:
 
 def some(names: Sequence[str], first: int = FIRST) -> str:
     """Return the first names of a list, and how many more there are."""
-    named = ", ".join(cut(name, 100) for name in names[:first])
-    return named if len(names) <= first else f"{named} and {len(names) - first} more"
+    listing = ", ".join(cut(name, 100) for name in names[:first])
+    return listing if len(names) <= first else f"{listing} and {len(names) - first} more"
 
 
 def utc(time: float) -> str:
@@ -88,8 +88,8 @@ def failure(report: d.Report, ref: str) -> str:
     place = f"{cut(status.file)}:{cut(status.line, 20)}" if status.file and status.line else cut(status.file or "")
     lines: Iterable[str] = (entry.message for entry in errors(report) if f"/{ref}" in (entry.source or ""))
     events: Iterable[str] = (event.message or "" for event in status.events or [] if event.status == "failure")
-    why = next(iter([*lines, *events]), "")
-    return cut(ref, 100) + (f" ({place})" if place else "") + (f": {line(why)}" if why else "")
+    cause = next(iter([*lines, *events]), "")
+    return cut(ref, 100) + (f" ({place})" if place else "") + (f": {line(cause)}" if cause else "")
 
 
 def in_a_row(flags: Iterable[bool]) -> int:
@@ -105,8 +105,8 @@ def brief(text: str) -> str:
 
 def major(version: str | None) -> int:
     """Return the first number of a version, 0 if there is none."""
-    head = (version or "").partition(".")[0]
-    return int(head) if head.isascii() and head.isdigit() and len(head) < 4 else 0
+    number = (version or "").partition(".")[0]
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 4 else 0
 
 
 def media_type(case: ExchangeCase) -> str | None:
