@@ -30,7 +30,7 @@ VERSION = 1
 """``version`` in the file; a file of another version is neither read nor overwritten."""
 
 
-class _Entry(msgspec.Struct, omit_defaults=True):
+class _NoteEntry(msgspec.Struct, omit_defaults=True):
     """A note as it is in the file."""
 
     kind: Subject
@@ -43,7 +43,7 @@ class _Entry(msgspec.Struct, omit_defaults=True):
 
 class _File(msgspec.Struct):
     version: int
-    notes: list[_Entry]
+    notes: list[_NoteEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class Notes:
         self.trouble: InspectorError | None = None
         """Why the existing notes cannot be read; while that is so, changing one raises it."""
         self._capture = capture
-        self._entries: list[_Entry] = []
-        self._known: dict[tuple[Subject, int], _Entry] = {}
+        self._entries: list[_NoteEntry] = []
+        self._known: dict[tuple[Subject, int], _NoteEntry] = {}
         self._seen: tuple[int, ...] = ()
 
     @classmethod
@@ -117,7 +117,7 @@ class Notes:
         """Set or remove a mark; return whether it is set now. Raises InspectorError."""
         wanted = not self.marked(kind, seq)
 
-        def mark(entry: _Entry) -> None:
+        def mark(entry: _NoteEntry) -> None:
             entry.marked = wanted
 
         self._change(kind, seq, mark)
@@ -126,12 +126,12 @@ class Notes:
     def set_note(self, kind: Subject, seq: int, text: str) -> None:
         """Replace the note about a record or run; an empty text removes it. Raises InspectorError."""
 
-        def write(entry: _Entry) -> None:
+        def write(entry: _NoteEntry) -> None:
             entry.note = text.strip()
 
         self._change(kind, seq, write)
 
-    def _change(self, kind: Subject, seq: int, change: Callable[[_Entry], None]) -> None:
+    def _change(self, kind: Subject, seq: int, change: Callable[[_NoteEntry], None]) -> None:
         digest = self._digests({seq}).get(seq)
         if digest is None:
             raise InspectorError(
@@ -141,7 +141,7 @@ class Notes:
             entries = self._read()
             found = next((each for each in entries if (each.kind, each.seq, each.digest) == (kind, seq, digest)), None)
             if found is None:
-                found = _Entry(kind, seq, digest)
+                found = _NoteEntry(kind, seq, digest)
                 entries.append(found)
             change(found)
             entries = sorted((each for each in entries if each.marked or each.note), key=lambda each: each.seq)
@@ -152,7 +152,7 @@ class Notes:
 
     # -- the file ---------------------------------------------------------------------------------------
 
-    def _take(self, entries: list[_Entry]) -> None:
+    def _take(self, entries: list[_NoteEntry]) -> None:
         digests = self._digests({each.seq for each in entries}) if entries else {}
         self._entries = entries
         self._known = {(each.kind, each.seq): each for each in entries if each.digest == digests.get(each.seq)}
@@ -162,7 +162,7 @@ class Notes:
             return {seq: capture.digest(seq) for seq in seqs}
         return {}
 
-    def _read(self) -> list[_Entry]:
+    def _read(self) -> list[_NoteEntry]:
         try:
             # Not through a link: its target is not a file of notes.
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -181,7 +181,7 @@ class Notes:
             raise _unreadable(self.path, f"unknown version {found.version}")
         return found.notes
 
-    def _write(self, entries: list[_Entry]) -> None:
+    def _write(self, entries: list[_NoteEntry]) -> None:
         """Replace the file at once: a reader sees either the old notes or the new ones."""
         written = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         text = msgspec.json.format(msgspec.json.encode(_File(VERSION, entries)), indent=2) + b"\n"

@@ -43,7 +43,7 @@ def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list
     """
     presented = identity.load(certificate, key)
     try:
-        material = tls.Trust(ca, crl)
+        material = tls.SiteTrust(ca, crl)
     except IdentityError as error:
         raise IdentityError(error.message, "Pass the agents' CA bundle: --ca FILE (and --crl FILE).") from error
     leaf = x509.certificate(presented.chain[0])
@@ -77,7 +77,7 @@ def _check(name: str, problems: Sequence[object], facts: str) -> Check:
     return Check(name, not problems, "; ".join(map(str, problems)) or facts)
 
 
-def _problems(presented: identity.Credentials, material: tls.Trust) -> list[x509.Problem]:
+def _problems(presented: identity.Credentials, material: tls.SiteTrust) -> list[x509.Problem]:
     authorities = [authority.public_bytes(Encoding.DER) for authority in material.authorities]
     crls = [crl.public_bytes(Encoding.DER) for crl in material.crls]
     problems = x509.verify(presented.ders, authorities, crls, time.time())

@@ -83,7 +83,7 @@ def talk(
     """
     deadline = time.monotonic() + target.timeout
     with _connected(target, deadline) as raw:
-        line = _Line(raw, _client(target, credentials, only), deadline)
+        line = _TlsStream(raw, _client(target, credentials, only), deadline)
         line.handshake()
         chain = line.tls.get_peer_cert_chain(as_cryptography=True) or []
         session = Session(
@@ -159,7 +159,7 @@ def _is_address(name: str) -> bool:
     return ":" in name or name.replace(".", "").isdigit()
 
 
-class _Line:
+class _TlsStream:
     """A TLS connection over a socket that never blocks beyond the deadline (seconds of the monotonic clock)."""
 
     def __init__(self, raw: socket.socket, session: SSL.Connection, deadline: float) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from inspector.analysis.analyzer import Step
-    from inspector.explain.bootstrap_requests import Facts, KeyRole
+    from inspector.explain.bootstrap_requests import KeyRole, RequestDetails
     from inspector.explain.trust import Judgement
     from inspector.protocol import documents as d
     from inspector.runs.run import Run
@@ -61,7 +61,7 @@ class Rung:
     certificate``."""
     verified: bool | None
     """Whether the agent verified whom it asked; None if that can't be told."""
-    facts: Facts
+    facts: RequestDetails
     interval: float | None
     """Seconds between two of them, where the agent waits."""
     seqs: tuple[int, ...]

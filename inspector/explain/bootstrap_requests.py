@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inspector.analysis.analyzer import Step
     from inspector.runs.run import Run
 
-    type Facts = tuple[tuple[str, str], ...]
+    type RequestDetails = tuple[tuple[str, str], ...]
     type KeyRole = Literal["csr", "certificate", "client"]
 
 MANY = 100
@@ -59,7 +59,7 @@ _STATES = {
     kinds.Kind.RENEWAL: BootstrapState.RENEWAL,
 }
 
-_NONE: Facts = ()
+_NONE: RequestDetails = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +73,7 @@ class StateVisit:
     ended: float
     seqs: tuple[int, ...]
     verified: bool | None
-    facts: Facts
+    facts: RequestDetails
     times: int = 1
     answers: dict[str, None] = field(default_factory=dict)
 
@@ -276,12 +276,12 @@ def _digest(exchange: Exchange) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def _bundle(exchange: Exchange, answered: d.Certificates) -> Facts:
+def _bundle(exchange: Exchange, answered: d.Certificates) -> RequestDetails:
     held = [f"{certificate.subject} until {day(certificate.not_after)}" for certificate in answered.certificates[:FEW]]
     return ("sha256", _digest(exchange)), ("certificates", some(held))
 
 
-def _lists(answered: d.RevocationLists) -> Facts:
+def _lists(answered: d.RevocationLists) -> RequestDetails:
     ends = [crl.next_update for crl in answered.crls if crl.next_update is not None]
     revoked = sum(len(crl.revoked) for crl in answered.crls)
     lists = [crl.issuer + (f" until {day(crl.next_update)}" if crl.next_update else "") for crl in answered.crls[:FEW]]
@@ -289,7 +289,7 @@ def _lists(answered: d.RevocationLists) -> Facts:
     return (("expires", day(min(ends))), *facts) if ends else facts
 
 
-def _csr(asked: d.CertificateRequest) -> Facts:
+def _csr(asked: d.CertificateRequest) -> RequestDetails:
     names = some(asked.alt_names) if asked.alt_names else "none"
     kind = f"{asked.key_type} {asked.key_size or ''}".strip()
     more = sorted({*asked.extensions, *asked.attributes})
@@ -297,7 +297,7 @@ def _csr(asked: d.CertificateRequest) -> Facts:
     return (*facts, ("asks for", some(more))) if more else facts
 
 
-def _certificate(certificate: d.Certificate) -> Facts:
+def _certificate(certificate: d.Certificate) -> RequestDetails:
     return (
         ("key", certificate.key),
         ("fingerprint", certificate.fingerprint),

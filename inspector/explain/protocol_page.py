@@ -53,7 +53,7 @@ def section(page: str, anchor: str) -> Section:
     )
 
 
-class _Place(NamedTuple):
+class _Start(NamedTuple):
     """Where a section or an entry starts; a blank line, which ends an entry, has no anchor."""
 
     anchor: str
@@ -66,14 +66,14 @@ _ENTRY_LEVEL = 7
 """Below every heading."""
 
 
-def _places(lines: list[str]) -> Iterator[_Place]:
+def _places(lines: list[str]) -> Iterator[_Start]:
     for number, line in enumerate(lines):
         if heading := _HEADING.fullmatch(line):
-            yield _Place(_slug(heading[2]), heading[2], number, len(heading[1]))
+            yield _Start(_slug(heading[2]), heading[2], number, len(heading[1]))
         elif entry := _ENTRY.match(line):
-            yield _Place(entry[1], entry[2], number, _ENTRY_LEVEL)
+            yield _Start(entry[1], entry[2], number, _ENTRY_LEVEL)
         elif not line:
-            yield _Place("", "", number, _ENTRY_LEVEL)
+            yield _Start("", "", number, _ENTRY_LEVEL)
 
 
 def _slug(heading: str) -> str:

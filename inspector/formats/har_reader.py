@@ -37,7 +37,7 @@ class _Pair(msgspec.Struct):
     value: str = ""
 
 
-class _Body(msgspec.Struct):
+class _HarBody(msgspec.Struct):
     """``postData`` or ``content``."""
 
     text: str | None = None
@@ -61,13 +61,13 @@ class _Request(msgspec.Struct, rename="camel"):
     url: str
     headers: list[_Pair]
     http_version: str = ""
-    post_data: _Body | None = None
+    post_data: _HarBody | None = None
 
 
 class _Response(msgspec.Struct, rename="camel"):
     status: int
     headers: list[_Pair]
-    content: _Body
+    content: _HarBody
     status_text: str = ""
     http_version: str = ""
     error: str | None = msgspec.field(default=None, name="_error")
@@ -94,7 +94,7 @@ class _Puppet(msgspec.Struct):
     connections: list[dict[str, Any]] = []
 
 
-class _Entry(msgspec.Struct):
+class _HarEntry(msgspec.Struct):
     started: str = msgspec.field(name="startedDateTime")
     request: _Request
     response: _Response
@@ -133,7 +133,7 @@ def read(path: Path) -> Iterator[CaptureItem]:
     try:
         for number, given in enumerate(log.entries, 1):
             try:
-                entry = msgspec.convert(given, _Entry)
+                entry = msgspec.convert(given, _HarEntry)
                 if entry.puppet:
                     record = _known(entry, entry.puppet)
                 elif urlsplit(entry.request.url).scheme in _PORTS:
@@ -182,7 +182,7 @@ def _whole_entries(text: str) -> Iterator[dict[str, Any]]:
         yield entry
 
 
-def _known(entry: _Entry, puppet: _Puppet) -> Record:
+def _known(entry: _HarEntry, puppet: _Puppet) -> Record:
     request, response = entry.request, entry.response
     asked = (request.post_data.bytes() if request.post_data else None) or b""
     return lossless.record(
@@ -196,7 +196,7 @@ def _headers(pairs: list[_Pair]) -> Headers:
     return lossless.headers([(each.name, each.value) for each in pairs])
 
 
-def _foreign(entry: _Entry, mark: str) -> Record:
+def _foreign(entry: _HarEntry, mark: str) -> Record:
     url, timings = urlsplit(entry.request.url), entry.timings
     port = url.port or _PORTS[url.scheme]
     began = clocks.iso(entry.started)
@@ -224,7 +224,7 @@ def _foreign(entry: _Entry, mark: str) -> Record:
     return lossless.record(lossless.told(Exchange(agent, request, response, master, error=given.error)), asked, told)
 
 
-def _message(pairs: list[_Pair], body: _Body | None) -> tuple[lossless.MessageContent, int]:
+def _message(pairs: list[_Pair], body: _HarBody | None) -> tuple[lossless.MessageContent, int]:
     """Return headers and body, and how many bytes of the body the archive does not have."""
     # HTTP/2's pseudo-headers repeat facts that are elsewhere.
     headers = [each for each in _headers(pairs) if not each[0].startswith(":")]

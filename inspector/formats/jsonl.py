@@ -60,7 +60,7 @@ def _content(message: Message) -> dict[str, Any]:
     return told | {"lost": message.lost}
 
 
-class _Body(msgspec.Struct):
+class _EncodedBody(msgspec.Struct):
     text: str | None = None
     base64: str | None = None
 
@@ -70,10 +70,10 @@ class _Body(msgspec.Struct):
 
 class _Message(msgspec.Struct):
     headers: list[tuple[str, str]]
-    body: _Body
+    body: _EncodedBody
 
 
-class _Line(msgspec.Struct):
+class _RecordLine(msgspec.Struct):
     """The part of a record's line that is read: the rest repeats the same facts."""
 
     exact: dict[str, Any]
@@ -97,7 +97,7 @@ def read(path: Path) -> Iterator[CaptureItem]:
 def _item(given: Any) -> CaptureItem:
     if isinstance(given, dict) and given.get("kind") == "connection":
         return lossless.connection_of(given)
-    line = msgspec.convert(given, _Line)
+    line = msgspec.convert(given, _RecordLine)
     return lossless.record(line.exact, _message(line.request), _message(line.response))
 
 

@@ -64,7 +64,7 @@ class IdentitySource(Protocol):
         """Return the headers that tell the master who the verified agent is."""
 
 
-class Keys:
+class KeyDirectory:
     """``keys:DIR``: an ssldir, or a directory of ``<certname>.pem`` with key and certificate."""
 
     mode = "keys"
@@ -143,7 +143,7 @@ class Mint:
         return ()
 
 
-class Headers:
+class HeaderIdentity:
     """``headers``: tell a master with ``allow-header-cert-info`` in headers who the agent is.
 
     The connection itself has no client certificate: the proxy's own is an identity too, which a master without that
@@ -200,11 +200,11 @@ def source_of(text: str, *, unsafe: bool = False) -> IdentitySource:
     mode, _, argument = text.partition(":")
     match mode, argument:
         case "keys", directory if directory:
-            return Keys(Path(directory).expanduser(), unsafe=unsafe)
+            return KeyDirectory(Path(directory).expanduser(), unsafe=unsafe)
         case "mint", directory if directory:
             return Mint(Path(directory).expanduser(), unsafe=unsafe)
         case "headers", "":
-            return Headers()
+            return HeaderIdentity()
         case "none", "":
             return NoIdentity()
     raise InspectorError(

@@ -117,7 +117,7 @@ class Settings:
     master_name: str
     """The name that the certificate of a single master must contain. Of several masters, each has its own host name."""
     listen: tuple[str, int]
-    trust: tls.Trust
+    trust: tls.SiteTrust
     presented: tls.PresentedCertificate
     presented_path: Path
     identity_source: identity.IdentitySource
@@ -214,7 +214,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             "Of several masters, the certificate of each must contain its own host name.",
         )
     unsafe = bool(values.puppet_unsafe_keys)
-    trust = tls.Trust(_path(values.puppet_ca) or conf.ca, _path(values.puppet_crl) or conf.crl)
+    trust = tls.SiteTrust(_path(values.puppet_ca) or conf.ca, _path(values.puppet_crl) or conf.crl)
     certificate = _path(values.puppet_cert) or conf.certificate
     key = _path(values.puppet_cert) or conf.key
     presented = tls.PresentedCertificate(certificate, key, unsafe=unsafe)

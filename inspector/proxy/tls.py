@@ -86,7 +86,7 @@ class TlsState:
         return tuple(self.chain[depth] for depth in sorted(self.chain))
 
 
-class Trust:
+class SiteTrust:
     """The site's CA bundle and CRLs, read again whenever the files change."""
 
     def __init__(self, ca: Path, crl: Path) -> None:
@@ -198,12 +198,12 @@ class Contexts:
     def __init__(self) -> None:
         self._cache: OrderedDict[tuple[object, ...], SSL.Context] = OrderedDict()
 
-    def for_agent(self, trust: Trust, presented: identity.Credentials) -> SSL.Context:
+    def for_agent(self, trust: SiteTrust, presented: identity.Credentials) -> SSL.Context:
         """Return the context for agents. It presents ``presented``, and accepts agents without a certificate."""
         key = ("agent", trust.digest, presented.ders)
         return self._get(key, lambda: self._agent(trust, presented))
 
-    def for_master(self, trust: Trust, credentials: identity.Credentials | None) -> SSL.Context:
+    def for_master(self, trust: SiteTrust, credentials: identity.Credentials | None) -> SSL.Context:
         """Return the context for the master; the agent's own certificate and key are added to the connection.
 
         So all agents share one context: every context has a copy of the CRLs, which are large at large sites.
@@ -220,7 +220,7 @@ class Contexts:
         self._cache.move_to_end(key)
         return context
 
-    def _agent(self, trust: Trust, presented: identity.Credentials) -> SSL.Context:
+    def _agent(self, trust: SiteTrust, presented: identity.Credentials) -> SSL.Context:
         context = _context(SSL.TLS_SERVER_METHOD, trust)
         # A resumed session would skip the check against the current CRL, and without a session id context OpenSSL
         # refuses it, which breaks a POST (Ruby resumes a session after 2 seconds without traffic).
@@ -236,14 +236,14 @@ class Contexts:
             context.add_client_ca(authority)
         return context
 
-    def _master(self, trust: Trust, credentials: identity.Credentials | None) -> SSL.Context:
+    def _master(self, trust: SiteTrust, credentials: identity.Credentials | None) -> SSL.Context:
         context = _context(SSL.TLS_CLIENT_METHOD, trust)
         for certificate in credentials.chain[1:] if credentials else ():
             context.add_extra_chain_cert(certificate)
         return context
 
 
-def _issuers(leaf: cx509.Certificate, trust: Trust) -> list[cx509.Certificate]:
+def _issuers(leaf: cx509.Certificate, trust: SiteTrust) -> list[cx509.Certificate]:
     """Return the intermediate CAs above a certificate, as a Puppet master sends them: agents may have only the root."""
     chain: list[cx509.Certificate] = []
     name = leaf.issuer
@@ -256,7 +256,7 @@ def _issuers(leaf: cx509.Certificate, trust: Trust) -> list[cx509.Certificate]:
     return chain
 
 
-def _context(method: int, trust: Trust) -> SSL.Context:
+def _context(method: int, trust: SiteTrust) -> SSL.Context:
     context = SSL.Context(method)
     context.set_cipher_list(CIPHERS)
     context.set_min_proto_version(SSL.TLS1_VERSION)

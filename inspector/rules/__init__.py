@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from inspector.runs.history import Ledger, Understood
     from inspector.runs.run import Run
 
-    type Look = Callable[..., Iterator[Statement]]
-    type Talk = Sequence[Record]
-    type Examples = Callable[[], Sequence[Talk]]
+    type RuleFunction = Callable[..., Iterator[Statement]]
+    type Examples = Callable[[], Sequence[Sequence[Record]]]
 
 
 OLD = ("2.7", "3", "4-5", "6.0-6.3")
@@ -273,7 +272,7 @@ def rule(
     refused: bool = False,
     opening: bool = False,
     otherwise: str = "",
-) -> Callable[[Look], Look]:
+) -> Callable[[RuleFunction], RuleFunction]:
     """Return a decorator that registers a generator function as a rule. Its docstring is the explanation for users.
 
     ``at``, ``generations``, ``refused`` and ``opening`` restrict the cases that the rule applies to. For other cases
@@ -281,7 +280,7 @@ def rule(
     severities. Its keyword-only parameters, numbers with defaults, are thresholds that a site can set in rules.yaml.
     """
 
-    def register(look: Look) -> Look:
+    def register(look: RuleFunction) -> RuleFunction:
         if ident in _RULES:
             raise ValueError(f"two rules with the id {ident}")
         explanation = " ".join((look.__doc__ or "").split())

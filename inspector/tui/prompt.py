@@ -43,7 +43,7 @@ class _Ghost(Suggester):
         return next((completion for completion in self._complete(value) if completion.startswith(value)), None)
 
 
-class _Line(Input):
+class _PromptInput(Input):
     """The line itself; its keys are the prompt's."""
 
     BINDINGS: ClassVar = [
@@ -136,7 +136,7 @@ class Prompt(Vertical):
         yield _Choices()
         with Horizontal():
             yield Label("", markup=False)
-            yield _Line(compact=True, select_on_focus=False)
+            yield _PromptInput(compact=True, select_on_focus=False)
 
     def open(
         self,
@@ -166,8 +166,8 @@ class Prompt(Vertical):
         self._offer()
 
     @property
-    def _line(self) -> _Line:
-        return self.query_one(_Line)
+    def _line(self) -> _PromptInput:
+        return self.query_one(_PromptInput)
 
     def _write(self, value: str, cursor: int | None = None) -> None:
         line = self._line
@@ -240,7 +240,7 @@ class Prompt(Vertical):
             self._at = place
             self._show()
 
-    def on__line_pressed(self, event: _Line.Pressed) -> None:
+    def on__prompt_input_pressed(self, event: _PromptInput.Pressed) -> None:
         event.stop()
         if event.what == "history":
             self._walk(event.direction)

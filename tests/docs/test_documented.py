@@ -159,7 +159,7 @@ WHERE = {
     "Help": "## Everywhere",
     "Rows": "## Everywhere",
     "Leaves": "## Everywhere",
-    "_Line": "## Everywhere",
+    "_PromptInput": "## Everywhere",
     "Prompt": "## Everywhere",
     "Runs": "## Runs",
     "RunView": "## A run",

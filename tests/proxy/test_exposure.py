@@ -125,7 +125,7 @@ def test_a_renewed_key_that_is_open_is_not_taken_up(place: pki.SslDirPaths, ca: 
 def test_only_the_common_name_is_told_in_headers(ca: LabCA) -> None:
     key = pki.new_key()
     leaf = pki.sign(ca.authority, key.public_key(), "a.example")
-    told = dict(identity.Headers().headers(leaf))
+    told = dict(identity.HeaderIdentity().headers(leaf))
     assert told["X-Client-DN"] == "CN=a.example"
     assert told["X-Client-Verify"] == "SUCCESS"
     assert all(value.isprintable() for value in told.values())

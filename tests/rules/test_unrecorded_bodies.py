@@ -65,10 +65,6 @@ def test_a_body_that_was_not_recorded_is_not_one_that_was_cut_off() -> None:
     [
         ("B05", altered(bundle(), response={"body": b"-----BEGIN CERT", "lost": 9})),
         ("B44", altered(csr(status=500, body=b"no"), request={"body": b"-----BEGIN CERT", "lost": 9})),
-        (
-            "S13",
-            altered(content(FILE), response={"body": b"\x1f\x8b!", "lost": 9}, answers={"Content-Encoding": "gzip"}),
-        ),
     ],
 )
 def test_what_was_not_recorded_is_not_called_damaged(rule: str, part: ExamplePart) -> None:
