@@ -70,7 +70,7 @@ def probe(
     ``ca`` and ``crl`` are the agents' files (without ``ca``: those that a new agent would download). ``certificate``
     and ``key`` are an agent's. ``name`` is the agents' name for the master, if it is not ``host``. ``timeout`` is in
     seconds, for each of about six connections.
-    Raises IdentityError if one of the files can't be used.
+    Raises IdentityError if one of the files cannot be used.
     """
     check = _Check(Target(host, port, name or host, timeout), now)
     if ca:
@@ -318,10 +318,10 @@ def _read[T](path: Path, parse: Callable[[bytes], list[T]], what: str) -> list[T
         with path.open("rb") as file:
             return parse(file.read(LIMIT))
     except OSError as error:
-        raise IdentityError(f"The {what} {path} can't be read: {error.strerror}.", "Run this as root.") from error
+        raise IdentityError(f"The {what} {path} cannot be read: {error.strerror}.", "Run this as root.") from error
     except x509.Malformed as error:
         raise IdentityError(
-            f"The {what} {path} can't be used: {error}.", "`doctor --ssldir DIR` without --live shows the details."
+            f"The {what} {path} cannot be used: {error}.", "`doctor --ssldir DIR` without --live shows the details."
         ) from error
 
 

@@ -1,7 +1,7 @@
 """Read a Puppet directory without changing it: files, owners, modes, certificates, CRLs and keys.
 
 Nothing is created, locked or opened for writing. Only regular files are opened, and read up to a limit. A file that
-can't be read becomes a diagnosis. Of private keys only the digest of the public key is kept.
+cannot be read becomes a diagnosis. Of private keys only the digest of the public key is kept.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Folder:
     def read(self, name: str) -> bytes | None:
         """Return a file's content.
 
-        None: the file does not exist, or can't be read, which adds a diagnosis.
+        None: the file does not exist, or cannot be read, which adds a diagnosis.
         """
         path, entry = self.path / name, self.entries.get(name) or self._entry(name)
         if entry is None:
@@ -211,12 +211,12 @@ class Folder:
             return
         self.hidden.add(name)
         rights = f" ({self.entries[name].rights})" if name in self.entries else ""
-        detail = f"{name}{rights} can't be read: {error.strerror or error}"
+        detail = f"{name}{rights} cannot be read: {error.strerror or error}"
         self.problems.append(findings.warning("not readable", detail, "Run this as root."))
 
 
 def unreadable_for_owner(folder: Folder, names: list[str]) -> list[str]:
-    """Return in words those of the files that the directory's owner, as which the service runs, can't read."""
+    """Return in words those of the files that the directory's owner, as which the service runs, cannot read."""
     home = folder.entries["."]
     unreadable = (
         (name, entry)

@@ -238,7 +238,7 @@ def read_key(path: Path) -> PrivateKey:
         # compare it with its certificate.
         key = serialization.load_pem_private_key(path.read_bytes(), None, unsafe_skip_rsa_key_validation=True)
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise IdentityError(f"{path} can't be read as a private key: {error}.") from error
+        raise IdentityError(f"{path} cannot be read as a private key: {error}.") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         raise IdentityError(f"{path} is neither an EC nor an RSA key.")
     return key

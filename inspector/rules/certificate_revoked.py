@@ -20,7 +20,7 @@ from inspector.runs.examples import (
     together,
 )
 
-UNSAID = ("certificate_unknown", "bad_certificate", None)
+GENERAL_ALERTS = ("certificate_unknown", "bad_certificate", None)
 """Alerts that a master in Java sends for any certificate that it refuses."""
 
 
@@ -74,7 +74,7 @@ def certificate_revoked(case: RunCase) -> Iterator[Statement]:
             continue
         client = agent_certificate(handshake)
         revocation = case.ledger.revoked(client) if client else None
-        likely = handshake.leg.side == "master" and handshake.alert in UNSAID and revocation is not None
+        likely = handshake.leg.side == "master" and handshake.alert in GENERAL_ALERTS and revocation is not None
         if revoked and handshake.leg.side == "master" and handshake.alert_by == "proxy":
             evidence.setdefault(f"the master's certificate is refused: {handshake.reason}", []).append(handshake.seq)
         elif revoked or likely:

@@ -8,7 +8,7 @@ from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import ExchangeCase, On, Statement, rule
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
-TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this version."
+MESSAGE = "Invalid URL. Note that Puppet 3 agents aren't compatible with this version."
 
 
 @rule(
@@ -34,7 +34,7 @@ TOLD = "Invalid URL. Note that Puppet 3 agents aren't compatible with this versi
     ],
     bad=lambda: [
         talk(asked("/production/certificate/ca?fail_on_404=true", b"", status=404, run=False), version="3.8.7"),
-        talk(plugins(status=404, text=TOLD), version="3.8.7"),
+        talk(plugins(status=404, text=MESSAGE), version="3.8.7"),
     ],
     also=("B06",),
 )

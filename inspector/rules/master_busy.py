@@ -39,6 +39,6 @@ def master_busy(case: RunCase) -> Iterator[Statement]:
     yield Statement(
         f"the master told the agent {times} to retry later (503), last at {utc(latest.time)}: "
         f"{latest.endpoint.name} is to be requested again after {seconds:.0f} s, at {utc(latest.time + seconds)}",
-        tuple(each.seq for each, _ in refusals),
+        tuple(refusal.seq for refusal, _ in refusals),
         at=(places.header("response", "Retry-After"), places.STATUS),
     )

@@ -7,7 +7,7 @@ from inspector.protocol.kinds import PARSED, Kind
 from inspector.rules import ExchangeCase, On, Statement, places, rule
 from inspector.runs.examples import asked, bucket, catalog, plugins, report, talk
 
-ASKED = tuple(kind for kind in PARSED if kind not in (Kind.NODE, Kind.CATALOG))
+KINDS = tuple(kind for kind in PARSED if kind not in (Kind.NODE, Kind.CATALOG))
 BY_RESOURCE = (Kind.FILE_METADATA, Kind.FILE_LISTING)
 
 
@@ -15,7 +15,7 @@ BY_RESOURCE = (Kind.FILE_METADATA, Kind.FILE_LISTING)
     "F06",
     Severity.WARNING,
     On.EXCHANGE,
-    at=(*ASKED, Kind.BACKUP),
+    at=(*KINDS, Kind.BACKUP),
     otherwise="notice for agents up to version 6, and for file resources with checksum => md5",
     visible=Visible.WIRE,
     title="files are compared by MD5",

@@ -219,7 +219,7 @@ def test_mistakes_with_a_cadir(cadir: Path, tmp_path: Path) -> None:
     with pytest.raises(InspectorError, match="can't be written"):
         provision(NAME, cadir=cadir, output=tmp_path / "absent" / "p.pem")
     (cadir / "ca_key.pem").unlink()
-    with pytest.raises(InspectorError, match="can't be read as a private key"):
+    with pytest.raises(InspectorError, match="cannot be read as a private key"):
         provision(NAME, cadir=cadir)
 
 

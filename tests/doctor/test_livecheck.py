@@ -138,7 +138,7 @@ def test_without_a_ca_of_this_host_it_is_a_new_agent(site: Site) -> None:
 
 
 def test_a_file_that_is_not_a_ca(site: Site, tmp_path: Path) -> None:
-    for file, why in ((tmp_path / "nothing", "can't be read"), (site.agent.crl, "can't be used")):
+    for file, why in ((tmp_path / "nothing", "cannot be read"), (site.agent.crl, "cannot be used")):
         with pytest.raises(IdentityError, match=why) as error:
             livecheck.probe(*site.address, ca=file, now=time.time())
         assert error.value.hint

@@ -118,7 +118,7 @@ def test_no_key(settle: Settle, place: pki.SslDirPaths) -> None:
     # Without its key the certname is not known from the ssldir any more, so it is named.
     with pytest.raises(InspectorError, match="Cannot read the certificate"):
         settle()
-    with pytest.raises(InspectorError, match="can't be read as a private key"):
+    with pytest.raises(InspectorError, match="cannot be read as a private key"):
         settle(cert=place.certificate)
 
 
