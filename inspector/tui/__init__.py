@@ -1,1 +1,1 @@
-"""The terminal inspector: a capture to read, to search and to play. A leaf: nothing imports it but ``cli``."""
+"""The terminal inspector: read, search and play back a capture. Only ``cli`` imports it."""

@@ -1,4 +1,4 @@
-"""A finding in full: what, why, what to do and its source, in the words of ``present``."""
+"""A finding in full: message, cause, fix and source, in the words of ``wording``."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 ANSWERS = 3
-"""Certificates that a CA gave at last, of which one may be the agent's."""
+"""Number of certificates sent last by a CA; one of them may be the agent's."""
 _FURTHER = " " * 10
-"""Before what goes on with a paragraph of ``present.finding``."""
+"""Prefix of continuation lines in the result of ``wording.finding``."""
 
 
 def text(finding: Finding, run: RunBrief, source: Source) -> Text:
-    """All that is known of a finding; the pane breaks its lines."""
+    """The full text of a finding; the pane wraps its lines."""
     content = Text()
     lines = wording.finding(finding, rule_of(finding.rule), _run(finding, run, source))
     for at, line in enumerate(lines):
@@ -44,15 +44,15 @@ def text(finding: Finding, run: RunBrief, source: Source) -> Text:
 
 
 def remedy(finding: Finding, run: RunBrief, source: Source) -> str:
-    """What to do about it, with the commands of the run's generation."""
+    """How to fix it, with the commands for the run's version of Puppet."""
     return clean(rule_of(finding.rule).remedy_for(_run(finding, run, source)))
 
 
 def _run(finding: Finding, brief: RunBrief, source: Source) -> Run:
-    """As much of a run as the words and remedies of a finding ask for."""
+    """The facts of a run that texts and fixes of a finding require."""
     run = Run(address=brief.address)
     if finding.rule in verdicts.WAITING:
-        # Whether there is anything left to do: it may have been signed since.
+        # Whether there is anything left to do: the certificate may have been signed since.
         briefs = source.briefs(brief.number)
         asked = [brief.seq for brief in briefs if brief.request_kind is Kind.CSR]
         given = [brief.seq for brief in briefs if brief.request_kind is Kind.CERTIFICATE and brief.status == 200]
@@ -68,7 +68,7 @@ def _run(finding: Finding, brief: RunBrief, source: Source) -> Run:
 
 
 def hung(content: Text) -> Group:
-    """Lines of which those with a label go on behind it where they don't fit."""
+    """Wrap lines with a label behind the label."""
     lines: list[Text | Table] = []
     for line in content.split("\n"):
         label, rest = line.divide([len(_FURTHER)])[:2] if len(line) > len(_FURTHER) else (line, Text())

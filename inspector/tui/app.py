@@ -1,4 +1,4 @@
-"""The terminal inspector's application: which views there are, and what is the same in all of them."""
+"""The application of the terminal inspector: it opens the views, and contains what is the same in all of them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from inspector.summaries.marks import Marks
     from inspector.tui.view import Application
 
-LOOK = 0.25
-"""Seconds between two looks for something new."""
+INTERVAL = 0.25
+"""Seconds between two checks for new data."""
 
 
 class Inspector(App[None]):
@@ -47,18 +47,18 @@ class Inspector(App[None]):
         super().__init__(driver_class=driver)
         self.source = Source(path)
         self._lost = False
-        """The capture could not be read the last time."""
+        """Whether the capture could not be read the last time."""
 
     def on_mount(self) -> None:
         """Show the runs."""
         from inspector.tui.runs import Runs
 
         self.push_screen(Runs())
-        self.set_interval(LOOK, self.look)
-        self.set_timer(LOOK, self._settle)
+        self.set_interval(INTERVAL, self.poll)
+        self.set_timer(INTERVAL, self._settle)
 
     def _settle(self) -> None:
-        """Once the first screen is there."""
+        """Open the list of runs."""
         gc.freeze()
         gc.enable()
         self.run_worker(_warm_up, thread=True, group="warm up")
@@ -67,18 +67,18 @@ class Inspector(App[None]):
         """End the process that indexes."""
         self.source.close()
 
-    def look(self) -> None:
-        """Show what is new in the capture."""
+    def poll(self) -> None:
+        """Show new records of the capture."""
         before = self.source.total, self.source.trouble, self.source.state.last
         try:
             new = self.source.poll()
         except CaptureError as error:
             self._lost = True
-            self.tell(str(error))
+            self.show_message(str(error))
             return
         if self._lost:
             self._lost = False
-            self.tell("")
+            self.show_message("")
         new |= self.marks.refresh()
         now = self.source.total, self.source.trouble, self.source.state.last
         if (new or now != before) and (view := self.front):
@@ -88,14 +88,17 @@ class Inspector(App[None]):
 
     @property
     def front(self) -> View | None:
-        """The view in front; none while a modal one covers it, or before the first and after the last: timers and
-        threads of the inspector are still heard then."""
+        """The current view.
+
+        None while a modal screen covers it, before the first view and after the last: timers and threads may still call
+        the inspector then.
+        """
         top = self.screen_stack[-1:]
         return top[0] if top and isinstance(top[0], View) else None
 
     @cached_property
     def filtering(self) -> Filtering:
-        """What filters let through."""
+        """The filters of this capture."""
         from inspector.summaries.filtering import Filtering
 
         return Filtering(self.source)
@@ -108,16 +111,16 @@ class Inspector(App[None]):
         return Marks(self.source)
 
     def open_run(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None:
-        """Show a run, with the cursor on a record where it proves a finding."""
+        """Show a run, with the cursor on the record that is evidence for a finding."""
         from inspector.tui.run import RunView
 
         if view := self.front:
-            # It takes some hundred milliseconds until all of a run is drawn: the key is answered before.
+            # Drawing a whole run takes some hundred milliseconds: respond to the key first.
             view.answer(f"opening run {number} …")
         self.call_after_refresh(self.push_screen, RunView(number, seq, finding))
 
     def open_exchange(self, number: int | None, seq: int, place: Place | None = None) -> None:
-        """Show one record on the whole screen, at a place in it; its neighbours are those of its run."""
+        """Show one record on the whole screen, at a place in it; next and previous are those of its run."""
         from inspector.tui.exchange import ExchangeView
 
         self.push_screen(ExchangeView(self.source.seqs(number) if number else [seq], seq, place=place))
@@ -150,10 +153,10 @@ class Inspector(App[None]):
         self.push_screen(views[part](number))
 
     def ask_filter(self, view: View, then: Callable[[str], None], value: str) -> None:
-        """Let the user type a filter, with what there is to complete it."""
+        """Ask the user for a filter, with completion."""
         from inspector.summaries import completion
 
-        # What the filter goes through is read while it is typed.
+        # The records that the filter reads are loaded while the user types.
         self.run_worker(self.source.all_briefs, thread=True, group="briefs", exclusive=True)
         runs = self.source.runs
         values = {
@@ -164,30 +167,30 @@ class Inspector(App[None]):
         }
         view.ask("filter: ", then, value, complete=lambda text: completion.complete(text, values), history="filter")
 
-    def tell(self, text: str) -> None:
-        """Say something in the view that is in front."""
+    def show_message(self, text: str) -> None:
+        """Show a message in the current view."""
         if view := self.front:
-            view.say(text)
+            view.show_message(text)
 
-    def put_aside(self, text: str | None, what: str) -> None:
-        """Copy to the clipboard of the user's own terminal (OSC 52), also over SSH."""
+    def copy_text(self, text: str | None, what: str) -> None:
+        """Copy a text to the clipboard of the user's own terminal (OSC 52), also over SSH."""
         if text:
             self.copy_to_clipboard(text)
-        self.tell(f"copied: {what}" if text else "nothing to copy here")
+        self.show_message(f"copied: {what}" if text else "nothing to copy here")
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Also the one that makes our hues readable on a light theme, and without colour."""
+        """Add the filter that makes our colours readable on a light theme and without colour."""
         own = hues.of(dark=self.current_theme.dark, colour="NO_COLOR" not in os.environ)
         return [*([own] if own else []), *super().get_line_filters()]
 
     # -- keys -------------------------------------------------------------------------------------------
 
     def action_theme(self) -> None:
-        """Light or dark."""
+        """Switch between the light and the dark theme."""
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the command palette offers: the views, and what every key does here, so that the mouse does it too."""
+        """The commands of the palette: the views, and the action of every key, so that the mouse can start them too."""
         yield SystemCommand("Findings", "All findings of the capture, by rule, agent or severity", self.open_findings)
         yield SystemCommand("Bootstrap", "How agents got their certificates", self.open_bootstrap)
         yield SystemCommand("Search bodies", "Search the bodies of all records", self.open_search)
@@ -203,7 +206,7 @@ class Inspector(App[None]):
                 yield SystemCommand(binding.description, key, partial(self.run_action, binding.action, node))
 
     def export(self, seqs: Sequence[int]) -> None:
-        """Write records to a file: jsonl, or mitmproxy's flows if its name ends so."""
+        """Write records to a file: jsonl, HAR or mitmproxy flows, depending on the ending of its name."""
         from inspector.tui.exporting import export
 
         if view := self.front:
@@ -213,12 +216,12 @@ class Inspector(App[None]):
 if TYPE_CHECKING:
 
     def _as_views_know_it(app: Inspector) -> Application:
-        """Views take the application for this (``View.inspector``): here the type checker agrees."""
+        """Have the type checker verify that the application is what views require (``View.inspector``)."""
         return app
 
 
 def _warm_up() -> None:
-    """In a thread: what the next views need takes half a second to load."""
+    """Import in a thread what the next views need: it takes half a second."""
     with contextlib.suppress(ImportError):
         from inspector.summaries import completion, wording
         from inspector.tui import run

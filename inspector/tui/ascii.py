@@ -1,4 +1,4 @@
-"""``--ascii``: everything that is written to the terminal, Textual's own widgets included, in ASCII."""
+"""``--ascii``: all terminal output, including Textual's own widgets, in ASCII."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class _Table(dict[int, str]):
 
 
 TABLE = _Table({ord(char): plain for plain, chars in _DRAWN.items() for char in chars})
-"""For ``str.translate``: what has no likeness becomes as many question marks as it takes cells."""
+"""For ``str.translate``: a character without an equivalent becomes as many question marks as the cells it takes."""
 
 
 class AsciiDriver(LinuxDriver):
-    """Textual's driver for terminals that know ASCII only."""
+    """Textual's driver for terminals that display ASCII only."""
 
     def write(self, data: str) -> None:
         """Write to the terminal."""

@@ -1,4 +1,4 @@
-"""How agents came to their certificates, or where they hang: the ladder of each, its keys, and what is to come."""
+"""How agents got their certificates, or where they are stuck: the steps of each agent, its keys, and a forecast."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from inspector.explain.bootstrap import KeySighting, Ladder, Ladders, Rung
 
 RARE = 10
-"""While a capture grows, ladders are read again after so many times as long as that takes."""
-_FOCUS = {"agents": "#agents", "ladder": "#rungs", "keys": "#seen", "forecast": "#forecast"}
+"""While a capture grows, the pause between two readings: this many times the duration of a reading."""
+_FOCUS = {"agents": "#agents", "ladder": "#rungs", "keys": "#sightings", "forecast": "#forecast"}
 PANES = {"agents": "1 Agents", "ladder": "2 Steps", "keys": "3 Keys", "forecast": "4 Forecast"}
 
 
 class Bootstrap(View):
-    """The certificate bootstrap: the agents, the ladder of the chosen one, its keys, and the dates to come."""
+    """The certificate bootstrap: the agents, the steps of the selected one, its keys, and a forecast."""
 
     BINDINGS = [
         Binding("d", "date", "As of a date"),
@@ -61,12 +61,12 @@ class Bootstrap(View):
     """
 
     def __init__(self, certname: str | None = None) -> None:
-        """Show this certname (or address) first; by default one that hangs."""
+        """Select this certname (or address) first; by default an agent that is stuck."""
         super().__init__()
         self._wanted = certname
         self._ladders: Ladders | None = None
         self._at: float | None = None
-        """The moment that is judged; None: now."""
+        """The time for which the certificates are evaluated; None: now."""
         self._pane = "ladder" if certname else "agents"
         self._revision = -1
         self._reading = ""
@@ -83,7 +83,7 @@ class Bootstrap(View):
                     yield Static("", id="rung", markup=False)
         with Horizontal(id="lower"):
             with Vertical(id="keys"):
-                yield Rows(ladders.key_columns(lambda: self.ladder), lambda key: (key.kind, key.key), id="seen")
+                yield Rows(ladders.key_columns(lambda: self.ladder), lambda key: (key.kind, key.key), id="sightings")
                 with VerticalScroll(classes="details"):
                     yield Static("", id="key", markup=False)
             with VerticalScroll(id="forecast"):
@@ -91,14 +91,14 @@ class Bootstrap(View):
 
     @property
     def ladder(self) -> Ladder | None:
-        """The ladder of the agent that was chosen; None as long as nothing is known."""
+        """The steps of the selected agent; None until they were read."""
         agents: Rows[Ladder] = self.query_one("#agents", Rows)
         return agents.item
 
     def heading(self) -> str:
         day = f" as of {stamp(self._at)}" if self._at is not None else ""
         number = len(self.query_one("#agents", Rows).items)
-        title = f"bootstrap{day}: {number} agent{'' if number == 1 else 's'} of {clean(self.source.path.name)}"
+        title = f"bootstrap{day}: {number} agent{'' if number == 1 else 's'} in {clean(self.source.path.name)}"
         if not self._reading and self.source.indexing:
             return f"{title}   reading {self.source.state.last:,} of {self.source.total:,} records"
         return f"{title}   {self._reading}".rstrip()
@@ -110,7 +110,7 @@ class Bootstrap(View):
         self.query_one("#rungs" if self._wanted else "#agents").focus()
 
     def update(self) -> None:
-        """Read what is new, now and then while the capture grows."""
+        """Read the new records, with pauses while the capture grows."""
         if self._revision != self.source.revision and not self._reading and time.monotonic() >= self._rests:
             self._revision = self.source.revision
             self._reading = "reading ..."
@@ -119,7 +119,7 @@ class Bootstrap(View):
 
     @property
     def _whole(self) -> bool:
-        """Whether all of the capture was known when the ladders were read last."""
+        """Whether the whole capture was known at the last reading."""
         return not self.source.indexing and self._revision == self.source.revision
 
     def _read(self) -> None:
@@ -143,7 +143,7 @@ class Bootstrap(View):
         self.later(self._done, trouble, RARE * (time.monotonic() - began))
 
     def _judge(self, found: Ladders) -> None:
-        """In a thread: judge all ladders, and show them."""
+        """Evaluate the steps of all agents and show them; called in a thread."""
         at = time.time() if self._at is None else self._at
         self.later(self._show, found, [found.of(name, at) for name in found.names()])
 
@@ -156,11 +156,11 @@ class Bootstrap(View):
         self._rests = time.monotonic() + rest
         self.set_timer(rest + 0.01, self.update)
         if trouble:
-            self.say(trouble)
+            self.show_message(trouble)
         if self._whole:
             wanted, self._wanted = self._wanted, None
             if wanted and all(agent.certname != wanted for agent in self.query_one("#agents", Rows).items):
-                self.say(f"No certificate requests of {wanted} are in this capture.")
+                self.show_message(f"No certificate requests of {wanted} are in this capture.")
         self._choose(first=False)
         super().update()
 
@@ -180,19 +180,19 @@ class Bootstrap(View):
     # -- the chosen agent ---------------------------------------------------------------------------------
 
     def on_rows_moved(self, event: Rows.Moved[object]) -> None:
-        """Show what belongs to what the cursor is on."""
+        """Show what belongs to the selected line."""
         match event.rows.id:
             case "agents":
                 self._choose(first=True)
             case "rungs":
-                self._tell_rung()
+                self._show_step()
             case _:
-                self._tell_key()
+                self._show_key()
 
     def _choose(self, *, first: bool) -> None:
         ladder = self.ladder
         rungs: Rows[Rung] = self.query_one("#rungs", Rows)
-        keys: Rows[KeySighting] = self.query_one("#seen", Rows)
+        keys: Rows[KeySighting] = self.query_one("#sightings", Rows)
         rungs.show(ladder.rungs if ladder else ())
         keys.show(ladder.keys if ladder else ())
         stuck = ladder.hangs.state if ladder and ladder.hangs else None
@@ -201,19 +201,19 @@ class Bootstrap(View):
         unknown = ladder is None and (bool(self._reading) or not self._whole)
         self.query_one("#hang", Static).update("reading ..." if unknown else ladders.hang(ladder))
         self.query_one("#dates", Static).update(ladders.dates(ladder))
-        self._tell_rung()
-        self._tell_key()
+        self._show_step()
+        self._show_key()
 
-    def _tell_rung(self) -> None:
+    def _show_step(self) -> None:
         rungs: Rows[Rung] = self.query_one("#rungs", Rows)
         self.query_one("#rung", Static).update(ladders.rung(rungs.item))
 
-    def _tell_key(self) -> None:
-        keys: Rows[KeySighting] = self.query_one("#seen", Rows)
+    def _show_key(self) -> None:
+        keys: Rows[KeySighting] = self.query_one("#sightings", Rows)
         self.query_one("#key", Static).update(ladders.key(keys.item, self.ladder))
 
     def on_rows_chosen(self, event: Rows.Chosen[Ladder | Rung | KeySighting]) -> None:
-        """Go on to the agent's ladder, or open the first record of a rung or a key."""
+        """Go on to the steps of the selected agent, or open the first record of a step or a key."""
         if event.rows.id == "agents":
             self.action_pane("ladder")
             return
@@ -234,7 +234,7 @@ class Bootstrap(View):
         self.action_pane(event.pane)
 
     def on_resize(self) -> None:
-        """Side by side, or tabs."""
+        """Lay out the panes for the width of the terminal."""
         if self.ready:
             self._lay_out()
 
@@ -249,7 +249,7 @@ class Bootstrap(View):
         self.query_one(PaneTabs).show(self._pane)
 
     def action_date(self) -> None:
-        """Judge as of another date."""
+        """Evaluate as of another date."""
         day = stamp(self._at)[:10] if self._at is not None else ""
         self.ask("evaluate as of (YYYY-MM-DD, empty: now): ", self._judge_as_of, day)
 
@@ -257,18 +257,18 @@ class Bootstrap(View):
         try:
             day = clocks.iso(text.strip()) if text.strip() else None
         except (ValueError, OverflowError):
-            self.say(f"{text!r} is not a date; write it as 2027-03-02.")
+            self.show_message(f"{text!r} is not a date; write it as 2027-03-02.")
             return
-        self.say("")
+        self.show_message("")
         self._at = day
         if (found := self._ladders) is not None:
             self.run_worker(lambda: self._judge(found), thread=True, exclusive=True, group="judge")
 
     def copy_value(self) -> str | None:
-        """The fingerprint of the key under the cursor."""
-        keys: Rows[KeySighting] = self.query_one("#seen", Rows)
+        """The fingerprint of the selected key."""
+        keys: Rows[KeySighting] = self.query_one("#sightings", Rows)
         return keys.item.fingerprint if keys.item else None
 
     def action_copy(self) -> None:
         """Copy the fingerprint."""
-        self.inspector.put_aside(self.copy_value(), "the fingerprint")
+        self.inspector.copy_text(self.copy_value(), "the fingerprint")

@@ -1,4 +1,4 @@
-"""Text and bytes of any size, as a list of which only what is on the screen is drawn."""
+"""Text and bytes of any size, as a list that draws only its visible lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SMALL = 500_000
-"""Bytes that are laid out at once; more, in a thread."""
+"""Size up to which bytes are laid out at once; larger ones in a thread."""
 _NARROW = 20
 _FOUND = "black on #ffcb6b"
 
@@ -40,7 +40,7 @@ class Bytes(Rows[int]):
         self.open(self.content)
 
     def open(self, content: Content, at: float = 0.0) -> None:
-        """Show something else, beginning at a part of it (0 to 1)."""
+        """Show other content, from a relative position (0 to 1)."""
         self.content = content
         self.at = 0
         self.columns = (Column(clean(content.title), lambda line, _: self.line(line), 1, 1),)
@@ -53,14 +53,14 @@ class Bytes(Rows[int]):
 
     @property
     def part(self) -> float:
-        """Where the cursor is in the content, 0 to 1."""
+        """The relative position of the cursor in the content, 0 to 1."""
         return self._start(self.at) / len(self.content.data) if self.content.data else 0.0
 
     # -- lines ------------------------------------------------------------------------------------------
 
     @property
     def _per(self) -> int:
-        """Bytes on a line of hexadecimal."""
+        """Bytes per line in hexadecimal."""
         return 16 if self._room >= 78 else 8
 
     @property
@@ -98,7 +98,7 @@ class Bytes(Rows[int]):
             self.search(wanted)
 
     def _arrange(self) -> None:
-        # A range stays one: fifty megabytes have millions of lines.
+        # A range stays a range: fifty megabytes have millions of lines.
         self.items = cast("list[int]", self._given)
 
     def _find(self, key: object) -> bool:
@@ -116,7 +116,7 @@ class Bytes(Rows[int]):
         return offset // self._per if self.content.hexed else bisect_right(self._starts, offset) - 1
 
     def line(self, number: int) -> Text:
-        """A line, fit for a terminal."""
+        """A line, safe for a terminal."""
         begin, end = self._start(number), min(self._start(number + 1), len(self.content.data))
         return self._hex(begin, end) if self.content.hexed else self._text(begin, end)
 
@@ -141,7 +141,7 @@ class Bytes(Rows[int]):
     # -- searching --------------------------------------------------------------------------------------
 
     def _matches(self, begin: int, end: int) -> list[tuple[int, int]]:
-        """What was searched for, in a line: also what is cut by its ends."""
+        """Mark the matches of a search in a line, also those that its ends cut."""
         if self._needle is None:
             return []
         spare = len(self.pattern.encode())
@@ -153,7 +153,7 @@ class Bytes(Rows[int]):
         return any(self.content.hiding(at)[1] > at for at in (begin, end - 1))
 
     def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
-        """Go to the next line that contains a text (without case); False if there is none."""
+        """Go to the next line that contains a text (ignoring case); False if there is none."""
         self.pattern = pattern.casefold()
         self._needle = re.compile(re.escape(pattern.encode("utf-8", "replace")), re.IGNORECASE) if pattern else None
         self.refresh()
@@ -190,9 +190,9 @@ class Bytes(Rows[int]):
         return matches
 
     def center(self) -> None:
-        """Have the line under the cursor in the middle."""
+        """Scroll the selected line to the middle."""
         self.scroll_to(y=self.at - self.size.height // 2, animate=False)
 
     def copy_value(self) -> str | None:
-        """The line under the cursor, as it is shown."""
+        """The selected line as shown."""
         return self.plain(self.items[self.at]) if self.items else None

@@ -1,4 +1,4 @@
-"""The catalog of one run: its resources, and once the report is there what became of each."""
+"""The catalog of one run: its resources, with their results if there is a report."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _STATES = {
 _RANK = {status: place for place, status in enumerate(Status)}
 _BAD = (Status.FAILED, Status.RESTART)
 _VALUE = 400
-"""Characters of a value in the details."""
+"""Maximum number of characters of a value in the details."""
 _MANY = 200
-"""Lines of one kind in the details."""
+"""Maximum number of lines of one kind in the details."""
 
 
 def _cut(value: str) -> str:
@@ -49,7 +49,7 @@ def _time(item: Applied) -> str:
 
 
 class Catalog(PartView[Applied]):
-    """The resources of a run's catalog; Enter opens the report that says what became of one, or else the catalog."""
+    """The resources of a run's catalog. Enter opens the report with the result of a resource, or the catalog."""
 
     TITLE = "Resources"
     BINDINGS = [
@@ -91,7 +91,7 @@ class Catalog(PartView[Applied]):
     def prepare(self) -> Callable[[], Sequence[Applied]]:
         source, back = self.source, self._back
         briefs = source.briefs(self.number)
-        # What came back with another status holds no catalog.
+        # A response with another status does not contain a catalog.
         catalogs = [
             brief.seq for brief in briefs if brief.request_kind is Kind.CATALOG and brief.status in range(200, 300)
         ]
@@ -119,7 +119,7 @@ class Catalog(PartView[Applied]):
             self._at, self._reported = begin or None, sent if report else None
             outcomes = resource_outcomes.resources(found, report)
             self._logs = resource_outcomes.logged(outcomes, report.logs if report else ())
-            # The causes of a failed run are at the top, the rest is in the catalog's order.
+            # The causes of a failed run come first, then the order of the catalog.
             return sorted(outcomes, key=lambda item: _RANK[item.status] if item.status in _BAD else len(Status))
 
         return read
@@ -146,7 +146,7 @@ class Catalog(PartView[Applied]):
     def proof(self, item: Applied) -> int | None:
         return self._reported if item.result and self._reported else self._at
 
-    def tell(self, item: Applied, details: Details) -> None:
+    def describe(self, item: Applied, details: Details) -> None:
         line = details.line
         line("resource", _cut(item.ref), "bold")
         line("status", item.status, _STATES[item.status])
@@ -173,17 +173,17 @@ class Catalog(PartView[Applied]):
                 line(f"  {name}", _cut(value))
 
     def action_earlier(self) -> None:
-        """Show the catalog before this one, and after the first one the last again."""
+        """Show the previous catalog, and after the first one the last again."""
         if self._reading:
             return
         if len(self._catalogs) < 2:
-            self.say("This run has no earlier catalog." if self._catalogs else "This run has no catalog.")
+            self.show_message("This run has no earlier catalog." if self._catalogs else "This run has no catalog.")
             return
         self._back = (self._back + 1) % len(self._catalogs)
         self.read()
 
     def action_catalog(self) -> None:
-        """Show the exchange that brought the catalog."""
+        """Show the exchange with the catalog."""
         if self._at is not None:
             self.inspector.open_exchange(self.number, self._at)
 

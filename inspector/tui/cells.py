@@ -1,4 +1,4 @@
-"""A line of cells, drawn: each as wide as its column, with what is too long cut."""
+"""Draw one line of cells, each as wide as its column; long texts are cut."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def drawn(
     cells: Iterable[tuple[Text | str, int, bool]], style: Style, console: Console, *, bare: bool = False
 ) -> Strip:
-    """Texts with their widths, and whether they end at the right, with a space behind each.
+    """A line of texts, with the width of each and whether it is right-aligned; a space follows each.
 
-    ``bare``: without the hues of words, which can't be read on the cursor's own.
+    ``bare``: without text colours, which are not readable on the background of the cursor.
     """
     segments: list[Segment] = []
     plain = ""

@@ -1,4 +1,4 @@
-"""The connections of one run: handshakes, what went over each, who closed, and what failed."""
+"""The connections of one run: handshakes, requests, who closed them, and what failed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _BARE = {"none": (" ", ""), "life": ("─", "dim"), "handshake": ("▒", "#a0a0a0"), "failed": ("x", BAD)}
 _REQUESTS = 200
-"""Requests in the details."""
+"""Maximum number of requests in the details."""
 
 
 def _seconds(duration: float | None) -> str:
@@ -49,7 +49,7 @@ def _closed(item: ConnectionUse) -> str:
     return item.closer or "unknown"
 
 
-def _lent(item: ConnectionUse) -> str:
+def _identity(item: ConnectionUse) -> str:
     if item.side == "agent":
         return "-"
     return clean(", ".join(item.identities)) or "none"
@@ -63,7 +63,7 @@ def _name(item: ConnectionUse) -> Text:
 
 
 class Connections(PartView[ConnectionUse]):
-    """The connections of a run, the master's below the agent's; Enter opens the first exchange on one."""
+    """The connections of a run, those to the master below the agent's. Enter opens the first exchange of one."""
 
     TITLE = "Connections"
 
@@ -81,7 +81,7 @@ class Connections(PartView[ConnectionUse]):
                    sort=lambda item: (item.leg.tls_version or "") if item.leg else ""),
             Column("certificate", lambda item, _: clean(item.shown or "none"), 12, 1, least=120,
                    sort=lambda item: item.shown or ""),
-            Column("identity", lambda item, _: _lent(item), 8, 1, least=140, sort=_lent),
+            Column("identity", lambda item, _: _identity(item), 8, 1, least=140, sort=_identity),
             Column("requests", lambda item, _: str(len(item.requests)), 8, right=True,
                    sort=lambda item: -len(item.requests)),
             Column("idle", lambda item, _: _seconds(max(item.idle, default=None)), 8, right=True, least=100,
@@ -130,7 +130,7 @@ class Connections(PartView[ConnectionUse]):
     def proof(self, item: ConnectionUse) -> int | None:
         return item.seq
 
-    def tell(self, item: ConnectionUse, details: Details) -> None:
+    def describe(self, item: ConnectionUse, details: Details) -> None:
         line, leg = details.line, item.leg
         line("connection", _name(item).plain.strip(), "bold")
         if item.failed:
@@ -151,7 +151,7 @@ class Connections(PartView[ConnectionUse]):
         who = "the agent" if item.side == "agent" else "the master"
         line("certificate", f"{who} presented {item.shown or 'none'}, was presented {item.presented or 'none'}")
         if item.side == "master":
-            line("identity used", _lent(item) + (f" ({item.unused_because})" if item.unused_because else ""))
+            line("identity used", _identity(item) + (f" ({item.unused_because})" if item.unused_because else ""))
         if item.closed:
             after = seconds(max(0.0, item.closed.at - item.opened))
             line("closed", f"{clock(item.closed.at)}, after {after}, closed by: {_closed(item)}")

@@ -1,4 +1,4 @@
-"""A line of names of which one is chosen: tabs, and the parts of a tab."""
+"""One line of names, one of them selected: tabs, and the parts of a tab."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Bar(Widget):
-    """Names of which one is chosen, on one line."""
+    """Names on one line, one of them selected."""
 
     DEFAULT_CSS = """
     Bar { height: 1; background: $panel; color: $text-muted; }
@@ -48,7 +48,7 @@ class Bar(Widget):
     def _cells(self) -> list[str]:
         full = [f" {name} " for name in self.names]
         room = max(map(len, full), default=0)
-        # Before the first layout no width is known, and nothing is to be cut for it.
+        # The width is unknown before the first layout; do not cut anything then.
         while room > 3 and sum(map(len, full)) > self.size.width > 0:
             room -= 1
             full = [name if len(name) <= room else f"{name[: room - 1]} " for name in full]
@@ -58,7 +58,7 @@ class Bar(Widget):
         self.refresh()
 
     def render(self) -> Text:
-        """The names, the chosen one marked; in brackets, for where there are no colours."""
+        """Draw the names; the selected one is in brackets, which are visible without colour."""
         chosen = self.get_component_rich_style("bar--chosen")
         text = Text(no_wrap=True, overflow="crop")
         for place, cell in enumerate(self._cells()):

@@ -1,4 +1,4 @@
-"""Tabs with parts, of which each is made in a thread when it is first shown."""
+"""Tabs with parts; a thread prepares each part when it is first shown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = ("Meaning", "Request", "Response", "TLS", "Timing", "Explain")
 
 
 class DocPane(Vertical):
-    """Documents in tabs, with what can be done in them."""
+    """Documents in tabs, and the actions on them."""
 
     BINDINGS = [
         *(Binding(str(key), f"tab('{name}')", name, show=False) for key, name in enumerate(NAMES, 1)),
@@ -60,9 +60,9 @@ class DocPane(Vertical):
         self._made: dict[tuple[str, int], tuple[Model, Widget]] = {}
         self._wanted: tuple[tuple[str, int], Sequence[str]] | None = None
         self._hides = False
-        """Whether a secret is under the cursor."""
+        """Whether there is a secret under the cursor."""
         self._token = 0
-        """Grows with each record: what was begun for another one comes too late."""
+        """Increased for each record: results for another record are dropped."""
 
     def compose(self) -> ComposeResult:
         yield Bar("tabs")
@@ -76,8 +76,8 @@ class DocPane(Vertical):
 
     @property
     def view(self) -> View:
-        """The screen it is on."""
-        assert isinstance(self.screen, View)  # noqa: S101 - it lives in no other
+        """The screen with this pane."""
+        assert isinstance(self.screen, View)  # noqa: S101 - it is only used in views
         return self.screen
 
     def _clear(self) -> None:
@@ -92,9 +92,9 @@ class DocPane(Vertical):
         self.query_one("#parts", Bar).styles.display = "none"
 
     def _reading(self, *, now: bool) -> None:
-        self._say("reading …" if now else "")
+        self._show_notice("reading …" if now else "")
 
-    def _say(self, text: str) -> None:
+    def _show_notice(self, text: str) -> None:
         line = self.query_one("#reading", Static)
         line.update(text)
         line.styles.display = "block" if text else "none"
@@ -155,7 +155,7 @@ class DocPane(Vertical):
         self.call_after_refresh(self._moved)
 
     def _seek(self) -> None:
-        """Go to what was asked for, now that it is there."""
+        """Go to the text that was requested, once its part is shown."""
         if self._wanted and self._wanted[0] == self._now and self._now in self._made:
             if self.shown and not self.shown.is_mounted:
                 self.call_after_refresh(self._seek)
@@ -166,14 +166,14 @@ class DocPane(Vertical):
 
     @property
     def shown(self) -> Leaves | Sheet | Bytes | None:
-        """What is in the tab that is shown; None while it is read."""
+        """The widget of the part that is shown; None while it is being read."""
         found = self._made.get(self._now)
         widget = found[1] if found else None
         return widget if isinstance(widget, Leaves | Sheet | Bytes) else None
 
     @override
     def focus(self, scroll_visible: bool = True) -> Self:
-        """Let what is shown have the focus; as long as it is read, the pane itself."""
+        """Focus the widget that is shown; while it is being read, the pane itself."""
         if self.shown is not None and self.shown.is_attached:
             self.shown.focus(scroll_visible)
             self.can_focus = False
@@ -183,7 +183,7 @@ class DocPane(Vertical):
         return self
 
     def _hold(self) -> bool:
-        """Keep the focus in here while widgets come and go; False if it is elsewhere."""
+        """Keep the focus in the pane while widgets are replaced; False if it is elsewhere."""
         if not self.has_focus_within:
             return False
         self.can_focus = True
@@ -191,11 +191,11 @@ class DocPane(Vertical):
         return True
 
     def on_focus(self) -> None:
-        """What is shown may have come while the focus was elsewhere."""
+        """Focus the widget if it appeared while the focus was elsewhere."""
         self.call_after_refresh(self._hand_on)
 
     def _hand_on(self) -> None:
-        """Let what is shown have the focus that was kept for it."""
+        """Pass the focus of the pane on to the widget that is shown."""
         if self.has_focus and self.shown is not None:
             if self.shown.is_mounted:
                 self.focus()
@@ -203,7 +203,7 @@ class DocPane(Vertical):
                 self.call_after_refresh(self._hand_on)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys that do nothing here are not offered."""
+        """Hide keys that have no effect here."""
         model = self._made[self._now][0] if self._now in self._made else None
         if action == "mode":
             return isinstance(model, Body)
@@ -234,7 +234,7 @@ class DocPane(Vertical):
         self._moved()
 
     def _moved(self) -> None:
-        """Offer to show a secret where one is; and of a line of a tree that is cut, show all."""
+        """Offer to show the secret under the cursor; show the full text of a line that is cut."""
         shown = self.shown
         full = self.query_one("#full")
         cut = shown.cut() if isinstance(shown, Leaves) else ""
@@ -258,7 +258,7 @@ class DocPane(Vertical):
     # -- bodies and secrets -----------------------------------------------------------------------------
 
     def action_mode(self) -> None:
-        """Show the body another way."""
+        """Show the body in the next format."""
         found = self._made.get(self._now)
         if found and isinstance(found[0], Body):
             body = found[0]
@@ -266,7 +266,7 @@ class DocPane(Vertical):
             self._again(body)
 
     def action_reveal(self) -> None:
-        """Show the secret under the cursor; of a body, all of its secrets."""
+        """Show the secret under the cursor; in a body, all of its secrets."""
         found = self._made.get(self._now)
         if found is None:
             return
@@ -276,11 +276,11 @@ class DocPane(Vertical):
             self._again(model)
         elif isinstance(widget, Leaves | Sheet):
             if not widget.reveal():
-                self.view.say("No masked value here.")
+                self.view.show_message("No masked value here.")
             self._moved()
 
     def _again(self, body: Body) -> None:
-        """Show a body anew, where it was."""
+        """Show a body again, at the same position."""
         token, key = self._token, self._now
         self._reading(now=True)
 
@@ -299,12 +299,12 @@ class DocPane(Vertical):
     # -- for whoever copies, saves and searches ------------------------------------------------------------
 
     def copy_value(self) -> str | None:
-        """The value under the cursor, as it is shown."""
+        """The selected value as shown."""
         return self.shown.copy_value() if self.shown is not None else None
 
     def body(self) -> tuple[str, bytes] | None:
-        """A file name and the body of the tab that is shown (on others the response's, or else the request's), without
-        Content-Encoding, its secrets masked."""
+        """File name and body of the tab that is shown (from other tabs: of the response, or else of the request),
+        decoded and with secrets masked."""
         names = [self.tab] if self.tab in ("Request", "Response") else ["Response", "Request"]
         for name in names:
             for tab in self.tabs:
@@ -317,12 +317,12 @@ class DocPane(Vertical):
         return None
 
     def search(self, text: str, *, forward: bool = True, again: bool = False) -> bool:
-        """Go to the next place in this tab that contains a text (without case); False if there is none."""
+        """Go to the next place in this tab that contains a text (ignoring case); False if there is none."""
         return self.shown is not None and self.shown.search(text, forward=forward, again=again)
 
 
 def _content(body: Body) -> Content:
-    """A body as it is to be shown; of what can't be shown, that."""
+    """The content of a body; if it cannot be shown, the reason."""
     try:
         return body.content(body.mode)
     except WRONG as error:

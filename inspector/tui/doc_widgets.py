@@ -1,4 +1,4 @@
-"""The widgets that draw a document: a tree whose branches are made when they are opened, and a table."""
+"""The widgets that draw a document: a tree whose branches are created when they are opened, and a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from textual.widgets.tree import TreeNode
 
 FULL = 20_000
-"""Characters of a line that are shown under a table or a tree."""
+"""Maximum number of characters of a line shown in full below a table or a tree."""
 
 
 class Leaves(Tree[Item]):
@@ -50,7 +50,7 @@ class Leaves(Tree[Item]):
             self.cursor_line = 0
 
     def open_up(self, node: TreeNode[Item]) -> None:
-        """Open a branch, and what is to be open in it."""
+        """Open a branch, and the branches in it that are open by default."""
         self.fill(node)
         node.expand()
         for child in node.children:
@@ -58,7 +58,7 @@ class Leaves(Tree[Item]):
                 self.open_up(child)
 
     def fill(self, node: TreeNode[Item]) -> None:
-        """Make the nodes under a node, if that was not done yet."""
+        """Create the nodes below a node, once."""
         if node.children or node.data is None:
             return
         for item in node.data.items:
@@ -91,19 +91,19 @@ class Leaves(Tree[Item]):
             self.move_cursor(node.parent)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enter opens and closes a branch; Space plays the run."""
+        """Open or close a branch with Enter only; Space plays the run."""
         return action != "toggle_node" and super().check_action(action, parameters)
 
     # -- for the pane -----------------------------------------------------------------------------------
 
     @property
     def hides(self) -> bool:
-        """Whether the value under the cursor is hidden."""
+        """Whether the selected value is hidden."""
         node = self.cursor_node
         return bool(node and node.data and node.data.secret)
 
     def cut(self) -> str:
-        """The line under the cursor in full, if there is no room for it; otherwise nothing."""
+        """The full text of the selected line if it is cut; otherwise an empty text."""
         node = self.cursor_node
         if node is None or node.data is None:
             return ""
@@ -115,7 +115,7 @@ class Leaves(Tree[Item]):
         return full[:FULL] if cell_len(full) > room else ""
 
     def reveal(self) -> bool:
-        """Show the value under the cursor, if it is hidden."""
+        """Show the selected value, if it is hidden."""
         node = self.cursor_node
         if node is None or node.data is None or not node.data.secret:
             return False
@@ -127,7 +127,7 @@ class Leaves(Tree[Item]):
         return True
 
     def copy_value(self) -> str | None:
-        """The value under the cursor."""
+        """The selected value."""
         node = self.cursor_node
         return node.data.copied if node and node.data else None
 
@@ -143,12 +143,12 @@ class Leaves(Tree[Item]):
             self.fill(node)
             node.expand()
             node = node.children[place]
-        _ = self._tree_lines  # numbers the lines anew
+        _ = self._tree_lines  # updates the line numbers
         self.move_cursor(node)
         return True
 
     def center(self) -> None:
-        """Have the line under the cursor in the middle."""
+        """Scroll the selected line to the middle."""
         self.scroll_to(y=self.cursor_line - self.size.height // 2, animate=False)
 
     def _way(self) -> TreePath:
@@ -161,7 +161,7 @@ class Leaves(Tree[Item]):
 
 
 class Sheet(Vertical):
-    """A table, and under it what of the line under the cursor is too long for its cell."""
+    """A table; below it the full text of the selected line if it is cut."""
 
     DEFAULT_CSS = """
     Sheet { height: 1fr; }
@@ -189,7 +189,7 @@ class Sheet(Vertical):
     def on_mount(self) -> None:
         self.rows.show(range(len(self.table.rows)))
         if not self.table.rows:
-            self._tell(self.table.empty)
+            self._show_full(self.table.empty)
 
     @override
     def focus(self, scroll_visible: bool = True) -> Any:
@@ -220,9 +220,9 @@ class Sheet(Vertical):
                 lines = [clean(line) for line in text[:FULL].strip("\n").expandtabs(4).split("\n")]
                 long.append(f"{field.title}: " + "\n".join(lines))
         if self.table.rows:
-            self._tell("\n".join(long))
+            self._show_full("\n".join(long))
 
-    def _tell(self, text: str) -> None:
+    def _show_full(self, text: str) -> None:
         self.query_one(Static).update(text)
         self.query_one(".full").styles.display = "block" if text else "none"
 
@@ -230,12 +230,12 @@ class Sheet(Vertical):
 
     @property
     def hides(self) -> bool:
-        """Whether something in the line under the cursor is hidden."""
+        """Whether the selected line contains hidden values."""
         row = self.rows.item if self.is_mounted else None
         return row is not None and bool(self.table.hidden(row))
 
     def reveal(self) -> bool:
-        """Show what is hidden in the line under the cursor."""
+        """Show the hidden values of the selected line."""
         row = self.rows.item
         if row is None or not self.table.reveal(row):
             return False
@@ -244,7 +244,7 @@ class Sheet(Vertical):
         return True
 
     def copy_value(self) -> str | None:
-        """The value of the line under the cursor."""
+        """The value of the selected line."""
         row = self.rows.item
         return None if row is None else self.table.plain(row, self.table.value)
 
@@ -253,7 +253,7 @@ class Sheet(Vertical):
         return self.rows.search(text, forward=forward, again=again)
 
     def center(self) -> None:
-        """Have the line under the cursor in the middle."""
+        """Scroll the selected line to the middle."""
         self.rows.scroll_to(y=self.rows.at - self.rows.size.height // 2, animate=False)
 
 

@@ -30,7 +30,7 @@ class ExchangeView(OnRecord):
     ]
 
     def __init__(self, seqs: list[int], seq: int, finding: Finding | None = None, place: Place | None = None) -> None:
-        """``seqs`` are the records to go through, ``seq`` the one to begin with, and ``place`` where in it."""
+        """Show the record ``seq``, at ``place``; ``seqs`` are the records that next and previous go through."""
         super().__init__()
         self.seqs, self.seq, self.finding, self.place = seqs, seq, finding, place
 
@@ -65,13 +65,13 @@ class ExchangeView(OnRecord):
             return
         at = self.seqs.index(self.seq) + by
         if not 0 <= at < len(self.seqs):
-            self.say("This is the last record." if by > 0 else "This is the first record.")
+            self.show_message("This is the last record." if by > 0 else "This is the first record.")
             return
-        self.say("")
+        self.show_message("")
         self.seq = self.seqs[at]
         self.pane().show(self.seq)
         self.update()
 
-    def searched(self) -> ExchangePane:
-        """What is shown, wherever the focus is."""
+    def search_target(self) -> ExchangePane:
+        """The pane: the focus does not matter."""
         return self.pane()

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class ExchangePane(DocPane):
-    """A record in tabs. It lives in a ``View``."""
+    """One record in tabs; part of a ``View``."""
 
     class Loaded(Message):
-        """A record is shown."""
+        """A record was loaded."""
 
         def __init__(self, pane: ExchangePane, seq: int) -> None:
             super().__init__()
@@ -36,15 +36,15 @@ class ExchangePane(DocPane):
     def __init__(self, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id)
         self.seq: int | None = None
-        """The record that is shown, or is being read."""
+        """The record that is shown or being read."""
 
     def show(self, seq: int | None, finding: Finding | None = None, place: Place | None = None) -> None:
-        """Show a record: at a place, or where the evidence of a finding is."""
+        """Show a record, at a place or where the evidence of a finding is."""
         if seq is not None and seq == self.seq and finding is None and place is None:
             return
         self._token += 1
         self.seq = seq
-        self._tell(finding)
+        self._show_finding(finding)
         if seq is None:
             self._clear()
             return
@@ -78,7 +78,7 @@ class ExchangePane(DocPane):
             return
         self._clear()
         if trouble:
-            self._say(clean(trouble))
+            self._show_notice(clean(trouble))
             return
         self.tabs = tabs
         names = [tab.name for tab in tabs]
@@ -88,16 +88,16 @@ class ExchangePane(DocPane):
             titles = [part.title.lower() for part in self._tab(name).parts]
             self._part[name] = titles.index(place.part) if place.part in titles else 0
             if place.needle:
-                # What stands in one line of the wire stands in two cells of a table.
+                # One line of the message may be two cells in a table.
                 needles = (place.needle, place.needle.partition(" ")[2], place.fallback)
                 self._wanted = (name, self._part[name]), needles
         self._open(name)
         if self.seq is not None:
             self.post_message(self.Loaded(self, self.seq))
 
-    def _tell(self, finding: Finding | None) -> None:
+    def _show_finding(self, finding: Finding | None) -> None:
         self.query_one("#finding").styles.display = "block" if finding else "none"
         if finding:
-            said = self.query_one("#finding Static", Static)
+            line = self.query_one("#finding Static", Static)
             style = palette.SEVERITIES[finding.severity]
-            said.update(Text.assemble((f"{finding.severity} {finding.rule} ", style), clean(finding.message)))
+            line.update(Text.assemble((f"{finding.severity} {finding.rule} ", style), clean(finding.message)))

@@ -1,4 +1,4 @@
-"""Writing the selected records to a file."""
+"""Export of the selected records to a file."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def export(view: View, seqs: Sequence[int]) -> None:
-    """Ask for a file's name, whose ending says in which format, and write these records."""
+    """Ask for a file name, whose ending selects the format, and write these records."""
     if not seqs:
-        view.say("nothing to export")
+        view.show_message("nothing to export")
         return
 
     def write(name: str) -> None:
         path = files.named(name)
         kind = exporting.format_of(path)
-        view.say(f"writing {len(seqs)} records ...")
-        # The application's, not the view's: it goes on when the view is left.
+        view.show_message(f"writing {len(seqs)} records ...")
+        # The worker belongs to the application, not to the view: it continues when the view is closed.
         view.app.run_worker(lambda: _write(view.app, view.inspector, path, kind, seqs), thread=True, group="export")
 
     def attempt(name: str) -> None:
@@ -41,7 +41,7 @@ def export(view: View, seqs: Sequence[int]) -> None:
 
 
 def _write(app: App[object], inspector: Application, path: Path, kind: Format, seqs: Sequence[int]) -> None:
-    """In a thread: a selection may be large."""
+    """Write the file in a thread: a selection may be large."""
     try:
         chosen = exporting.Chosen(
             inspector.source.path, whole=False, owners={seq: inspector.source.owner(seq) for seq in seqs}
@@ -51,4 +51,4 @@ def _write(app: App[object], inspector: Application, path: Path, kind: Format, s
     except InspectorError as error:
         message = str(error)
     if not get_current_worker().is_cancelled:
-        app.call_from_thread(inspector.tell, message)
+        app.call_from_thread(inspector.show_message, message)

@@ -1,4 +1,4 @@
-"""The files of one run: what was asked, what was in sync, what was fetched, and whether that was right."""
+"""The files of one run: which were requested, in sync or fetched, and whether their content was correct."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _owner(use: FileUse) -> str:
 
 
 class Files(PartView[FileUse]):
-    """The files of a run; Enter opens the exchange that proves a file's state."""
+    """The files of a run. Enter opens the exchange that is evidence for a file's state."""
 
     TITLE = "Files"
     COLUMNS = (
@@ -111,7 +111,7 @@ class Files(PartView[FileUse]):
                     raise Cancelled
                 yield step
 
-        # The causes of a failed run are at the top, the rest is in the order in which it was asked for.
+        # The causes of a failed run come first, then the order of the requests.
         return lambda: sorted(
             file_transfers.files(steps()), key=lambda use: _RANK[use.state] if use.state in _BAD else len(FileState)
         )
@@ -130,7 +130,7 @@ class Files(PartView[FileUse]):
     def proof(self, item: FileUse) -> int:
         return item.seq
 
-    def tell(self, item: FileUse, details: Details) -> None:
+    def describe(self, item: FileUse, details: Details) -> None:
         line = details.line
         line("file", item.name, "bold")
         line("environment", item.environment or "-")

@@ -1,4 +1,4 @@
-"""The findings of the whole capture: by rule, by agent or by severity."""
+"""The findings of the whole capture, grouped by rule, agent or severity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTICE)
 
 
 class FoundRows(Rows[GroupLine]):
-    """Groups that are unfolded by Enter, an arrow or a click on their mark, and the findings in them."""
+    """Groups and the findings in them. Enter, an arrow key or a click on the mark opens a group."""
 
     BINDINGS = [
         Binding("right,l", "unfold", "Unfold", show=False),
@@ -36,11 +36,11 @@ class FoundRows(Rows[GroupLine]):
     ]
 
     def action_unfold(self) -> None:
-        """Unfold the group that the cursor is on."""
+        """Open the selected group."""
         self._show(unfold=True)
 
     def action_fold(self) -> None:
-        """Fold the group that the cursor is in."""
+        """Close the group of the selected line."""
         self._show(unfold=False)
 
     def _show(self, *, unfold: bool) -> None:
@@ -49,7 +49,7 @@ class FoundRows(Rows[GroupLine]):
             screen.unfold(self.item.group.key, unfold=unfold)
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a group's mark unfolds it at once, elsewhere it takes two."""
+        """Open a group: one click on its mark, or two clicks elsewhere."""
         place = event.y - 1 + self.scroll_offset.y
         if event.y > 0 and place < len(self.items) and event.x < 2 and isinstance(self.items[place], Group):
             event.stop()
@@ -59,7 +59,7 @@ class FoundRows(Rows[GroupLine]):
 
 
 class Findings(View):
-    """All findings, in groups; Enter on one opens its run at the record that proves it."""
+    """All findings of the capture, in groups. Enter on a finding opens its run at the evidence."""
 
     BINDINGS = [
         Binding("o", "order", "Group by"),
@@ -103,7 +103,7 @@ class Findings(View):
     def heading(self) -> str:
         title = wording.counts([member.finding for group in self._groups for member in group.members]) or "no findings"
         limit = {Severity.ERROR: ", errors only", Severity.WARNING: ", without notices"}.get(self._least, "")
-        title = f"{title} of {clean(self.source.path.name)}, by {self._order}{limit}"
+        title = f"{title} in {clean(self.source.path.name)}, by {self._order}{limit}"
         return title + ("   reading ..." if self.source.indexing else "")
 
     # -- what is shown ----------------------------------------------------------------------------------
@@ -111,10 +111,10 @@ class Findings(View):
     def opened(self) -> None:
         self._lay_out()
         self._rows.focus()
-        self._tell()
+        self._show_details()
 
     def update(self) -> None:
-        """Show what the source knows now."""
+        """Show the current state of the source."""
         if self._revision != self.source.revision:
             self._revision = self.source.revision
             self._group()
@@ -126,7 +126,7 @@ class Findings(View):
 
     def _fill(self) -> None:
         self._rows.show(shown(self._groups, self._open))
-        self._tell()
+        self._show_details()
 
     def unfold(self, key: str, *, unfold: bool) -> None:
         """Show or hide the findings of a group."""
@@ -139,11 +139,11 @@ class Findings(View):
         self._fill()
 
     def on_rows_moved(self) -> None:
-        """Say what is under the cursor."""
-        self._tell()
+        """Show the selected line in full."""
+        self._show_details()
 
     def on_rows_chosen(self, event: Rows.Chosen[GroupLine]) -> None:
-        """Unfold or fold a group, open a finding."""
+        """Open or close a group, or open a finding."""
         line = event.item
         if isinstance(line, Group):
             self.unfold(line.key, unfold=line.key not in self._open)
@@ -153,13 +153,13 @@ class Findings(View):
 
     @property
     def chosen(self) -> Member | None:
-        """The finding under the cursor; of a group of one rule, its latest."""
+        """The selected finding; of a group with one rule, its latest."""
         line = self._rows.item
         if isinstance(line, Group):
             return line.members[-1] if line.rule else None
         return line
 
-    def _tell(self) -> None:
+    def _show_details(self) -> None:
         self.query_one("#explanation", Static).update(advice.hung(self._detail()))
         self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
 
@@ -182,14 +182,14 @@ class Findings(View):
         return text
 
     def copy_value(self) -> str | None:
-        """The remedy of the finding under the cursor, with its commands."""
+        """The fix of the selected finding, with its commands."""
         chosen = self.chosen
         return advice.remedy(chosen.finding, chosen.run, self.source) if chosen else None
 
     # -- keys -------------------------------------------------------------------------------------------
 
     def action_order(self) -> None:
-        """Group in the next way."""
+        """Group by the next criterion."""
         self._order = ORDERS[(ORDERS.index(self._order) + 1) % len(ORDERS)]
         self._open.clear()
         self._group()
@@ -197,13 +197,13 @@ class Findings(View):
         super().update()
 
     def action_least(self, at: int) -> None:
-        """Show findings that are at least so bad."""
+        """Show only findings of at least this severity."""
         self._least = LEVELS[at - 1]
         self._group()
         super().update()
 
     def _search(self, text: str) -> None:
-        """Search also what is folded: the groups that contain it are unfolded."""
+        """Search also closed groups, and open those that contain the text."""
         wanted = text.casefold()
         for group in self._groups if wanted else ():
             if group.key not in self._open and any(wanted in member.plain for member in group.members):
@@ -213,14 +213,14 @@ class Findings(View):
 
     def action_copy(self) -> None:
         """Copy the fix."""
-        self.inspector.put_aside(self.copy_value(), "the fix")
+        self.inspector.copy_text(self.copy_value(), "the fix")
 
     def action_pane(self) -> None:
         """Go to the other pane."""
         self._go("detail" if self._pane == "list" else "list")
 
     def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
-        """A tab was clicked."""
+        """Go to the pane whose tab was clicked."""
         self._go(event.pane)
 
     def _go(self, pane: str) -> None:
@@ -229,7 +229,7 @@ class Findings(View):
         (self._rows if pane == "list" else self.query_one("#detail")).focus()
 
     def on_resize(self) -> None:
-        """One above the other, or tabs."""
+        """Lay out the panes: one above the other, or as tabs."""
         if self.ready:
             self._lay_out()
 

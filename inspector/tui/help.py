@@ -33,12 +33,12 @@ findings E error  W warning  N notice, followed by the rules
 
 
 OTHERS = ("Scroll ", "Page Left", "Page Right", "Focus Next", "Focus Previous", "Copy selected", "Maximize", "Minimize")
-"""Textual's own, which nobody looks for here."""
+"""Keys of Textual itself that are not listed."""
 
 
 def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
-    """What the keys do in a screen and in what has the focus in it, and what node does it."""
-    # The view's own first: those of a list are the same everywhere.
+    """The active keys of a screen and its focused widget, with the node that handles them."""
+    # The keys of the view come first: those of a list are the same everywhere.
     for active in sorted(screen.active_bindings.values(), key=lambda active: active.node is not screen):
         what = active.binding.description
         if what and not what.startswith(OTHERS):
@@ -46,7 +46,7 @@ def keys(screen: Screen[Any]) -> Iterable[tuple[DOMNode, Binding]]:
 
 
 class Help(ModalScreen[None]):
-    """The keys that do something where one is, and what the signs mean."""
+    """The keys of a screen and of its focused widget, and a legend."""
 
     BINDINGS = [Binding("escape,question_mark,q", "dismiss", "Close")]
     DEFAULT_CSS = """
@@ -56,7 +56,7 @@ class Help(ModalScreen[None]):
     """
 
     def __init__(self, screen: Screen[Any], display: Callable[[Binding], str]) -> None:
-        """The keys of a screen, and of what has the focus in it; ``display`` tells how a key is written."""
+        """Show the keys of ``screen``; ``display`` returns the name of a key."""
         super().__init__()
         self._title = (type(screen).__doc__ or "").partition("\n")[0]
         self._keys: dict[str, list[str]] = {}
@@ -73,7 +73,7 @@ class Help(ModalScreen[None]):
             yield Static(text, markup=False)
 
     def on_mount(self) -> None:
-        """Keys scroll."""
+        """Focus the text, so that keys scroll it."""
         self.query_one(VerticalScroll).focus()
 
     async def action_dismiss(self, result: None = None) -> None:

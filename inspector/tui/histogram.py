@@ -1,4 +1,4 @@
-"""When the runs of a capture were, and how they ended: one bar a stretch of time."""
+"""A histogram of the runs of a capture: when they started, and how they ended."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ BARS = 2
 
 
 class Histogram(Widget):
-    """Runs over time. Where one did not run to its end the bar is red, and has an exclamation mark below it."""
+    """Runs over time. Periods in which a run was not complete are red, and have an exclamation mark below."""
 
     DEFAULT_CSS = """
     Histogram { height: 3; background: $surface; padding: 0 1; }
     """
 
     class Picked(Message):
-        """A stretch of time was clicked."""
+        """A bar was clicked."""
 
         def __init__(self, number: int) -> None:
             super().__init__()
             self.number = number
-            """The first run that began in it."""
+            """The first run of the bar."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Histogram(Widget):
         return self._bins
 
     def render_line(self, y: int) -> Strip:
-        """The bars from above, then the axis."""
+        """Draw the bars from the top, then the axis."""
         bins = self._binned()
         if y >= BARS:
             return self._axis(bins)
@@ -90,7 +90,7 @@ class Histogram(Widget):
         return Strip([Segment(marks, self.rich_style)])
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the first run of the stretch that was clicked."""
+        """Go to the first run of the bar that was clicked."""
         bins = self._binned()
         at = event.get_content_offset(self)
         if at is not None and at.x < len(bins) and bins[at.x]:

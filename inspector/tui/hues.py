@@ -1,6 +1,6 @@
-"""The hues of ``pages.styles`` where they would not be read: on a light theme, and without colour.
+"""Replacements for the colours of ``pages.styles`` where they are not readable: on a light theme, and without colour.
 
-A filter over what is drawn, in one place: no view has to know the theme.
+One filter over everything that is drawn: no view depends on the theme.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ LIGHT = {
     style.rpartition(" ")[2]: darker
     for style, darker in ((BAD, "#b00020"), (DOUBT, "#7a5200"), (GOOD, "#116329"), (NOTE, "#0b4f9e"))
 }
-"""What the bright hues become on a light background."""
+"""Replacements of the bright colours on a light background."""
 BARE = dict.fromkeys(LIGHT, "#ffffff")
 BARE_LIGHT = dict.fromkeys(LIGHT, "#000000")
-"""Without colour they would all be middle greys: as much contrast as there is, for letters and words say it too."""
+"""Without colour all of them would be a medium grey.
+
+Maximum contrast is better, because letters and words carry the same information.
+"""
 
 
 class Hues(LineFilter):
-    """Draws some colours of text as others."""
+    """A filter that replaces some colours of text."""
 
     def __init__(self, hues: Mapping[str, str]) -> None:
         super().__init__()
@@ -39,7 +42,7 @@ class Hues(LineFilter):
         self._turned = lru_cache(1024)(self._turn)
 
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
-        """A line in the other colours."""
+        """Replace the colours in a line."""
         return [
             Segment(text, self._turned(style), control) if style is not None else Segment(text, style, control)
             for text, style, control in segments
@@ -53,7 +56,7 @@ class Hues(LineFilter):
         return style + Style.from_color(Color.parse(other)) if other else style
 
 
-_KEPT = {
+_FILTERS = {
     (True, False): Hues(BARE),
     (False, False): Hues(BARE_LIGHT),
     (False, True): Hues(LIGHT),
@@ -61,5 +64,5 @@ _KEPT = {
 
 
 def of(*, dark: bool, colour: bool) -> Hues | None:
-    """The filter for a theme; None where the hues are right as they are."""
-    return _KEPT.get((dark, colour))
+    """The filter for a theme; None if no colours have to be replaced."""
+    return _FILTERS.get((dark, colour))

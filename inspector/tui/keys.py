@@ -1,6 +1,6 @@
-"""The keys of a view, on one line at the bottom: what fits, to be clicked as well.
+"""The keys of a view on one line at the bottom: as many as fit, each can be clicked.
 
-Textual's own footer makes a widget of every key whenever the focus moves; this is one line of text.
+Textual's own footer creates a widget for every key whenever the focus moves; this is one line of text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Keys(Widget):
-    """The keys that do something here, the view's own first; all are under ``?``."""
+    """The active keys, those of the view first; ``?`` shows all."""
 
     COMPONENT_CLASSES = {"keys--key"}
     DEFAULT_CSS = """
@@ -26,15 +26,15 @@ class Keys(Widget):
     """
 
     def on_mount(self) -> None:
-        """Follow the focus."""
+        """Draw again when the focus moves."""
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     def _shown(self) -> list[tuple[str, str, str]]:
-        """Of each key that fits: how it is written, what it does, and its name."""
+        """The keys that fit: name, description, and Textual's name of the key."""
         found = []
         room = self.size.width - 1
         active = [key for key in self.screen.active_bindings.values() if key.binding.show and key.enabled]
-        # What the view can do matters more than what the widget with the focus can.
+        # The keys of the view are more important than those of the focused widget.
         for shown in sorted(active, key=lambda shown: shown.node is not self.screen):
             binding = shown.binding
             key = self.app.get_key_display(binding)
@@ -44,7 +44,7 @@ class Keys(Widget):
         return found
 
     def render_line(self, y: int) -> Strip:
-        """The line."""
+        """Draw the line."""
         base = self.rich_style
         style = base + self.get_component_rich_style("keys--key", partial=True)
         segments = [Segment(" ", base)]
@@ -53,7 +53,7 @@ class Keys(Widget):
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
     def on_click(self, event: events.Click) -> None:
-        """A click is the key."""
+        """Run the action of the clicked key."""
         x = event.x - 1
         for key, what, name in self._shown():
             if x < len(key) + len(what) + 3:

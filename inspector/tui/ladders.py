@@ -1,4 +1,4 @@
-"""What a ladder looks like on the screen: columns and texts. The words are ``ladder_text``'s."""
+"""Columns and texts of the bootstrap screen. The words come from ``bootstrap_text``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DOUBTFUL = palette.SEVERITIES[Severity.WARNING]
 _LETTERS = ("cyan", _BAD, _DOUBTFUL, "magenta")
 
 DIGITS = 16
-"""Hex digits of a key and of a fingerprint that there is always room for."""
+"""Hex digits of a key and of a fingerprint that always fit."""
 
 AGENTS: tuple[Column[Ladder], ...] = (
     Column("agent", lambda agent, _: clean(agent.certname), 16, 1, sort=lambda agent: agent.certname),
@@ -67,7 +67,7 @@ def _facts(rung: Rung) -> Iterable[str]:
 
 
 def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[KeySighting], ...]:
-    """The columns of the keys of the ladder that is shown; the same key has the same letter."""
+    """The columns of the keys of the agent that is shown; equal keys have the same letter."""
     return (
         Column("id", lambda key, _: _letter(key, ladder()), 4),
         Column("where", lambda key, _: bootstrap_text.KINDS[key.kind], 27),
@@ -80,7 +80,7 @@ def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[KeySighting
 
 
 def _digits(fingerprint: str, width: int) -> str:
-    """A fingerprint, cut where a pair of digits ends."""
+    """A fingerprint, cut between two bytes."""
     digits = clean(fingerprint)
     return digits if len(digits) <= width else f"{digits[: (width - 1) // 3 * 3 - 1]}…"
 
@@ -92,7 +92,7 @@ def _letter(key: KeySighting, ladder: Ladder | None) -> Text:
 
 
 def hang(ladder: Ladder | None) -> Text:
-    """Where an agent hangs; if it does not, what it says to what it was given."""
+    """Where an agent is stuck; if it is not, whether the agent's state agrees with the answers."""
     if ladder is None:
         return Text("No agent in this capture sent a request to the CA.", style="dim")
     if ladder.hangs:
@@ -106,7 +106,7 @@ def hang(ladder: Ladder | None) -> Text:
 
 
 def dates(ladder: Ladder | None) -> Text | Group:
-    """The judgement now, and the days to come on which something new goes wrong, one below the other."""
+    """The verdict now, and future dates on which something new fails, one below the other."""
     if ladder is None:
         return Text("")
     if ladder.now is None:
@@ -131,7 +131,7 @@ def dates(ladder: Ladder | None) -> Text | Group:
 
 
 def _grid(*widths: int) -> Table:
-    """Columns of these widths and one that takes the rest: what does not fit goes on below itself."""
+    """Columns of these widths and a last one that takes the remaining width; long text wraps in its own cell."""
     table = Table.grid(padding=(0, 1), expand=True)
     for width in widths:
         table.add_column(width=width)
@@ -140,7 +140,7 @@ def _grid(*widths: int) -> Table:
 
 
 def rung(rung: Rung | None) -> Text | Group:
-    """One rung with all its facts, and what could have happened there."""
+    """One step with all its facts, and what could have happened."""
     text = Text()
     if rung is None:
         return text
@@ -162,7 +162,7 @@ def rung(rung: Rung | None) -> Text | Group:
 
 
 def key(key: KeySighting | None, ladder: Ladder | None) -> Text | Group:
-    """What the keys of an agent prove, and one of them in full."""
+    """What the keys of an agent show, and the selected key in full."""
     text = Text()
     if ladder:
         for says in ladder.says:

@@ -1,4 +1,4 @@
-"""What can be done with one record, wherever it is shown: mark it, note something, copy from it, save its body."""
+"""Actions on one record in any view: mark it, add a note, copy a value, save its body."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inspector.tui.view import View
 
 
 class OnRecord(View):
-    """A view with one record under its cursor, which a pane shows."""
+    """A view with one selected record, which a pane shows."""
 
     BINDINGS = [
         Binding("m", "mark", "Mark", show=False),
@@ -22,48 +22,48 @@ class OnRecord(View):
     ]
 
     def record(self) -> int | None:
-        """The record under the cursor; None if there is none."""
+        """The selected record; None if there is none."""
         raise NotImplementedError
 
     def pane(self) -> ExchangePane:
-        """Where it is shown."""
+        """The pane that shows the record."""
         return self.query_one(ExchangePane)
 
     def action_mark(self) -> None:
         seq = self.record()
         if seq is not None and self.attempt(lambda: self.inspector.marks.toggle(seq)):
-            self.remarked()
+            self.mark_changed()
 
     def action_note(self) -> None:
         seq = self.record()
         if seq is not None:
             note = self.inspector.marks.note_of(seq)
-            self.ask(f"note on record {seq}: ", lambda text: self._keep(seq, text), note)
+            self.ask(f"note on record {seq}: ", lambda text: self._set_note(seq, text), note)
 
-    def _keep(self, seq: int, text: str) -> None:
+    def _set_note(self, seq: int, text: str) -> None:
         if self.attempt(lambda: self.inspector.marks.note(seq, text)):
-            self.remarked()
+            self.mark_changed()
 
-    def remarked(self) -> None:
-        """A mark or a note has changed."""
-        self.tell_mark()
+    def mark_changed(self) -> None:
+        """Update the view: a mark or a note has changed."""
+        self.show_mark()
 
-    def tell_mark(self) -> None:
-        """Say whether the record is marked, and what was noted."""
+    def show_mark(self) -> None:
+        """Show whether the record is marked, and its note."""
         seq = self.record()
-        self.say(self.inspector.marks.describe(seq) if seq is not None else "")
+        self.show_message(self.inspector.marks.describe(seq) if seq is not None else "")
 
-    def copied(self) -> str | None:
-        """The value under the cursor, as it is shown: what is masked stays so."""
+    def value_to_copy(self) -> str | None:
+        """The selected value as shown: masked values remain masked."""
         return self.pane().copy_value()
 
     def action_copy(self) -> None:
-        """Copy the value under the cursor."""
-        value = self.copied()
-        self.inspector.put_aside(value, (value or "").partition("\n")[0][:60])
+        """Copy the selected value."""
+        value = self.value_to_copy()
+        self.inspector.copy_text(value, (value or "").partition("\n")[0][:60])
 
     def action_curl(self) -> None:
-        """The request as a command."""
+        """Copy the request as a curl command."""
         seq = self.record()
         if seq is not None:
             self.attempt(lambda: self._copy_curl(seq))
@@ -71,13 +71,13 @@ class OnRecord(View):
     def _copy_curl(self, seq: int) -> None:
         found = self.source.record(seq)
         command = curl.command(found) if isinstance(found, Exchange) else None
-        self.inspector.put_aside(command, f"record {seq} as a curl command; secrets are replaced by variables")
+        self.inspector.copy_text(command, f"record {seq} as a curl command; secrets are replaced by variables")
 
     def action_save(self) -> None:
-        """The body of the tab that is shown, without its secrets."""
+        """Save the body of the tab that is shown, with secrets masked."""
         found = self.pane().body()
         if found is None:
-            self.say("no body here")
+            self.show_message("no body here")
             return
         name, data = found
         self.ask("save the body to: ", lambda path: self._write(path, data), name)
@@ -87,7 +87,7 @@ class OnRecord(View):
             path = files.named(name)
             with files.created(path) as file:
                 file.write(data)
-            self.say(
+            self.show_message(
                 f"wrote {len(data)} bytes to {path}, secrets masked; unmasked: puppet-inspector export --with-secrets"
             )
 

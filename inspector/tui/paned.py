@@ -1,4 +1,4 @@
-"""A view of three panes: side by side and below, or, on a narrow terminal and when one is zoomed, one at a time."""
+"""A screen with three panes: side by side and below; one at a time on a narrow terminal or when a pane is zoomed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
 PANES = ("left", "right", "below")
-"""The ids of the panes. ``left`` and ``right`` are in the container ``upper``."""
+"""The ids of the panes; ``left`` and ``right`` are in the container ``upper``."""
 
 
 class Paned(View):
-    """Tab goes from pane to pane, ``z`` lets one have the whole screen; what divides them is moved with Shift and
-    arrows, or with the mouse."""
+    """A screen with panes. Tab goes to the next pane, ``z`` zooms one, Shift and arrows or the mouse resize them."""
 
     BINDINGS = [
         Binding("tab", "next_pane(1)", "Pane", key_display="Tab", priority=True),
@@ -47,20 +46,20 @@ class Paned(View):
     def __init__(self) -> None:
         super().__init__()
         self.current = "left"
-        """The one that has the focus, or is shown alone."""
+        """The pane that has the focus, or is shown alone."""
         self._zoomed = False
 
     def target(self, pane: str) -> Widget:
-        """What gets the focus in a pane."""
+        """The widget that gets the focus in a pane."""
         raise NotImplementedError
 
     def on_resize(self, event: events.Resize) -> None:
-        """Side by side where there is room."""
+        """Lay out the panes for the width of the terminal."""
         if self.ready:
             self.lay_out()
 
     def lay_out(self) -> None:
-        """Show the panes that there is room for."""
+        """Show the panes that fit."""
         narrow = self.app.size.width < NARROW or self._zoomed
         self.set_class(narrow, "narrow")
         shown = {self.current} if narrow else set(PANES)
@@ -70,7 +69,7 @@ class Paned(View):
         self.query_one(PaneTabs).show(self.current)
 
     def enter(self, pane: str) -> None:
-        """Go to a pane; where only one is shown it is that one."""
+        """Go to a pane; if only one is shown, show this one."""
         self.current = pane
         self.lay_out()
         self.target(pane).focus()
@@ -82,7 +81,7 @@ class Paned(View):
         return next(iter(holds), self.current)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tab completes while something is typed."""
+        """Go to the next pane, or complete the text in the prompt."""
         if action == "next_pane" and self.has_class("asking"):
             return False
         return super().check_action(action, parameters)
@@ -91,16 +90,16 @@ class Paned(View):
         self.enter(PANES[(PANES.index(self.current) + by) % len(PANES)])
 
     def on_descendant_focus(self) -> None:
-        """The mouse goes from pane to pane as well; the focus itself follows a key only later."""
+        """Follow the focus, which a click moves as well."""
         self.current = self.focused_pane()
 
     def on_pane_tabs_picked(self, event: PaneTabs.Picked) -> None:
         self.enter(event.pane)
 
     def action_zoom(self) -> None:
-        """Let the pane with the focus have the whole screen, or give the others their room back."""
+        """Zoom the focused pane, or show all panes again."""
         if self.app.size.width < NARROW:
-            self.say("The terminal is narrow: one pane is shown at a time; Tab shows the next.")
+            self.show_message("The terminal is narrow: one pane is shown at a time; Tab shows the next.")
             return
         self._zoomed = not self._zoomed
         self.lay_out()

@@ -1,4 +1,4 @@
-"""Panes: what divides them, and the tabs that they become on a narrow terminal."""
+"""Dividers between panes, and the tabs that replace panes on a narrow terminal."""
 
 from __future__ import annotations
 
@@ -21,26 +21,29 @@ if TYPE_CHECKING:
 
 
 NARROW = 100
-"""Columns below which panes are tabs, and a verdict takes twice as many lines."""
+"""Width below which panes are tabs, and a verdict takes twice as many lines."""
 
 
 def verdict_text(run: RunBrief, width: int) -> Text:
-    """What a run comes down to and what to do, so that both fit: the whole is with the findings."""
+    """The verdict of a run and its fix, shortened to fit; the findings contain the full text."""
     if run.verdict is None:
         found = counts(run.findings)
         return Text(f"complete{f'; {found}' if found else ', no deviations'}")
     room = max(20, (width - 4) * lines(width))
-    message, remedy = clean(run.verdict.message), clean(run.verdict.fix)
-    return Text.assemble((_without_middle(message, room), "bold"), "\nfix: ", _begun(remedy, room))
+    message, fix = clean(run.verdict.message), clean(run.verdict.fix)
+    return Text.assemble((_without_middle(message, room), "bold"), "\nfix: ", _begun(fix, room))
 
 
 def lines(width: int) -> int:
-    """Lines that a verdict may take, and its remedy as many again."""
+    """Maximum number of lines of a verdict; its fix may take as many again."""
     return 4 if width < NARROW else 2
 
 
 def _without_middle(text: str, room: int) -> str:
-    """Puppet's errors begin with what, and end with where; the time is shown elsewhere, too."""
+    """Leave out the middle: errors of Puppet begin with the failure and end with its place.
+
+    The time is shown elsewhere.
+    """
     text = text if len(text) <= room else re.sub(r", (?:since|at) [0-9-]{10} [0-9:]{8} UTC", "", text)
     if len(text) <= room:
         return text
@@ -49,20 +52,20 @@ def _without_middle(text: str, room: int) -> str:
     return f"{before} … {after}"
 
 
-def _begun(remedy: str, room: int) -> str:
-    """As much of a remedy as there is room for: a command is there whole or not at all."""
-    if len(remedy) <= room:
-        return remedy
-    said = ""
-    for piece in re.findall(r"\s*(?:\S*`[^`]*`\S*|\S+)", remedy):
-        if len(said) + len(piece) > room - 2:
+def _begun(fix: str, room: int) -> str:
+    """The beginning of a fix that fits; commands are never cut."""
+    if len(fix) <= room:
+        return fix
+    begun = ""
+    for piece in re.findall(r"\s*(?:\S*`[^`]*`\S*|\S+)", fix):
+        if len(begun) + len(piece) > room - 2:
             break
-        said += piece
-    return f"{said} …"
+        begun += piece
+    return f"{begun} …"
 
 
 class Divider(Widget):
-    """A line between two panes, to be dragged."""
+    """A line between two panes that can be dragged."""
 
     DEFAULT_CSS = """
     Divider { background: $panel; color: $foreground 60%; }
@@ -72,7 +75,7 @@ class Divider(Widget):
     """
 
     class Moved(Message):
-        """It was dragged by so many cells: right, or up."""
+        """The divider was dragged by this many cells: right, or up."""
 
         def __init__(self, which: str, by: int) -> None:
             super().__init__()
@@ -86,7 +89,7 @@ class Divider(Widget):
         self._from: int | None = None
 
     def render_line(self, y: int) -> Strip:
-        """A line of its own kind."""
+        """Draw the line."""
         char = "│" if self.which == "side" else "─"
         return Strip([Segment(char * self.size.width, self.rich_style)])
 
@@ -94,7 +97,7 @@ class Divider(Widget):
         return event.screen_x if self.which == "side" else -event.screen_y
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Begin to drag."""
+        """Start dragging."""
         self._from = self._place(event)
         self.capture_mouse()
 
@@ -105,13 +108,13 @@ class Divider(Widget):
             self.post_message(self.Moved(self.which, by))
 
     def on_mouse_up(self) -> None:
-        """Let go."""
+        """Stop dragging."""
         self._from = None
         self.release_mouse()
 
 
 class PaneTabs(Widget):
-    """One line with the names of the panes of which one is shown."""
+    """One line with the names of the panes, of which one is shown."""
 
     DEFAULT_CSS = "PaneTabs { height: 1; background: $panel; }"
 
@@ -128,12 +131,12 @@ class PaneTabs(Widget):
         self._shown = next(iter(panes))
 
     def show(self, pane: str) -> None:
-        """Say which one is shown."""
+        """Mark the pane that is shown."""
         self._shown = pane
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The names, the shown one reversed."""
+        """Draw the names; the selected one is reversed."""
         segments = [
             Segment(f" {title} ", self.rich_style + self._style(shown=pane == self._shown))
             for pane, title in self._panes.items()

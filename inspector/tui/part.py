@@ -1,6 +1,6 @@
-"""What the views about one part of a run have in common: totals, a table, and below it what its cursor is on.
+"""Common base of the screens about one part of a run: totals, a table, and the details of the selected line.
 
-A thread reads; one reading at a time, and once more if the run grew meanwhile.
+A thread reads the data. Only one thread runs at a time; if the run has grown meanwhile, it is read once more.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 LABEL = 14
-"""Cells of the labels in the details."""
+"""Width of the labels in the details."""
 
 
 class Details:
-    """Labelled lines about one item. Captured text is cleaned here; its line feeds stay."""
+    """Labelled lines about one item. Captured text is cleaned here; its line feeds remain."""
 
     def __init__(self) -> None:
         self.table = Table.grid(padding=(0, 1))
@@ -43,16 +43,16 @@ class Details:
         self.table.add_row(Text(clean(label)), Text(text, style=style, overflow="fold"))
 
     def draw(self, text: Text) -> None:
-        """Add a line that is clean already."""
+        """Add a line that is already clean."""
         self.table.add_row("", text)
 
 
 class Cancelled(Exception):
-    """Nobody waits for what is being read any more."""
+    """The result of this reading is no longer needed."""
 
 
 class PartView[T](View):
-    """A table about one run, and the details of the line under the cursor."""
+    """A table about one part of a run, and the details of the selected line."""
 
     BINDINGS = [
         Binding("enter", "open", "Open", show=True),
@@ -88,31 +88,31 @@ class PartView[T](View):
         raise NotImplementedError
 
     def state_of(self, item: T) -> str:
-        """What items are filtered by."""
+        """The state of an item, which items can be filtered by."""
         raise NotImplementedError
 
     def differs(self, item: T) -> bool:
-        """Whether an item is one to look at."""
+        """Whether an item deviates from the expected state."""
         raise NotImplementedError
 
     def prepare(self) -> Callable[[], Sequence[T]]:
-        """What the thread is to do; called on the event loop, where the index can be asked."""
+        """Return the function that reads the items in a thread; called on the event loop."""
         raise NotImplementedError
 
     def sums(self, items: Sequence[T]) -> str:
         """The line of totals."""
         raise NotImplementedError
 
-    def tell(self, item: T, details: Details) -> None:
-        """Say what there is to say of the item under the cursor."""
+    def describe(self, item: T, details: Details) -> None:
+        """Add the details of the selected item."""
         raise NotImplementedError
 
     def proof(self, item: T) -> int | None:
-        """The record that proves what is said of an item."""
+        """The record that is evidence for an item."""
         raise NotImplementedError
 
     def nothing(self) -> str:
-        """What is said if there are no items."""
+        """The message if there are no items."""
         raise NotImplementedError
 
     # -- what is shown ----------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class PartView[T](View):
 
     @property
     def run(self) -> RunBrief | None:
-        """The run, as it is known now."""
+        """The current state of the run."""
         return self.source.run(self.number)
 
     def heading(self) -> str:
@@ -155,7 +155,7 @@ class PartView[T](View):
         self.read()
 
     def read(self) -> None:
-        """Have a thread read it all anew."""
+        """Read everything again, in a thread."""
         self._reading = True
         if not self._all:
             self._total(f"reading {self.TITLE.lower()} ...")
@@ -176,11 +176,11 @@ class PartView[T](View):
     def _take(self, items: Sequence[T], total: str, trouble: str) -> None:
         self._reading = False
         self._all, self._sums, self._trouble = items, total, trouble
-        self.sieve()
+        self.apply_filters()
         self.update()
 
-    def sieve(self) -> None:
-        """Show what the filters let through."""
+    def apply_filters(self) -> None:
+        """Show the items that match the filters."""
         if self._only and not any(self.state_of(item) == self._only for item in self._all):
             self._only = ""
         items = [
@@ -190,7 +190,7 @@ class PartView[T](View):
         ]
         self.rows.show(items)
         self.retitle()
-        self.say(self._trouble)
+        self.show_message(self._trouble)
         self._total(self._sums or ("" if self._trouble else self.nothing()))
         self._detail()
 
@@ -201,7 +201,7 @@ class PartView[T](View):
         item = self.rows.item
         details = Details()
         if item is not None:
-            self.tell(item, details)
+            self.describe(item, details)
         elif not self._all and not self._trouble:
             details.line("", self.nothing())
         self.query_one("#details Static", Static).update(details.table)
@@ -218,7 +218,7 @@ class PartView[T](View):
     # -- keys -------------------------------------------------------------------------------------------
 
     def action_open(self) -> None:
-        """Show the exchange that proves what is said of the line under the cursor."""
+        """Open the exchange that is evidence for the selected line."""
         item = self.rows.item
         if item is None:
             return
@@ -227,19 +227,19 @@ class PartView[T](View):
             self.inspector.open_exchange(self.number, seq)
 
     def action_differing(self) -> None:
-        """Only what is not as it should be, or all."""
+        """Show only items that deviate, or all."""
         self._differing = not self._differing
         self._only = ""
-        self.sieve()
+        self.apply_filters()
 
     def action_state(self) -> None:
-        """Only one state, then the next one, then all."""
+        """Show only the items of one state, then of the next one, then all."""
         states = ["", *sorted({self.state_of(item) for item in self._all})]
         self._only = states[(states.index(self._only) + 1) % len(states)] if self._only in states else ""
         self._differing = False
-        self.sieve()
+        self.apply_filters()
 
 
 def middle(text: str, width: int) -> str:
-    """Captured text, its middle left out where there is no room: paths differ at their ends."""
+    """Captured text without its middle if it is too long: paths differ at their ends."""
     return ends(clean(text), width, width // 3)

@@ -1,6 +1,6 @@
-"""The line at the bottom of a view in which something is typed: a search, a filter, a note.
+"""The prompt at the bottom of a view: for a search, a filter, a note.
 
-It completes what is typed, and remembers what was typed before. What there is to complete is told by whoever opens it.
+It completes the input and has a history. The caller of ``open`` provides the completions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHOWN = 6
 
 
 class _Ghost(Suggester):
-    """Shows the first completion behind the cursor."""
+    """Suggests the first completion behind the cursor."""
 
     def __init__(self, complete: Complete) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -44,7 +44,7 @@ class _Ghost(Suggester):
 
 
 class _PromptInput(Input):
-    """The line itself; its keys are the prompt's."""
+    """The input line; its keys are handled by the prompt."""
 
     BINDINGS: ClassVar = [
         Binding("up", "older", "Older line", show=False),
@@ -54,7 +54,7 @@ class _PromptInput(Input):
     ]
 
     class Pressed(Message):
-        """A key that changes the whole line."""
+        """A key that replaces the whole line was pressed."""
 
         def __init__(self, what: str, direction: int) -> None:
             super().__init__()
@@ -72,10 +72,10 @@ class _PromptInput(Input):
 
 
 class _Choices(Static):
-    """The completions, a line each; a click takes one."""
+    """The completions, one per line; a click accepts one."""
 
     class Clicked(Message):
-        """One was clicked."""
+        """A completion was clicked."""
 
         def __init__(self, place: int) -> None:
             super().__init__()
@@ -86,7 +86,7 @@ class _Choices(Static):
         self._first = 0
 
     def offer(self, words: list[str], at: int | None) -> None:
-        """Show these, with one of them chosen."""
+        """Show these completions, with one of them selected."""
         self._first = max(0, min((at or 0) - SHOWN // 2, len(words) - SHOWN))
         text = Text()
         for place in range(self._first, min(self._first + SHOWN, len(words))):
@@ -104,7 +104,7 @@ class _Choices(Static):
 
 
 class Prompt(Vertical):
-    """Hidden until it is opened; Enter gives what was typed, Escape drops it."""
+    """The prompt. It is hidden until it is opened; Enter accepts the input, Escape cancels."""
 
     BINDINGS: ClassVar = [Binding("escape", "cancel", "Cancel", show=False)]
     DEFAULT_CSS = """
@@ -125,12 +125,12 @@ class Prompt(Vertical):
         self._back = 0
         """How many lines back in the history."""
         self._typed = ""
-        """What was typed before that."""
+        """What was typed before going back in the history."""
         self._offered: list[str] = []
         self._at: int | None = None
-        """Which one of them stands in the line; None: what was typed does."""
+        """The index of the completion that is in the line; None: the line is as typed."""
         self._head = self._tail = ""
-        """What stands before and behind the cursor meanwhile."""
+        """The text before and after the cursor while completions are tried."""
 
     def compose(self) -> ComposeResult:
         yield _Choices()
@@ -147,10 +147,10 @@ class Prompt(Vertical):
         complete: Complete | None = None,
         history: str | None = None,
     ) -> None:
-        """Let the user type.
+        """Ask the user for one line.
 
-        ``complete`` tells what the text up to the cursor could go on with (each answer stands for all of that text);
-        ``history`` names what was typed before, which Up and Down go through.
+        ``complete`` returns the completions of the text before the cursor (each replaces all of that text); ``history``
+        is the name of the history that Up and Down go through.
         """
         if not self.has_class("open"):
             self._before = self.screen.focused
@@ -171,7 +171,7 @@ class Prompt(Vertical):
 
     def _write(self, value: str, cursor: int | None = None) -> None:
         line = self._line
-        # What is set here is not typed: it must neither end a walk through the completions nor one through the past.
+        # This change was not typed: it must not end the walk through the completions or the history.
         with line.prevent(Input.Changed):
             line.value = value
         line.cursor_position = len(value) if cursor is None else cursor
@@ -190,7 +190,7 @@ class Prompt(Vertical):
     def action_cancel(self) -> None:
         before, self._before, self._then = self._before, None, None
         if before is not None and before.is_attached and before.focusable:
-            # At once: what is done with the line that was typed may take that widget away.
+            # Remove it at once: the callback may remove the focused widget.
             self.screen.set_focus(before)
         else:
             self.screen.set_focus(None)
@@ -198,10 +198,10 @@ class Prompt(Vertical):
 
     def _show_line(self, *, shown: bool) -> None:
         self.set_class(shown, "open")
-        self.screen.set_class(shown, "asking")  # what is around it makes room, and leaves it its keys
+        self.screen.set_class(shown, "asking")  # the widgets around it make room, and do not handle its keys
 
     def on_descendant_blur(self) -> None:
-        # Whoever clicks elsewhere is done with it; a terminal that loses the focus is not the user's doing.
+        # A click elsewhere cancels the prompt; that the terminal loses the focus does not.
         self.call_after_refresh(self._leave)
 
     def _leave(self) -> None:
@@ -224,7 +224,7 @@ class Prompt(Vertical):
         self._show()
 
     def _show(self) -> None:
-        # Only the last word: what stands before it is the same in all of them.
+        # Only the last word: the text before it is the same in all completions.
         lines = [self._head, *self._offered]
         low, high = min(lines), max(lines)
         same = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))

@@ -1,4 +1,4 @@
-"""What the user typed before, kept from one session to the next."""
+"""The history of the prompt, which is saved between sessions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from inspector.text import clean
 
-KEPT = 200
-"""Lines that a history keeps."""
+MOST = 200
+"""Maximum number of lines in a history."""
 
 
 class History:
-    """What was typed before, the latest last: one file of the user's, for all captures. Never raises."""
+    """The lines typed before, the latest last. One file per user, for all captures. Never raises."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -35,16 +35,16 @@ class History:
             return {}
 
     def add(self, line: str) -> None:
-        """Remember a line as the latest."""
+        """Add a line as the latest."""
         if not line.strip():
             return
-        every = self._read()  # another inspector may have written since
-        self.lines = [*(earlier for earlier in every.get(self._name, self.lines) if earlier != line), line][-KEPT:]
-        every[self._name] = self.lines
+        histories = self._read()  # another process may have written since
+        self.lines = [*(earlier for earlier in histories.get(self._name, self.lines) if earlier != line), line][-MOST:]
+        histories[self._name] = self.lines
         written = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         with contextlib.suppress(OSError, ValueError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(every, file, indent=1)
+                json.dump(histories, file, indent=1)
             written.replace(self._path)

@@ -1,4 +1,4 @@
-"""Playing a run as it happened: the clock, its keys, and what the agent knew at that moment."""
+"""Playback of a run: the clock, its keys, and the state of the agent at a moment."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from inspector.tui.waterfall import Timed
 
 TICK = 1 / 20
-"""Seconds between two pictures of a run that is played."""
+"""Seconds between two pictures during playback."""
 
 
 class Played(View):
-    """A view of one run that can be played. It has a ``Transport``, a ``Knowledge`` with the id ``knowledge`` in the
-    place of the widget ``exchange``, and the list ``timed``."""
+    """A view of one run that can be played back.
+
+    It has a ``Transport``, the list ``timed``, and a ``Knowledge`` with the id ``knowledge`` that takes the place of
+    the widget ``exchange``.
+    """
 
     BINDINGS = [
         Binding("space", "play", "Play"),
@@ -55,9 +58,9 @@ class Played(View):
         self._known: list[tuple[float, list[tuple[str, str]]]] = []
         self._learning = False
         self.driven: Entry | None = None
-        """Where the cursor was put by playing, not by the user."""
+        """The entry to which playback, not the user, moved the cursor."""
         self._stale = True
-        """The run has grown since that was learned."""
+        """Whether the run has grown since the agent's state was read."""
 
     @property
     def timed(self) -> Timed:
@@ -65,16 +68,16 @@ class Played(View):
         raise NotImplementedError
 
     def follow_cursor(self) -> None:
-        """Show what the cursor is on now."""
+        """Show the selected exchange."""
         raise NotImplementedError
 
     @property
     def playing(self) -> bool:
-        """Whether time goes on."""
+        """Whether playback is running."""
         return self._player is not None and self._player.playing
 
     def take(self, entries: Sequence[Entry]) -> None:
-        """These are the entries now; whoever was at the end stays there."""
+        """Use these entries; a player that was at the end stays at the end."""
         if self._player is None:
             self._player = Player(entries)
             self._player.end()
@@ -84,7 +87,7 @@ class Played(View):
         self.draw()
 
     def action_knowledge(self) -> None:
-        """What the agent knew at the moment that is shown, instead of the exchange; and back."""
+        """Show the state of the agent at the current moment instead of the exchange, or the exchange again."""
         if self.query_one("#knowledge").has_class("gone"):
             self._show_knowledge()
             self.revealed()
@@ -97,12 +100,12 @@ class Played(View):
         self.draw()
 
     def show_exchange(self) -> None:
-        """The exchange again, instead of what the agent knew."""
+        """Show the exchange instead of the state of the agent."""
         self.query_one("#knowledge").add_class("gone")
         self.query_one("#exchange").remove_class("gone")
 
     def revealed(self) -> None:
-        """What the agent knew was asked for: where one pane is shown at a time it has to be that one."""
+        """Show the pane of the agent's state, if only one pane is shown at a time."""
 
     # -- playing ----------------------------------------------------------------------------------------
 
@@ -160,7 +163,7 @@ class Played(View):
         self.action_speed(event.by)
 
     def draw(self) -> None:
-        """The picture at the moment where the player is."""
+        """Draw the current moment of the player."""
         player = self._player
         if player is None:
             return
@@ -175,7 +178,7 @@ class Played(View):
             self._show_known(player.at)
 
     def _show_known(self, at: float) -> None:
-        if self._stale and not self._learning:  # one at a time: there are twenty pictures a second
+        if self._stale and not self._learning:  # one thread at a time: there are twenty pictures a second
             self._stale, self._learning = False, True
             self.run_worker(self._learn, thread=True, group="knowledge")
         if not self._known:
@@ -184,21 +187,21 @@ class Played(View):
         self.query_one(Knowledge).show(self._known[place - 1][1])
 
     def _learn(self) -> None:
-        """In a thread: what the agent knew after each of its records."""
+        """Read the state of the agent after each of its records; called in a thread."""
         worker = get_current_worker()
         learned = [(float("-inf"), known(Run(address=None)))]
-        asked: d.CatalogRequest | None = None
-        got: d.Catalog | None = None
+        request: d.CatalogRequest | None = None
+        catalog: d.Catalog | None = None
         trouble = ""
         try:
             for step in self.source.steps(self.number):
                 if worker.is_cancelled:
                     return
-                asked = step.request if isinstance(step.request, d.CatalogRequest) else asked
-                got = step.response if isinstance(step.response, d.Catalog) else got
+                request = step.request if isinstance(step.request, d.CatalogRequest) else request
+                catalog = step.response if isinstance(step.response, d.Catalog) else catalog
                 if step.run is not None:
-                    learned.append((step.record.ended, known(step.run, asked, got)))
-        except InspectorError as error:  # what was learned up to there is good
+                    learned.append((step.record.ended, known(step.run, request, catalog)))
+        except InspectorError as error:  # what was read so far is valid
             trouble = str(error)
         learned.sort(key=lambda entry: entry[0])
         self.later(self._learned, learned, trouble)
@@ -206,5 +209,5 @@ class Played(View):
     def _learned(self, learned: list[tuple[float, list[tuple[str, str]]]], trouble: str) -> None:
         self._known, self._learning = learned, False
         if trouble:
-            self.say(trouble)
+            self.show_message(trouble)
         self.draw()

@@ -1,4 +1,4 @@
-"""A list of lines with columns: only what is on the screen is drawn, so a hundred thousand lines cost what forty do."""
+"""A list of lines with columns. Only the visible lines are drawn, so a hundred thousand lines cost as much as forty."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Column[T]:
 
     title: str
     cell: Callable[[T, int], Text | str]
-    """The text of an item; the second argument is the column's width."""
+    """Returns the text of an item; the second argument is the column's width."""
     width: int
-    """At least so many cells."""
+    """The minimum width."""
     grows: int = 0
-    """Its share of what is left over."""
+    """Its share of the remaining width."""
     sort: Callable[[T], Any] | None = None
-    """What the list is sorted by when the title is clicked; None: it can't be."""
+    """The key to sort by when the title is clicked; None: not sortable."""
     least: int = 0
-    """It is left out on a list that is narrower than this."""
+    """The column is hidden if the list is narrower than this."""
     right: bool = False
-    """Its text ends at the right."""
+    """Whether the text is right-aligned."""
     drawn: bool = False
-    """It is a picture: nothing to be searched in."""
+    """Whether it is a picture, which is not searched."""
 
 
 class About[T](Message):
-    """What a list says of one of its items."""
+    """A message about one item of a list."""
 
     def __init__(self, rows: Rows[T], item: T) -> None:
         super().__init__()
@@ -52,9 +52,9 @@ class About[T](Message):
 
 
 class Rows[T](ScrollView, can_focus=True):
-    """Items, a line each, under a line of titles; one of them is the cursor's.
+    """A list of items, one per line, under a line of titles, with a cursor.
 
-    Titles are clicked to sort by them (again: the other way round), ``s`` sorts by the next column.
+    A click on a title sorts by it, a second click reverses the order; ``s`` sorts by the next column.
     """
 
     BINDINGS = [
@@ -80,7 +80,7 @@ class Rows[T](ScrollView, can_focus=True):
         """The cursor is on another item."""
 
     class Chosen[U](About[U]):
-        """Enter was pressed on an item, or it was clicked again."""
+        """Enter was pressed on an item, or the selected item was clicked."""
 
     def __init__(
         self,
@@ -91,34 +91,33 @@ class Rows[T](ScrollView, can_focus=True):
         descending: bool = False,
         id: str | None = None,  # noqa: A002 - Textual's own name
     ) -> None:
-        """``key`` tells an item again when the items were replaced; ``sort`` is the column to sort by at first."""
+        """``key`` identifies an item when the items are replaced; ``sort`` is the column to sort by initially."""
         super().__init__(id=id)
         self.columns = tuple(columns)
         self.key = key
         self._sort, self._descending = sort, descending
         self._given: Sequence[T] = ()
         self.items: list[T] = []
-        """What is shown, in its order."""
+        """The items in the order shown."""
         self.at = 0
-        """Where the cursor is."""
+        """The position of the cursor."""
         self._clicked: int | None = None
-        """Where it was put by the mouse."""
+        """The position to which a click moved the cursor."""
         self._shown: list[tuple[Column[T], int]] = []
         self._lines: dict[int, tuple[Strip, Style]] = {}
-        """Drawn lines of items, by place."""
+        """The drawn lines, by position."""
         self.pattern = ""
-        """What was searched for, in lower case."""
+        """The text that was searched for, in lower case."""
 
     # -- what is shown ----------------------------------------------------------------------------------
 
     @property
     def item(self) -> T | None:
-        """What the cursor is on; None if there is nothing."""
+        """The selected item; None if the list is empty."""
         return self.items[self.at] if 0 <= self.at < len(self.items) else None
 
     def show(self, items: Sequence[T], *, tail: bool = False) -> None:
-        """Replace what is shown. The cursor stays on its item; with ``tail`` it goes along with the last one if it
-        was there."""
+        """Replace the items. The cursor stays on its item; with ``tail`` it stays at the end if it was there."""
         before = self.item
         was_last = tail and self.at >= len(self.items) - 1
         self._given = items
@@ -136,7 +135,7 @@ class Rows[T](ScrollView, can_focus=True):
             self.post_message(self.Moved(self, now))
 
     def go(self, key: Hashable) -> bool:
-        """Put the cursor on the item with this key; False if there is none."""
+        """Move the cursor to the item with this key; False if there is none."""
         if not self._find(key):
             return False
         self._into_view()
@@ -145,7 +144,7 @@ class Rows[T](ScrollView, can_focus=True):
         return True
 
     def _find(self, key: Hashable) -> bool:
-        # Most often it is where it was, or near.
+        # Usually it is at the same position, or near.
         for place in (self.at, *range(len(self.items))):
             if place < len(self.items) and self.key(self.items[place]) == key:
                 self.at = place
@@ -158,7 +157,7 @@ class Rows[T](ScrollView, can_focus=True):
             self.items.sort(key=by, reverse=self._descending)
 
     def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
-        """Go to the next line that contains a text (without case); False if there is none."""
+        """Go to the next line that contains a text (ignoring case); False if there is none."""
         self.pattern = pattern.casefold()
         if not self.pattern or not self.items:
             self.refresh()
@@ -175,13 +174,13 @@ class Rows[T](ScrollView, can_focus=True):
         return False
 
     def plain(self, item: T) -> str:
-        """A line's text."""
+        """The text of an item's line."""
         return "  ".join(str(column.cell(item, 400)) for column in self.columns if not column.drawn)
 
     # -- moving -----------------------------------------------------------------------------------------
 
     def move_to(self, place: int) -> None:
-        """Put the cursor on the item at this place."""
+        """Move the cursor to a position."""
         if not self.items:
             return
         before, self.at = self.at, max(0, min(place, len(self.items) - 1))
@@ -204,13 +203,13 @@ class Rows[T](ScrollView, can_focus=True):
             self.post_message(self.Chosen(self, self.item))
 
     def action_sort(self) -> None:
-        """Sort by the next column, and after the last one not at all."""
+        """Sort by the next column, and after the last one restore the original order."""
         able = [at for at, column in enumerate(self.columns) if column.sort]
         order: list[int | None] = [None, *able]
         self.sort_by(order[(order.index(self._sort) + 1) % len(order)])
 
     def sort_by(self, column: int | None) -> None:
-        """Sort by a column; by the same one again the other way round."""
+        """Sort by a column, or reverse the order if it is sorted by it already."""
         if column is not None and self.columns[column].sort is None:
             return
         self._descending = column is not None and column == self._sort and not self._descending
@@ -234,7 +233,7 @@ class Rows[T](ScrollView, can_focus=True):
             return
         place = event.y - 1 + self.scroll_offset.y
         if place < len(self.items):
-            # A click on another line moves there; on the one with the cursor it opens, however long after.
+            # A click on another line moves the cursor; a click on the selected line opens it, however much later.
             if event.chain > 1 or (place == self.at and self._clicked == place):
                 self.action_choose()
             else:
@@ -272,18 +271,18 @@ class Rows[T](ScrollView, can_focus=True):
         self.refresh()
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Draw again: the whole list with what its items say now, or only these regions of what was drawn."""
+        """Draw again: the whole list with the current items, or only some regions of what was drawn."""
         if not regions:
             self._lines.clear()
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def notify_style_update(self) -> None:
-        """The theme or the focus has changed, and with it what lines look like."""
+        """Draw all lines again: the theme or the focus has changed."""
         self._lines.clear()
         super().notify_style_update()
 
     def _redraw(self, *places: int) -> None:
-        """Draw only these items again: all that a key changes most often."""
+        """Draw only these items again: most keys change no more than that."""
         for place in places:
             self._lines.pop(place, None)
             y = place - self.scroll_offset.y + 1
@@ -291,7 +290,7 @@ class Rows[T](ScrollView, can_focus=True):
                 self.refresh(Region(0, y, self.size.width, 1))
 
     def render_line(self, y: int) -> Strip:
-        """The title, or one item's line."""
+        """Draw the titles, or the line of one item."""
         width = self.size.width
         left = self.scroll_offset.x
         if y == 0:
@@ -300,10 +299,10 @@ class Rows[T](ScrollView, can_focus=True):
         place = y - 1 + self.scroll_offset.y
         if place >= len(self.items):
             return Strip.blank(width, self.rich_style)
-        kept = self._lines.get(place)
-        if kept is None:
-            kept = self._lines[place] = self._line(place)
-        strip, style = kept
+        line = self._lines.get(place)
+        if line is None:
+            line = self._lines[place] = self._line(place)
+        strip, style = line
         return strip.crop_extend(left, left + width, style)
 
     def _titles(self) -> Iterator[tuple[Text | str, int, bool]]:

@@ -1,4 +1,4 @@
-"""One run: its exchanges in time, the one under the cursor, and what was found; also played as it happened."""
+"""One run: its exchanges over time, the selected exchange, and the findings; a run can be played back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FINDINGS: tuple[Column[Finding], ...] = (
 
 
 class RunView(Paned, Played, OnRecord):
-    """A run: left its exchanges as waterfall or sequence, right the one under the cursor, below the findings."""
+    """A run: its exchanges as waterfall or sequence, the selected exchange, and the findings."""
 
     BINDINGS = [
         Binding("enter", "open", "Open", show=False),
@@ -66,7 +66,7 @@ class RunView(Paned, Played, OnRecord):
     """
 
     def __init__(self, number: int, seq: int | None = None, finding: Finding | None = None) -> None:
-        """Show run ``number``, with the cursor on record ``seq`` where it proves ``finding``."""
+        """Show run ``number``, with the cursor on record ``seq`` where the evidence of ``finding`` is."""
         super().__init__()
         self.number = number
         self._wanted = seq
@@ -74,11 +74,11 @@ class RunView(Paned, Played, OnRecord):
         self._filter = ""
         self._shown: RunBrief | None = None
         self._briefs: list[Brief] = []
-        """The records that the filter lets through."""
+        """The records that match the filter."""
         self._whole: dict[int, Brief] = {}
-        """All of the run, by number."""
+        """All records of the run, by number."""
         self._came: str | None = None
-        """The pane from which a finding led to its proof."""
+        """The pane from which a finding led to its evidence."""
 
     # -- what is shown ----------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class RunView(Paned, Played, OnRecord):
 
     @property
     def run(self) -> RunBrief | None:
-        """The run, as it is known now."""
+        """The current state of the run."""
         return self.source.run(self.number)
 
     @property
@@ -124,70 +124,70 @@ class RunView(Paned, Played, OnRecord):
         return text + (f"   {clean(self._filter)}" if self._filter else "")
 
     def update(self) -> None:
-        """Show the run as it is known now; where it ended before, the view goes along with what is new."""
+        """Show the current state of the run; if the view was at its end, it follows new records."""
         super().update()
         run = self.run
-        if run is None or run is self._shown or self.sifting:
+        if run is None or run is self._shown or self.filter_running:
             return
         self._shown = run
         self._whole = {brief.seq: brief for brief in self.source.briefs(self.number)}
         if self._filter:
             read = partial(self.inspector.filtering.read_briefs, self._filter, self.number)
-            self.sift(read, partial(self._show, run))
+            self.start_filter(read, partial(self._show, run))
         else:
             self._show(run, list(self._whole.values()))
 
     def _show(self, run: RunBrief, briefs: list[Brief]) -> None:
         self._briefs = briefs
         self.timed.load(run, briefs, self._whole.values())
-        self._tell(run)
+        self._show_verdict(run)
         findings: Rows[Finding] = self.query_one("#findings", Rows)
         findings.show(run.ordered)
-        self._tell_finding()
+        self._show_finding()
         self.take(entries(run, self._whole.values()))
         if self._wanted is None and self.query_one(ExchangePane).seq is None:
-            self._wanted, self._finding = self._telling(run)
+            self._wanted, self._finding = self._start(run)
         if self._wanted is not None:
             self.show_record(self._wanted, self._finding)
             self._wanted = None
 
-    def _tell(self, run: RunBrief) -> None:
+    def _show_verdict(self, run: RunBrief) -> None:
         verdict = self.query_one("#verdict", Static)
         verdict.update(verdict_text(run, self.app.size.width - 2))
         verdict.set_class(not run.verdict, "gone")
 
     def opened(self) -> None:
-        """Begin at the list."""
+        """Focus the list."""
         self.lay_out()
         self.timed.focus()
 
     def lay_out(self) -> None:
-        """Panes, and as much of the verdict as there is room for."""
+        """Lay out the panes, and as much of the verdict as fits."""
         super().lay_out()
         if (run := self.run) is not None:
-            self._tell(run)
+            self._show_verdict(run)
 
     def target(self, pane: str) -> Widget:
-        """What gets the focus in a pane."""
+        """The widget that gets the focus in a pane."""
         return {"left": self.timed, "right": self.query_one(ExchangePane), "below": self.query_one("#findings")}[pane]
 
     # -- the cursor -------------------------------------------------------------------------------------
 
     def show_record(self, seq: int, finding: Finding | None = None) -> None:
-        """Put the cursor on a record, where it proves a finding."""
+        """Move the cursor to a record, where the evidence of a finding is."""
         self.timed.go(seq)
         self.show_exchange()
         self.query_one(ExchangePane).show(seq, finding)
         owner = self.source.owner(seq)
         if owner is not None and owner.number != self.number:
-            self.say(f"record {seq} belongs to run {owner.number} and is evidence for this finding")
+            self.show_message(f"record {seq} belongs to run {owner.number} and is evidence for this finding")
 
     def follow_cursor(self) -> None:
-        """Show the exchange under the cursor."""
+        """Show the selected exchange."""
         entry = self.timed.item
         if entry is not None:
             self.query_one(ExchangePane).show(entry.seq)
-            self.tell_mark()
+            self.show_mark()
 
     def on_rows_moved(self, event: Rows.Moved[Entry | Finding]) -> None:
         if event.rows is self.timed and not self.playing:
@@ -195,7 +195,7 @@ class RunView(Paned, Played, OnRecord):
                 self.show_exchange()
             self.follow_cursor()
         elif event.rows.id == "findings":
-            self._tell_finding()
+            self._show_finding()
 
     def on_rows_chosen(self, event: Rows.Chosen[Entry | Finding]) -> None:
         item = event.item
@@ -208,46 +208,46 @@ class RunView(Paned, Played, OnRecord):
             self._came = "below"
 
     def revealed(self) -> None:
-        """Go to the pane where it is, if it is not on the screen."""
+        """Show the right pane if it is hidden."""
         if self.has_class("narrow"):
             self.current = "right"
             self.lay_out()
 
-    def _tell_finding(self) -> None:
-        """The finding under the cursor in full."""
+    def _show_finding(self) -> None:
+        """Show the selected finding in full."""
         rows: Rows[Finding] = self.query_one("#findings", Rows)
         found = advice.text(rows.item, self.run, self.source) if rows.item and self.run else Text()
         self.query_one("#explanation Static", Static).update(advice.hung(found))
 
     def _proof(self, finding: Finding) -> int:
-        """The record that proves a finding best: one of this run, that went wrong if any did."""
+        """The best evidence for a finding: a record of this run, if possible one that failed."""
         mine = [self._whole[seq] for seq in finding.seqs if seq in self._whole]
         wrong = [brief for brief in mine if brief.kind == "handshake" or brief.status is None or brief.status >= 400]
         return next((brief.seq for brief in (*wrong, *mine)), finding.seqs[0])
 
-    def _telling(self, run: RunBrief) -> tuple[int | None, Finding | None]:
-        """Where to begin: at the cause of a run that is not well, or else at its first record."""
+    def _start(self, run: RunBrief) -> tuple[int | None, Finding | None]:
+        """Where to begin: at the cause if the run is not complete, otherwise at its first record."""
         causes = [finding for finding in run.findings if finding.rule == run.cause and finding.seqs]
         if causes:
             return self._proof(causes[0]), causes[0]
         return next((entry.seq for entry in self.timed.items if entry.seq is not None), None), None
 
-    def copied(self) -> str | None:
-        """The value under the cursor; of a finding, what to do."""
+    def value_to_copy(self) -> str | None:
+        """The selected value; for a finding, its fix."""
         if self.current == "below":
             rows: Rows[Finding] = self.query_one("#findings", Rows)
             return advice.remedy(rows.item, self.run, self.source) if rows.item and self.run else None
-        return super().copied()
+        return super().value_to_copy()
 
     def action_other(self) -> None:
-        """Waterfall or sequence."""
-        # Both are laid out anew, which takes a while: the key is answered before.
+        """Switch between waterfall and sequence."""
+        # The layout of both takes a while: respond to the key first.
         self.answer(f"drawing the {'waterfall' if isinstance(self.timed, Diagram) else 'sequence'} …")
         self.call_after_refresh(self._switch)
 
     def _switch(self) -> None:
         if not self.is_attached:
-            return  # Escape was faster
+            return  # Escape was pressed meanwhile
         seq = self.record()
         for view in self.query(Timed):
             view.toggle_class("gone")
@@ -269,17 +269,17 @@ class RunView(Paned, Played, OnRecord):
         self.inspector.open_bootstrap(run.certname if run else None)
 
     def action_back(self) -> None:
-        """Back to the findings, if one of them led here; else give up or take away a filter, or go back to the runs."""
+        """Back to the findings, if one of them led here; else cancel or clear a filter, or go back to the runs."""
         if self._came is not None:
             self.enter(self._came)
             self._came = None
-        elif self.given_up() or self._filter:
+        elif self.cancel_filter() or self._filter:
             self._set_filter("")
         else:
             super().action_back()
 
     def action_neighbour(self, by: int) -> None:
-        """The run before or after this one."""
+        """Open the next or the previous run."""
         numbers = [run.number for run in self.source.runs]
         if self.number in numbers and 0 <= numbers.index(self.number) + by < len(numbers):
             self.app.pop_screen()
@@ -294,20 +294,20 @@ class RunView(Paned, Played, OnRecord):
         self.ask_filter(self._set_filter, self._filter)
 
     def _set_filter(self, text: str) -> None:
-        self.given_up()
+        self.cancel_filter()
         before, self._filter = self._filter, text.strip()
         self._shown = None
         if not self.attempt(self.update):
             self._filter = before
             self.update()
 
-    def remarked(self) -> None:
-        """Marked records have a star in the list, too."""
-        super().remarked()
+    def mark_changed(self) -> None:
+        """Update the list as well, where marked records have a star."""
+        super().mark_changed()
         self.timed.refresh()
 
     def record(self) -> int | None:
-        """The record under the cursor."""
+        """The selected record."""
         return self.timed.item.seq if self.timed.item else None
 
     def action_export(self) -> None:

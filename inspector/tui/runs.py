@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class RunLine(NamedTuple):
-    """A run, or with ``of`` the line of an agent, with its latest run, above its runs."""
+    """A run; if ``of`` is not empty, the heading of an agent with its latest run."""
 
     run: RunBrief
     of: tuple[RunBrief, ...] = ()
@@ -65,7 +65,7 @@ def _by(key: Callable[[RunBrief], Any]) -> Callable[[RunLine], Any]:
 
 
 class RunRows(Rows[RunLine]):
-    """Runs and lines of agents; an agent's runs stay below its line, however all are sorted."""
+    """Runs and headings of agents; an agent's runs stay below its heading in every sort order."""
 
     def _arrange(self) -> None:
         super()._arrange()
@@ -78,7 +78,7 @@ class RunRows(Rows[RunLine]):
 
 
 class Runs(View):
-    """One row a run, with its phases to scale; Enter opens it."""
+    """The runs of the capture, one per line, with their phases to scale. Enter opens a run."""
 
     BINDINGS = [
         Binding("escape", "back", "Clear filter", show=False),
@@ -104,10 +104,10 @@ class Runs(View):
         self._filter = ""
         self._grouped = False
         self._plain = False
-        """Without a histogram."""
+        """Whether the histogram is hidden."""
         self._open: set[str] = set()
-        self._sifted_of: tuple[str, int] | None = None
-        """The filter that takes long, and the source's revision that it was asked of."""
+        self._applied: tuple[str, int] | None = None
+        """The slow filter that was applied last, and the source's revision it was applied to."""
 
     def body(self) -> Iterable[Widget]:
         columns: tuple[Column[RunLine], ...] = (
@@ -133,10 +133,10 @@ class Runs(View):
         yield Static("", id="detail", markup=False)
 
     def on_resize(self) -> None:
-        """On a narrow terminal what a run comes down to takes more lines."""
+        """Adapt to the width: on a narrow terminal the verdict takes more lines."""
         self.set_class(self.app.size.width < NARROW, "narrow")
         if self.ready:
-            self._tell()
+            self._show_details()
 
     def heading(self) -> str:
         source = self.source
@@ -156,7 +156,7 @@ class Runs(View):
         return self.query_one(RunRows)
 
     def _numbers(self) -> set[int]:
-        """The runs that are shown: the line of an agent stands for all of its runs, also when it is folded."""
+        """The runs that are shown, including those of agents whose runs are hidden below their heading."""
         return {run.number for line in self._rows.items for run in line.of or (line.run,)}
 
     def _mark(self, line: RunLine, _: int) -> Text | str:
@@ -164,14 +164,14 @@ class Runs(View):
         return Text("*", style=f"bold {DOUBT}") if marked else ""
 
     def update(self) -> None:
-        """Show the runs as they are known now."""
+        """Show the current state of the runs."""
         if not self._filter:
             self._show(self.source.runs)
         elif self.inspector.filtering.slow(self._filter):
             now = self._filter, self.source.revision
-            if not self.sifting and now != self._sifted_of:
-                self._sifted_of = now
-                self.sift(lambda: self.inspector.filtering.read_runs(now[0]), self._show)
+            if not self.filter_running and now != self._applied:
+                self._applied = now
+                self.start_filter(lambda: self.inspector.filtering.read_runs(now[0]), self._show)
         else:
             self._show(self.inspector.filtering.runs(self._filter))
         super().update()
@@ -180,8 +180,8 @@ class Runs(View):
         self._rows.show(self._lines(runs), tail=True)
         histogram = self.query_one(Histogram)
         histogram.show(runs)
-        histogram.set_class(self._plain or len(runs) < 2, "hidden")  # one run has no course
-        self._tell()
+        histogram.set_class(self._plain or len(runs) < 2, "hidden")  # a histogram of one run shows nothing
+        self._show_details()
         self.retitle()
 
     def _lines(self, runs: list[RunBrief]) -> list[RunLine]:
@@ -197,7 +197,7 @@ class Runs(View):
                 lines += map(RunLine, own)
         return lines
 
-    def _tell(self) -> None:
+    def _show_details(self) -> None:
         line = self._rows.item
         if line is None:
             self.query_one("#detail", Static).update(self._nothing(), layout=False)
@@ -210,7 +210,7 @@ class Runs(View):
         self.query_one("#detail", Static).update(text, layout=False)
 
     def _nothing(self) -> str:
-        """Why there is no run to be seen."""
+        """Why no runs are shown."""
         source = self.source
         if trouble := source.trouble:
             return f"{clean(trouble)}\n`puppet-inspector runs` reads the capture without an index."
@@ -223,7 +223,7 @@ class Runs(View):
     # -- what is pressed --------------------------------------------------------------------------------
 
     def on_rows_moved(self) -> None:
-        self._tell()
+        self._show_details()
 
     def on_rows_chosen(self, event: Rows.Chosen[RunLine]) -> None:
         line = event.item
@@ -241,8 +241,8 @@ class Runs(View):
         self._rows.go((False, event.number))
 
     def action_back(self) -> None:
-        """Give up a filter that takes long; else take the filter away."""
-        self.given_up()
+        """Cancel a slow filter, or clear the filter."""
+        self.cancel_filter()
         if self._filter:
             self._filter = ""
             self.update()
@@ -259,8 +259,8 @@ class Runs(View):
         self.ask_filter(self._set_filter, self._filter)
 
     def _set_filter(self, text: str) -> None:
-        self.given_up()
-        before, self._filter, self._sifted_of = self._filter, text.strip(), None
+        self.cancel_filter()
+        before, self._filter, self._applied = self._filter, text.strip(), None
         if not self.attempt(self.update):
             self._filter = before
             self.update()
@@ -276,7 +276,7 @@ class Runs(View):
 
             def keep(text: str) -> None:
                 self.attempt(lambda: marks.note_run(number, text))
-                self._tell()
+                self._show_details()
 
             self.ask(f"note on run {number}: ", keep, marks.note_of_run(number))
 

@@ -1,6 +1,6 @@
-"""A search through everything that was said in a capture: targets, headers, bodies. What is found comes while it runs.
+"""Search in targets, headers and bodies of the whole capture. Matches are shown while the search runs.
 
-It is a thread's work: bodies are read in pieces, so that the keys are answered meanwhile.
+A thread reads the records in batches, so that keys respond meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import RunBrief
 
 MOST = 10_000
-"""After so many the search ends: nobody reads more."""
+"""Matches after which the search stops: more are of no use."""
 STRIDE = 100
 """Records that are read before the capture is opened again."""
 PAUSE = 0.1
@@ -40,7 +40,7 @@ PAUSE = 0.1
 
 
 class SearchView(View):
-    """A search through the targets, headers and bodies of the whole capture."""
+    """Search in targets, headers and bodies of the whole capture."""
 
     BINDINGS: ClassVar = [
         Binding("enter", "open", "Open", show=False),
@@ -54,12 +54,12 @@ class SearchView(View):
     """
 
     class Progressed(Message):
-        """How far the search is, and what it found since it said so last."""
+        """The progress of the search, and the matches since the last report."""
 
         def __init__(self, number: int, done: int, found: list[Hit], trouble: str = "", *, over: bool = False) -> None:
             super().__init__()
             self.number = number
-            """Which search it is."""
+            """The number of the search."""
             self.done = done
             self.found = found
             self.trouble = trouble
@@ -76,7 +76,7 @@ class SearchView(View):
         self._owners: dict[int, RunBrief | None] = {}
 
     def body(self) -> Iterable[Widget]:
-        """The progress and what was found."""
+        """The progress and the matches."""
         yield _Progress(id="progress")
         yield Rows(self._columns(), lambda hit: hit, id="hits")
 
@@ -103,7 +103,7 @@ class SearchView(View):
         return f"search {clean(self.source.path.name)}" + (f" for {clean(self._text)}" if self._text else "")
 
     def opened(self) -> None:
-        """Begin, or ask."""
+        """Start the search, or ask for a text."""
         self.query_one(Rows).focus()
         if self._text:
             self.begin(self._text)
@@ -113,7 +113,7 @@ class SearchView(View):
     # -- the search -------------------------------------------------------------------------------------
 
     def begin(self, text: str) -> None:
-        """Search for a text, instead of what was searched for."""
+        """Search for another text."""
         if not text:
             return
         self.action_cancel()
@@ -123,9 +123,9 @@ class SearchView(View):
         self._number += 1
         self._running = True
         self.query_one(Rows).show([])
-        self.say("")
+        self.show_message("")
         self.update()
-        self._tell()
+        self._show_progress()
         number, total = self._number, self._total
         self.run_worker(lambda: self._search_all(text, number, total), thread=True, group="search", exit_on_error=False)
 
@@ -136,7 +136,7 @@ class SearchView(View):
         said_at = time.monotonic()
         try:
             while done < total and every < MOST:
-                # An open reader keeps the proxy from tidying up: never for long.
+                # An open reader prevents checkpoints of the recorder's database: never keep one open for long.
                 with self.source.capture() as capture:
                     for _, record in zip(range(STRIDE), capture.records(done), strict=False):
                         if worker.is_cancelled:
@@ -161,7 +161,7 @@ class SearchView(View):
         self.post_message(self.Progressed(number, done if trouble else total, found, trouble, over=True))
 
     def on_search_view_progressed(self, event: Progressed) -> None:
-        """Show what is new."""
+        """Show new matches."""
         event.stop()
         if event.number != self._number or not self._running:
             return
@@ -173,13 +173,13 @@ class SearchView(View):
                     self._owners[hit.seq] = self.source.owner(hit.seq)
             self._hits += event.found
             self.query_one(Rows).show(self._hits)
-        self._tell()
+        self._show_progress()
         if event.over:
-            self.say(event.trouble or ("" if self._hits else f"No record contains {clean(self._text)}."))
+            self.show_message(event.trouble or ("" if self._hits else f"No record contains {clean(self._text)}."))
 
-    def _tell(self) -> None:
+    def _show_progress(self) -> None:
         text = f"{self._done:,} of {self._total:,} records, {len(self._hits):,} matches"
-        self.query_one(_Progress).tell(self._done, self._total, text)
+        self.query_one(_Progress).show(self._done, self._total, text)
 
     # -- keys -------------------------------------------------------------------------------------------
 
@@ -188,47 +188,47 @@ class SearchView(View):
         self.query_one(Prompt).open("search bodies: ", self.begin, self._text, history="search")
 
     def action_cancel(self) -> None:
-        """Give it up; what was found stays."""
+        """Cancel the search; the matches so far remain."""
         if self._running:
             self._running = False
             self.workers.cancel_group(self, "search")
-            self.say(f"The search was cancelled after {self._done:,} of {self._total:,} records.")
+            self.show_message(f"The search was cancelled after {self._done:,} of {self._total:,} records.")
 
     def action_back(self) -> None:
-        """Give the search up, or leave."""
+        """Cancel the search, or go back."""
         if self._running:
             self.action_cancel()
         else:
             super().action_back()
 
     def action_open(self) -> None:
-        """Show the record in full."""
+        """Show the selected record in full."""
         rows: Rows[Hit] = self.query_one("#hits", Rows)
         if rows.item is not None:
             run = self._owners.get(rows.item.seq)
             self.inspector.open_exchange(run.number if run else None, rows.item.seq, rows.item.place)
 
     def on_rows_chosen(self, event: Rows.Chosen[Hit]) -> None:
-        """A click on the line of the cursor."""
+        """Open the selected line, which was clicked."""
         event.stop()
         self.action_open()
 
 
 class _Progress(Horizontal):
-    """A bar and how far it is in numbers."""
+    """A progress bar with numbers."""
 
     def compose(self) -> ComposeResult:
         yield ProgressBar(show_eta=False, show_percentage=False)
         yield Static("", id="count", markup=False)
 
-    def tell(self, done: int, total: int, text: str) -> None:
-        """Show it."""
+    def show(self, done: int, total: int, text: str) -> None:
+        """Update the progress."""
         self.query_one(ProgressBar).update(total=total, progress=done)
         self.query_one("#count", Static).update(text)
 
 
 def _shown(hit: Hit, width: int) -> Text:
-    """The line, with what was found in the middle of a narrow column."""
+    """The line of a match; in a narrow column the match is in the middle."""
     found = clean(hit.found)
     room = max(8, (width - len(found)) // 2)
     before = clean(hit.before).lstrip()

@@ -1,4 +1,4 @@
-"""A run as the sequence between agent and master that the Puppet documentation draws: lanes, arrows, notes."""
+"""A run as a sequence diagram between agent and master, as in the Puppet documentation: lanes, arrows, notes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 AGENT, PROXY, MASTER = "agent", "proxy", "master"
 BROKEN = "✗"
 ROOMY = 30
-"""Cells between proxy and master from which on a reason has its place there."""
+"""Width between proxy and master from which a reason fits there."""
 WIDEST = 120
-"""Cells beyond which the lanes do not move apart."""
+"""Width from which the lanes do not move further apart."""
 _BAD = palette.SEVERITIES[Severity.ERROR]
 _WARNING = palette.SEVERITIES[Severity.WARNING]
 
 
 @dataclass(frozen=True)
 class ResponseArrow(Entry):
-    """The arrow back: a line of its own, at the moment at which the exchange ended."""
+    """The arrow back: a separate line, at the moment when the exchange ended."""
 
     @property
     def key(self) -> Hashable:
@@ -40,7 +40,7 @@ class ResponseArrow(Entry):
 
 
 class Sequence(Timed):
-    """Two lines an exchange: the request to the right, the answer to the left."""
+    """Two lines per exchange: the request to the right, the answer to the left."""
 
     TITLED = 2
 
@@ -54,7 +54,7 @@ class Sequence(Timed):
         super().__init__(columns, id=id, classes=classes)
 
     def arranged(self, timeline: list[Entry]) -> list[Entry]:
-        """With a line for each answer, after its request and before whatever else begins at that moment."""
+        """The entries, with a line for each answer: after its request, before anything else that begins then."""
         lines: list[tuple[float, float, Entry]] = []
         for place, entry in enumerate(timeline):
             lines.append((entry.began, place, entry))
@@ -77,7 +77,7 @@ class Sequence(Timed):
     def _found(self, entry: Entry) -> Text | str:
         if entry.kind != "record" or entry.brief is None:
             return ""
-        # What a record proves is known when it is whole, so it stands with its last line.
+        # The findings of a record are known when it is complete, so they are in its last line.
         alone = entry.brief.kind != "exchange"
         return marks(entry.brief, words=False) if isinstance(entry, ResponseArrow) or alone else ""
 
@@ -109,7 +109,7 @@ class Sequence(Timed):
         return Text.assemble("│", _right(label, first), "│", beyond, "│")
 
     def _done(self, brief: Brief) -> bool:
-        """Whether an exchange was over by the moment that is shown."""
+        """Whether an exchange had ended by the moment that is shown."""
         return self._until is None or brief.ended <= self._until
 
 
@@ -130,7 +130,7 @@ def _answer(brief: Brief, first: int, second: int) -> Text:
 
 
 def _handshake(brief: Brief, first: int, second: int) -> Text:
-    """The arrow that breaks, and the alert on its way from whoever sent it."""
+    """The arrow that breaks, and the alert with its sender."""
     alert = clean(brief.alert or brief.reason)
     alert = f"alert {alert}" if brief.alert and len(alert) + 18 <= first else alert
     sender = f"from the {brief.alert_by}" if brief.alert_by else "no alert recorded"
@@ -148,14 +148,14 @@ def _handshake(brief: Brief, first: int, second: int) -> Text:
 
 
 def _gaps(width: int) -> tuple[int, int]:
-    """The cells between agent and proxy, where the words are, and between proxy and master."""
+    """The widths between agent and proxy, where the texts are, and between proxy and master."""
     room = max(20, min(width, WIDEST) - 3)
     second = max(8, room // 3)
     return room - second, second
 
 
 def _fill(text: str, width: int, filler: str) -> str:
-    """Text in exactly so many cells."""
+    """Text in exactly this width."""
     if cell_len(text) > width:
         return set_cell_size(text, max(0, width - 1)) + "…"
     return text + filler * (width - cell_len(text))

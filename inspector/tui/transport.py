@@ -1,4 +1,4 @@
-"""Below a run: where the player stands, to be clicked and dragged; and beside it what the agent knew at that moment."""
+"""The position of the player below a run, and the state of the agent at that moment beside it."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from inspector.model import Phase
 
 SHORT = 10.0
-"""Seconds of a run below which its moments are told to the millisecond."""
+"""Length of a run, in seconds, below which moments are shown in milliseconds."""
 PLAYING, PAUSED = "▶ playing", "■ paused "
 
 
 class Transport(Widget):
-    """One line: played or paused, how fast, where, in which phase."""
+    """One line: playing or paused, speed, position, phase. It can be clicked and dragged."""
 
     DEFAULT_CSS = """
     Transport { height: 1; background: $panel; color: $foreground; }
     """
 
     class Sought(Message):
-        """The user wants to see this moment."""
+        """The user wants to go to this moment."""
 
         def __init__(self, moment: float) -> None:
             super().__init__()
             self.moment = moment
 
     class Toggled(Message):
-        """Play, or pause."""
+        """The user wants to play or to pause."""
 
     class Speed(Message):
-        """Faster (1) or slower (-1)."""
+        """The user wants to play faster (1) or slower (-1)."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
@@ -62,14 +62,14 @@ class Transport(Widget):
         self._bar = range(0)
 
     def show(self, player: Player) -> None:
-        """Show where a player stands."""
+        """Show the position of a player."""
         self._at, self._start, self._finish = player.at, player.start, player.finish
         self._playing, self._skipping = player.playing, player.skipping
         self._speed, self._phase = player.speed, player.phase
         self.refresh()
 
     def render(self) -> Text:
-        """The line; also notes where its parts are, for the mouse."""
+        """Draw the line and remember where its parts are, for the mouse."""
         length = self._finish - self._start
         text = Text(f" {PLAYING if self._playing else PAUSED} ", no_wrap=True, end="")
         text.append(" - ", style="reverse")
@@ -125,7 +125,7 @@ class Transport(Widget):
 
 
 class Knowledge(VerticalScroll):
-    """What the agent knew at a moment: labels and words."""
+    """The state of the agent at a moment: labels and texts."""
 
     DEFAULT_CSS = """
     Knowledge { padding: 0 1; }
@@ -140,7 +140,7 @@ class Knowledge(VerticalScroll):
         yield self._table
 
     def show(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Show these, as ``inspector.explain.agent_state.known`` tells them."""
+        """Show the pairs returned by ``inspector.explain.agent_state.known``."""
         table = Table.grid(padding=(0, 1))
         for label, words in pairs:
             table.add_row(Text(label, style="bold"), Text(words, style="dim" if words == "not seen" else ""))

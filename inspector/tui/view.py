@@ -1,6 +1,6 @@
-"""What all views have in common: a title, a body, a line to type in, and the keys at the bottom.
+"""What all screens have in common: a title, a body, a prompt, a message line and the keys at the bottom.
 
-A new view is a subclass of ``View`` with a ``body`` and an ``update``; whoever opens it pushes it on the screen.
+A new screen is a subclass of ``View`` with a ``body`` and an ``update``; the application opens it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def later(widget: Widget, act: Callable[..., object], *arguments: object) -> None:
-    """From a worker's thread: have the event loop do something with a widget, unless that has gone."""
+    """Call ``act`` on the event loop, from a worker's thread; do nothing if the widget was removed meanwhile."""
 
     def if_here() -> None:
         if widget.is_attached and widget.app.is_running:
@@ -47,11 +47,11 @@ class Searchable(Protocol):
     """A widget whose lines can be searched."""
 
     def search(self, text: str, /, *, forward: bool = True, again: bool = False) -> bool:
-        """Go to the next line that contains a text; False if there is none."""
+        """Go to the next line that contains ``text``; False if there is none."""
 
 
 class Application(Protocol):
-    """What a view asks of the application that it lives in, which opens other views: no view imports another."""
+    """What a view requires of the application, which opens all other views: no view imports another."""
 
     source: Source
 
@@ -69,15 +69,15 @@ class Application(Protocol):
     def open_part(self, part: str, number: int) -> None: ...
     def ask_filter(self, view: View, then: Callable[[str], None], value: str) -> None: ...
     def export(self, seqs: Sequence[int]) -> None: ...
-    def tell(self, text: str) -> None: ...
-    def put_aside(self, text: str | None, what: str) -> None: ...
+    def show_message(self, text: str) -> None: ...
+    def copy_text(self, text: str | None, what: str) -> None: ...
 
 
 class View(Screen[None]):
     """A full screen of the inspector."""
 
     BINDINGS = [
-        Binding("question_mark", "help", "Keys", key_display="?"),
+        Binding("question_mark", "help", "Help", key_display="?"),
         Binding("escape", "back", "Back", key_display="Esc"),
         Binding("slash", "search", "Search", key_display="/"),
         Binding("n", "again(1)", "Next match", show=False),
@@ -85,15 +85,15 @@ class View(Screen[None]):
     ]
     DEFAULT_CSS = """
     View #title { height: 1; background: $primary-darken-2; color: $text; padding: 0 1; text-style: bold; }
-    View #said { height: auto; max-height: 3; padding: 0 1; background: $panel; display: none; }
-    View #said.shown { display: block; }
+    View #message { height: auto; max-height: 3; padding: 0 1; background: $panel; display: none; }
+    View #message.shown { display: block; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._sifting: Worker[None] | None = None
-        self._said = ""
-        self._sought = ""
+        self._filter_worker: Worker[None] | None = None
+        self._message = ""
+        self._pattern = ""
         self._mounted = False
 
     @property
@@ -108,18 +108,18 @@ class View(Screen[None]):
 
     @property
     def source(self) -> Source:
-        """What is shown."""
+        """The capture that is shown."""
         return self.inspector.source
 
     def compose(self) -> ComposeResult:
         yield Static("", id="title", markup=False)
         yield from self.body()
-        yield Static("", id="said", markup=False)
+        yield Static("", id="message", markup=False)
         yield Prompt()
         yield Keys()
 
     def on_mount(self) -> None:
-        """From now on there is something to show it on."""
+        """Show the content: the widgets exist now."""
         self._mounted = True
         self.update()
         self.opened()
@@ -131,41 +131,41 @@ class View(Screen[None]):
         return ()
 
     def opened(self) -> None:
-        """The view is there, and shows what is known: where to begin in it."""
+        """Choose the initial focus; called once, after the first ``update``."""
 
     def heading(self) -> str:
-        """The title line."""
+        """Text of the title line."""
         return ""
 
     def on_screen_resume(self) -> None:
-        """Show what came while another view was in front."""
+        """Show what is new since another view was opened on top of this one."""
         self.renew()
 
     def renew(self) -> None:
-        """Show what is new; a view is in front a moment before its widgets are there."""
+        """Update, unless the widgets do not exist yet."""
         if self.ready and self.is_attached:
             self.update()
 
     def update(self) -> None:
-        """Show what the source knows now; called when the view comes to the front and whenever something is new."""
+        """Show the current state of the source; called when the view is uncovered, and when there is new data."""
         self.retitle()
 
     def retitle(self) -> None:
-        """Write the title line anew."""
+        """Update the title line."""
         self.query_one("#title", Static).update(self.heading(), layout=False)
 
     def answer(self, text: str) -> None:
-        """What is being done, in the title line, until the next ``retitle``: it costs no layout."""
+        """Show in the title line what is in progress, until the next ``retitle``; it does not trigger a new layout."""
         self.query_one("#title", Static).update(text, layout=False)
 
-    def say(self, text: str) -> None:
-        """One line above the keys; empty: none."""
-        # A line more or less costs a layout, and a cursor that moves says nothing most often.
-        if self.ready and text != self._said:
-            self._said = text
-            said = self.query_one("#said", Static)
-            said.update(clean(text))
-            said.set_class(bool(text), "shown")
+    def show_message(self, text: str) -> None:
+        """Show a message above the keys; an empty text hides the line."""
+        # Showing or hiding the line triggers a new layout; most cursor movements do not change it.
+        if self.ready and text != self._message:
+            self._message = text
+            line = self.query_one("#message", Static)
+            line.update(clean(text))
+            line.set_class(bool(text), "shown")
 
     def ask(
         self,
@@ -176,38 +176,39 @@ class View(Screen[None]):
         complete: Callable[[str], list[str]] | None = None,
         history: str | None = None,
     ) -> None:
-        """Let the user type one line, and give it to ``then`` (not if Escape is pressed).
+        """Ask the user for one line of text and pass it to ``then``; Escape cancels.
 
-        ``complete`` tells what the text up to the cursor could go on with; ``history`` names what was typed before.
+        ``complete`` returns the completions of the text before the cursor; ``history`` is the name of the history to
+        use.
         """
         self.query_one(Prompt).open(label, then, value, complete=complete, history=history)
 
     def ask_filter(self, then: Callable[[str], None], value: str) -> None:
-        """Let the user type a filter."""
+        """Ask the user for a filter."""
         self.inspector.ask_filter(self, then, value)
 
     def later(self, act: Callable[..., object], *arguments: object) -> None:
-        """From a worker's thread: have the event loop do something, unless the view has gone."""
+        """Call ``act`` on the event loop, from a worker's thread; do nothing if the view was closed meanwhile."""
         later(self, act, *arguments)
 
     def attempt(self, act: Callable[[], object]) -> bool:
-        """Do something that a user's mistake can make impossible: then it is said, and the answer is False."""
-        self.say("")
+        """Call ``act``; if it raises an InspectorError, show its message and return False."""
+        self.show_message("")
         try:
             act()
         except InspectorError as error:
-            self.say(str(error))
+            self.show_message(str(error))
             return False
         return True
 
-    def sift[T](self, look: Callable[[], Iterator[Progress[T]]], then: Callable[[list[T]], None]) -> None:
-        """Go through what a filter lets through, in a thread, saying how far it is; Escape gives it up.
+    def start_filter[T](self, start: Callable[[], Iterator[Progress[T]]], then: Callable[[list[T]], None]) -> None:
+        """Read what matches a filter in a thread and show the progress; Escape cancels.
 
-        ``look`` is called at once, ``then`` with all that was found. While the capture grows a view does not begin
-        again before that (``sifting``): ``update`` is called after it. Raises InspectorError for what is no filter.
+        ``start`` is called at once, ``then`` with everything found, followed by ``update``. While ``filter_running`` is
+        true a view does not start again, even if the capture grows. Raises InspectorError for an invalid filter.
         """
         found: list[T] = []
-        progress = look()
+        progress = start()
 
         def read() -> None:
             worker = get_current_worker()
@@ -217,39 +218,39 @@ class View(Screen[None]):
                         return
                     found.extend(some)
                     if done < total:
-                        self.later(self.say, f"reading {done:,} of {total:,} (Escape cancels)")
+                        self.later(self.show_message, f"reading {done:,} of {total:,} (Escape cancels)")
             except InspectorError as error:
-                self.later(self.say, str(error))
+                self.later(self.show_message, str(error))
                 return
-            self.later(self._sifted, worker, found, then)
+            self.later(self._filter_done, worker, found, then)
 
-        if self._sifting is not None:
-            self._sifting.cancel()
-        self._sifting = self.run_worker(read, thread=True, group="sift")
+        if self._filter_worker is not None:
+            self._filter_worker.cancel()
+        self._filter_worker = self.run_worker(read, thread=True, group="filter")
 
-    def _sifted[T](self, worker: Worker[None], found: list[T], then: Callable[[list[T]], None]) -> None:
-        if worker is self._sifting:  # it may have been cancelled in the last moment
-            self._sifting = None
-            self.say("")
+    def _filter_done[T](self, worker: Worker[None], found: list[T], then: Callable[[list[T]], None]) -> None:
+        if worker is self._filter_worker:  # it may have been cancelled at the last moment
+            self._filter_worker = None
+            self.show_message("")
             then(found)
             self.update()
 
     @property
-    def sifting(self) -> bool:
-        """Whether something is being sifted."""
-        return self._sifting is not None and not self._sifting.is_finished
+    def filter_running(self) -> bool:
+        """Whether a filter is being read in a thread."""
+        return self._filter_worker is not None and not self._filter_worker.is_finished
 
-    def given_up(self) -> bool:
-        """Give up what is being sifted; False if nothing is."""
-        if self._sifting is None or self._sifting.is_finished:
+    def cancel_filter(self) -> bool:
+        """Cancel the filter that is being read; False if there is none."""
+        if self._filter_worker is None or self._filter_worker.is_finished:
             return False
-        self._sifting.cancel()
-        self._sifting = None
-        self.say("cancelled")
+        self._filter_worker.cancel()
+        self._filter_worker = None
+        self.show_message("cancelled")
         return True
 
-    def searched(self) -> Searchable | None:
-        """Where ``/`` searches: in what has the focus, or what is around that; else in the first list."""
+    def search_target(self) -> Searchable | None:
+        """The widget that ``/`` searches: the focused one or an ancestor of it, otherwise the first list."""
         around = self.focused.ancestors_with_self if self.focused else []
         return next((widget for widget in (*around, *self.query(Rows)) if isinstance(widget, Searchable)), None)
 
@@ -259,24 +260,24 @@ class View(Screen[None]):
         self.ask("/", self._search, history="search")
 
     def _search(self, text: str) -> None:
-        self._sought = text
-        place = self.searched()
+        self._pattern = text
+        place = self.search_target()
         if place is not None and not place.search(text) and text:
-            self.say(f"No match here for {text!r}.")
+            self.show_message(f"No match here for {text!r}.")
         else:
-            self.say("")
+            self.show_message("")
 
     def action_again(self, direction: int) -> None:
-        place = self.searched()
-        if place is not None and self._sought:
-            place.search(self._sought, forward=direction > 0, again=True)
+        place = self.search_target()
+        if place is not None and self._pattern:
+            place.search(self._pattern, forward=direction > 0, again=True)
 
     def action_help(self) -> None:
-        """All keys that do something here."""
+        """Show all keys of this screen."""
         from inspector.tui.help import Help
 
         self.app.push_screen(Help(self, self.app.get_key_display))
 
     def action_back(self) -> None:
-        if not self.given_up() and len(self.app.screen_stack) > 2:
+        if not self.cancel_filter() and len(self.app.screen_stack) > 2:
             self.app.pop_screen()

@@ -1,4 +1,4 @@
-"""A run as a waterfall: a line a record, its bar drawn to the scale of the run, and the agent's silent times."""
+"""A run as a waterfall: one line per record with a bar to the scale of the run, and the times without traffic."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import Brief, RunBrief
 
 UNVERIFIED = frozenset({"B01", "B03"})
-"""Rules that say: the agent did not verify whom it asked."""
+"""Rules for exchanges in which the agent did not verify the server."""
 GLYPHS: dict[Work, str] = {"connect": "─", "tls": "┼", "sending": "▸", "waiting": "░", "receiving": "◂", "proxy": "%"}
 SILENT, SHORTENED, MOMENT = ".", "≈", "●"
 LEGEND = "─ connect ┼ TLS ▸ request ░ waiting ◂ answer % proxy . silence ≈ shortened"
 _ZERO = "0.00 s"
 BACK = "#303030"
 ROOMY = 20
-"""Cells from which on nothing is said in short."""
+"""Width from which nothing is abbreviated."""
 CLOSEST = 4096.0
-"""How much the time axis can be drawn out."""
+"""Maximum zoom of the time axis."""
 _BAD = palette.SEVERITIES[Severity.ERROR]
 
 
@@ -46,7 +46,7 @@ class Timed(Rows[Entry]):
     """The entries of a run, up to a moment."""
 
     TITLED = 0
-    """The column whose title says what is drawn below it."""
+    """The column whose title explains what is drawn below it."""
 
     def __init__(self, columns: Sequence[Column[Entry]], *, id: str | None, classes: str | None) -> None:  # noqa: A002
         super().__init__(columns, lambda entry: entry.key, id=id)
@@ -57,16 +57,16 @@ class Timed(Rows[Entry]):
         self._until: float | None = None
 
     def key(self, entry: Entry) -> Hashable:
-        """What ``go`` finds an entry by; a record's is its number."""
+        """The key of an entry for ``go``; of a record, its number."""
         return entry.key
 
     @property
     def certname(self) -> str | None:
-        """Whose run it is."""
+        """The run that is shown."""
         return self.run_brief.certname if self.run_brief else None
 
     def load(self, run: RunBrief, briefs: Iterable[Brief], whole: Iterable[Brief] | None = None) -> None:
-        """Show these records of a run, on the axis of the ``whole`` run (by default they are all of it)."""
+        """Show these records of a run, on the axis of the ``whole`` run (by default, these records are all of it)."""
         self.run_brief = run
         shown = list(briefs)
         timeline = entries(run, shown if whole is None else whole)
@@ -76,18 +76,18 @@ class Timed(Rows[Entry]):
         self._show()
 
     def measure(self, timeline: list[Entry]) -> None:
-        """Take in the whole run, of which maybe not everything is shown."""
+        """Use the whole run, of which possibly only a part is shown."""
 
     def arranged(self, timeline: list[Entry]) -> list[Entry]:
         """The lines for these entries, in the order in which they began."""
         return timeline
 
     def number(self, entry: Entry) -> str:
-        """The number of an entry's record, with a star before it if that is marked."""
+        """The number of an entry's record, with a star if it is marked."""
         if entry.seq is None:
             return ""
-        kept: Marks | None = getattr(self.app, "marks", None)
-        return f"{'*' if kept is not None and kept.marked(entry.seq) else ''}{entry.seq}"
+        marks: Marks | None = getattr(self.app, "marks", None)
+        return f"{'*' if marks is not None and marks.marked(entry.seq) else ''}{entry.seq}"
 
     @property
     def until(self) -> float | None:
@@ -101,22 +101,22 @@ class Timed(Rows[Entry]):
             self._show()
 
     def over(self, entry: Entry) -> bool:
-        """Whether an entry has come to its end by the moment that is shown."""
+        """Whether an entry has ended by the moment that is shown."""
         return self._until is None or entry.ended <= self._until
 
     def _show(self) -> None:
         number = len(self._whole) if self._until is None else bisect_right(self._begins, self._until)
-        # While a run is played most pictures have no line more than the one before.
+        # During playback most pictures have the same lines as the one before.
         if number != len(self.items) or (number and self.items[-1] is not self._whole[number - 1]):
             self.show(self._whole[:number], tail=bool(self.items) or self._until is not None)
         self.refresh()
 
     def title(self, width: int) -> str:
-        """The title of the column ``TITLED`` where it is so wide."""
+        """The title of the column ``TITLED`` at this width."""
         raise NotImplementedError
 
     def render_line(self, y: int) -> Strip:
-        """As ``Rows`` does, with the title of the moment."""
+        """Draw the titles as ``Rows`` does, with the one for the current moment."""
         if y == 0:
             old = self.columns[self.TITLED]
             width = next((width for column, width in self._shown if column is old), 0)
@@ -126,7 +126,7 @@ class Timed(Rows[Entry]):
         return super().render_line(y)
 
     def plain(self, item: Entry) -> str:
-        """A line's text, without what is drawn."""
+        """The text of a line, without the drawing."""
         brief = item.brief
         if item.kind != "record" or brief is None:
             return item.text
@@ -135,23 +135,26 @@ class Timed(Rows[Entry]):
 
 
 def _only(timeline: Iterable[Entry], seqs: set[int]) -> list[Entry]:
-    """Of a run's entries these records, with the notes of the phases that they are in; everything if they are all."""
+    """The entries of some records of a run, with the notes of their phases.
+
+    All entries if the records are the whole run.
+    """
     everything = list(timeline)
     if all(entry.seq in seqs for entry in everything if entry.kind == "record"):
         return everything
-    kept: list[Entry] = []
+    selected: list[Entry] = []
     note: Entry | None = None
     for entry in everything:
         if entry.kind == "phase":
             note = entry
         elif entry.kind == "record" and entry.seq in seqs:
-            kept += [entry] if note is None else [note, entry]
+            selected += [entry] if note is None else [note, entry]
             note = None
-    return kept
+    return selected
 
 
 def marks(brief: Brief, width: int = 400, *, words: bool = True) -> Text:
-    """What a record proves, the worst first, and what was missing with it: letter, rules, words."""
+    """The findings of a record, the worst first, and missing verification: letter, rules, words."""
     text = Text()
     for severity, signs in groupby(brief.signs, key=lambda sign: sign.severity):
         rules = " ".join(dict.fromkeys(sign.rule for sign in signs))
@@ -165,25 +168,27 @@ def marks(brief: Brief, width: int = 400, *, words: bool = True) -> Text:
 
 
 def unverified(brief: Brief) -> bool:
-    """The agent asked without verifying whom."""
+    """Whether the agent sent the request without verifying the server."""
     return any(sign.rule in UNVERIFIED for sign in brief.signs)
 
 
 def anonymous(brief: Brief) -> bool:
-    """The agent asked without a certificate."""
+    """Whether the agent sent the request without a certificate."""
     return brief.kind == "exchange" and not brief.authenticated
 
 
 def status(brief: Brief) -> Text:
-    """How a record ended."""
+    """The status of a record."""
     if brief.kind == "exchange" and brief.status is not None:
         return Text(str(brief.status), style=_BAD if brief.status >= 400 else "")
     return Text({"exchange": "none", "handshake": "TLS", "gap": "gap"}[brief.kind], style=_BAD)
 
 
 class Waterfall(Timed):
-    """A line a record with its bar; ``<`` and ``>`` draw the time axis in and out around the cursor, ``0`` shows all of
-    it. Long silences are drawn shorter than they were."""
+    """One line per record with its bar.
+
+    ``<`` and ``>`` zoom the time axis around the cursor, ``0`` shows all of it. Long silences are shortened.
+    """
 
     TITLED = 5
     BINDINGS = [
@@ -209,7 +214,7 @@ class Waterfall(Timed):
         self._left = 0.0
 
     def measure(self, timeline: list[Entry]) -> None:
-        """Make the axis."""
+        """Calculate the axis."""
         self._opens = opening(timeline)
         self._axis = Axis.of(self._span(entry) for entry in timeline if entry.kind == "record")
 
@@ -223,27 +228,29 @@ class Waterfall(Timed):
     # -- the time axis ----------------------------------------------------------------------------------
 
     def action_scale(self, by: float) -> None:
-        """Draw the time axis out so many times; 0: show all of it."""
+        """Zoom the time axis by a factor; 0 shows all of it."""
         self._zoom = min(max(1.0, self._zoom * by), CLOSEST)
         if self.item is not None:
             self._left = self._axis.place(self.item.began) - 0.5 / self._zoom
         self.refresh()
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The wheel with Ctrl zooms."""
+        """Zoom in with Ctrl and the wheel."""
         if event.ctrl:
             event.prevent_default().stop()
             self.action_scale(2)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The wheel with Ctrl zooms."""
+        """Zoom out with Ctrl and the wheel."""
         if event.ctrl:
             event.prevent_default().stop()
             self.action_scale(0.5)
 
     def _window(self, width: int) -> tuple[float, float]:
-        """Which part of the axis is drawn in so many cells, from where and how much; the cursor's entry is always in
-        it. What was before the run's first request is left out where its title would not stand above its place."""
+        """The part of the axis that is drawn in this width: its start and length.
+
+        The selected entry is always in it. The time before the first request is left out if its label does not fit.
+        """
         zero = self._axis.place(self._start)
         begins = zero if int(zero * width) + len(_ZERO) + 1 + len(self._moment(1.0)) > width else 0.0
         wide = (1 - begins) / self._zoom
@@ -259,11 +266,11 @@ class Waterfall(Timed):
         return self.run_brief.started if self.run_brief else 0.0
 
     def _moment(self, place: float) -> str:
-        """The moment at a place, in seconds from the run's start; never a negative zero."""
+        """The moment at a position, in seconds from the run's start; never a negative zero."""
         return f"{round(self._axis.moment(place) - self._start, 2) + 0.0:.2f} s"
 
     def title(self, width: int) -> str:
-        """The moments at both ends of what is drawn, in seconds from the run's start."""
+        """The moments at both ends of the drawn part, in seconds from the run's start."""
         if not self._whole:
             return ""
         left, wide = self._window(width)
@@ -274,7 +281,7 @@ class Waterfall(Timed):
         return f"{first}{last:>{max(0, width - len(first))}}"
 
     def render_line(self, y: int) -> Strip:
-        """As ``Rows`` does, with what the glyphs mean in the last line if nothing else needs it."""
+        """Draw lines as ``Rows`` does; the last line is a legend of the glyphs if it is free."""
         if y > len(self.items) and y == self.size.height - 1:
             return cells.drawn([(Text(LEGEND, style="dim"), self.size.width, False)], self.rich_style, self.app.console)
         return super().render_line(y)
@@ -326,14 +333,14 @@ class Waterfall(Timed):
                 parts = pieces(entry.brief, opens_agent_leg=agent, opens_master_leg=master)
                 if not parts:
                     draw(entry.began, entry.ended, MOMENT, f"black on {colour}")
-                # The longest last: of those that share a cell it is the one to be seen.
+                # The longest last: it covers the others in the same cell.
                 for piece in sorted(parts, key=lambda piece: piece.ended - piece.began):
                     draw(piece.began, piece.ended, GLYPHS[piece.kind], _style(piece, colour))
         return Text.assemble(*(cell or " " for cell in drawn))
 
 
 def request(brief: Brief, certname: str | None, width: int) -> str:
-    """Method and path in so many cells."""
+    """Method and path, fitted to a width."""
     method = clean(brief.method)
     return f"{method} {short(brief.target, certname, max(8, width - len(method) - 1))}"
 

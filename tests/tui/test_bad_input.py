@@ -169,11 +169,11 @@ def test_one_that_is_deleted_meanwhile_is_said_to_be_gone(tmp_path: Path) -> Non
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         path.replace(path.with_name("gone"))
-        app.look()
+        app.poll()
         await pilot.pause()
         assert "There is no capture at" in screen_text(app)
         path.with_name("gone").replace(path)
-        app.look()
+        app.poll()
         await pilot.pause()
         assert "There is no capture at" not in screen_text(app)
         path.replace(path.with_name("gone"))
@@ -193,7 +193,7 @@ def test_a_look_that_comes_after_the_last_view_finds_nobody(tmp_path: Path) -> N
     path.unlink()
     (app,) = apps
     assert app.screen_stack == []
-    app.look()
+    app.poll()
     assert app.front is None
 
 

@@ -79,7 +79,7 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
         assert "fingerprint" not in text.partition("CA (NeedCACerts)")[0]
         await pilot.press("3")
         assert "in the CA's certificate" in screen_text(app)
-        assert app.focused is view.query_one("#seen")
+        assert app.focused is view.query_one("#sightings")
         await pilot.press("4")
         assert "● works on" in screen_text(app)
         await pilot.click("PaneTabs", offset=(3, 0))
@@ -284,7 +284,7 @@ def test_a_capture_that_is_not_indexed_yet_is_followed(tmp_path: Path, monkeypat
         assert "reading 0 of 10 records" in screen_text(app)
         assert "No " not in screen_text(app)
         indexed(path)
-        app.look()
+        app.poll()
         limit = time.monotonic() + 300
         view = app.screen
         assert isinstance(view, Bootstrap)

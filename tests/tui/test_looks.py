@@ -74,7 +74,7 @@ def test_the_keys_that_fit_are_whole_and_the_page_of_all_is_first(tmp_path: Path
             await pilot.press(*keys)
             await pilot.pause()
             line = screen_text(app).splitlines()[-1]
-            assert "? Keys" in line
+            assert "? Help" in line
             told = [each.binding.description for each in app.screen.active_bindings.values() if each.binding.show]
             words = line.split("  ")
             assert all(any(word.endswith(each) for each in told) for word in words if word.strip())

@@ -9,7 +9,7 @@ import pytest
 
 from inspector.summaries import completion
 from inspector.tui.prompt import Prompt
-from inspector.tui.prompt_history import KEPT, History
+from inspector.tui.prompt_history import MOST, History
 from inspector.tui.rows import Rows
 from tests.tui.screens import SIZES, play, sample, screen_text
 
@@ -217,9 +217,9 @@ def test_up_and_down_go_through_what_was_typed(capture: Path, state: Path) -> No
 
 def test_a_history_has_an_end(state: Path) -> None:
     history = History("filter")
-    for number in range(KEPT + 5):
+    for number in range(MOST + 5):
         history.add(str(number))
-    assert History("filter").lines == [str(number) for number in range(5, KEPT + 5)]
+    assert History("filter").lines == [str(number) for number in range(5, MOST + 5)]
 
 
 def test_two_histories_are_kept_apart_and_together(state: Path) -> None:

@@ -264,7 +264,7 @@ def test_what_comes_in_is_shown(tmp_path: Path) -> None:
         with Capture.create(capture) as writer:
             keep(writer, *together(Agent("d.example", "192.0.2.4", time=START + 4000).run("u-d")))
         indexed(capture)
-        app.look()
+        app.poll()
         await pilot.pause()
         assert names(app)[-1] == "d.example"
         assert under(app).name == "d.example"  # the cursor was at the end
@@ -280,7 +280,7 @@ def test_what_came_while_a_run_was_looked_at_is_there_afterwards(tmp_path: Path)
         with Capture.create(capture) as writer:
             keep(writer, *together(Agent("d.example", "192.0.2.4", time=START + 4000).run("u-d")))
         indexed(capture)
-        app.look()
+        app.poll()
         await pilot.pause()
         await pilot.press("escape")
         await pilot.pause()
@@ -378,7 +378,7 @@ def test_a_look_at_the_capture_in_the_moment_when_a_view_is_opened(tmp_path: Pat
         assert isinstance(app.screen, RunView)
         assert not app.screen.ready
         app.screen.renew()  # as the timer does; its widgets are not there yet
-        app.tell("said to nobody")
+        app.show_message("said to nobody")
         await pilot.pause()
         assert "run 1 of" in screen_text(app)
 
