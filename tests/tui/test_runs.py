@@ -332,7 +332,7 @@ def test_all_keys_are_on_one_page(tmp_path: Path, size: tuple[int, int]) -> None
         assert isinstance(app.screen, Help)
         text = screen_text(app)
         assert "Filter" in text
-        assert "One row a run" in text
+        assert "The runs of the capture, one per line" in text
         await pilot.press("escape")
         assert isinstance(app.screen, Runs)
 
