@@ -65,7 +65,7 @@ def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, says: lis
         text = f"{first}\n{screen_text(app)}"
         for each in says:
             assert each in text, text
-        assert "1 agent of" in text
+        assert "1 agent in" in text
 
     play(sample(name, tmp_path), act, WIDE)
 
