@@ -89,7 +89,7 @@ def _connections(source: Capture, made: Capture) -> Mapping[str, str]:
                 connection = _fuller(before, connection)
             elif before is not None:
                 names = (f"{ident}~{number}" for number in itertools.count(2))
-                name = next(each for each in names if not (made.connection(each) or source.connection(each)))
+                name = next(free for free in names if not (made.connection(free) or source.connection(free)))
                 connection = Connection(dataclasses.replace(connection.leg, id=name), connection.closed)
                 renamed[ident] = name
             made.note(connection)
@@ -99,7 +99,7 @@ def _connections(source: Capture, made: Capture) -> Mapping[str, str]:
 
 def _idents(path: Path) -> Iterator[str]:
     """Return the names of a capture's connections, in the order in which they were opened."""
-    live = "" if os.path.lexists(paths.beside(path.resolve(), "-wal")) else "&immutable=1"
+    live = "" if os.path.lexists(paths.companion(path.resolve(), "-wal")) else "&immutable=1"
     with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{live}", uri=True)) as db:
         for (ident,) in db.execute("SELECT id FROM connection ORDER BY opened, id").fetchall():
             yield ident
@@ -122,17 +122,17 @@ def _fuller(one: Connection, other: Connection) -> Connection:
 
 def _records(opened: Sequence[Capture], names: Sequence[Mapping[str, str]], made: Capture) -> Merged:
     numbered = [zip(capture.records(), itertools.repeat(number)) for number, capture in enumerate(opened)]
-    seen: dict[bytes, tuple[int, float]] = {}
+    recent: dict[bytes, tuple[int, float]] = {}
     records = twice = weight = 0
-    for record, number in heapq.merge(*numbered, key=lambda each: each[0].ended):
+    for record, number in heapq.merge(*numbered, key=lambda item: item[0].ended):
         record = _renamed(record, names[number])
         digest = _digest(record)
-        if seen.get(digest, (number, 0.0))[0] != number:
+        if recent.get(digest, (number, 0.0))[0] != number:
             twice += 1
             continue
-        seen[digest] = number, record.ended
-        while seen and record.ended - next(iter(seen.values()))[1] > WINDOW:
-            del seen[next(iter(seen))]
+        recent[digest] = number, record.ended
+        while recent and record.ended - next(iter(recent.values()))[1] > WINDOW:
+            del recent[next(iter(recent))]
         made.append(record)
         records += 1
         weight += _weight(record)
@@ -172,13 +172,13 @@ def _weight(record: Record) -> int:
 
 def _meta(opened: Sequence[Capture], made: Capture) -> list[tuple[str, str]]:
     """Return the metadata of the captures, and their names; without the links to the next captures."""
-    told: dict[str, dict[str, None]] = {}
+    meta: dict[str, dict[str, None]] = {}
     for capture in (*opened, made):
         for key, value in capture.meta().items():
             if key != "continued_in":
-                told.setdefault(key, {})[value] = None
-    told["merged"] = dict.fromkeys(capture.path.name for capture in opened)
-    return [(key, ", ".join(values)) for key, values in told.items()]
+                meta.setdefault(key, {})[value] = None
+    meta["merged"] = dict.fromkeys(capture.path.name for capture in opened)
+    return [(key, ", ".join(values)) for key, values in meta.items()]
 
 
 # -- vacuum -----------------------------------------------------------------------------------------------
@@ -220,22 +220,22 @@ def _alone(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _drop(path: Path) -> int:
     """Delete the bodies and certificates that nothing refers to; return their number."""
-    used: set[bytes] = set()
+    digests: set[bytes] = set()
     with Capture.open(path) as capture:
         for record in capture.records():
             if isinstance(record, Exchange):
-                used.add(hashlib.sha256(record.request.body).digest())
+                digests.add(hashlib.sha256(record.request.body).digest())
                 if record.response:
-                    used.add(hashlib.sha256(record.response.body).digest())
+                    digests.add(hashlib.sha256(record.response.body).digest())
         for ident in _idents(path):
             if connection := capture.connection(ident):
                 chains = connection.leg.peer_chain + connection.leg.own_chain
-                used.update(hashlib.sha256(der).digest() for der in chains)
+                digests.update(hashlib.sha256(der).digest() for der in chains)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("BEGIN")
-        db.execute("CREATE TEMP TABLE used (sha256 BLOB PRIMARY KEY)")
-        db.executemany("INSERT INTO used VALUES (?)", ((each,) for each in used))
-        dropped = db.execute("DELETE FROM blob WHERE sha256 NOT IN (SELECT sha256 FROM used)").rowcount
+        db.execute("CREATE TEMP TABLE digests (sha256 BLOB PRIMARY KEY)")
+        db.executemany("INSERT INTO digests VALUES (?)", ((digest,) for digest in digests))
+        dropped = db.execute("DELETE FROM blob WHERE sha256 NOT IN (SELECT sha256 FROM digests)").rowcount
         db.execute("COMMIT")
         if dropped:
             db.execute("VACUUM")
@@ -258,4 +258,4 @@ def _instead(target: Path) -> Iterator[Path]:
     finally:
         for ending in ("", "-wal", "-shm", "-journal"):
             with contextlib.suppress(OSError):
-                paths.beside(temporary, ending).unlink(missing_ok=True)
+                paths.companion(temporary, ending).unlink(missing_ok=True)

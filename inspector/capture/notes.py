@@ -65,32 +65,32 @@ class Notes:
 
     def __init__(self, capture: Path) -> None:
         self.path = capture.with_name(f"{capture.name}.notes.json")
-        self.trouble: InspectorError | None = None
+        self.error: InspectorError | None = None
         """Why the existing notes cannot be read; while that is so, changing one raises it."""
         self._capture = capture
         self._entries: list[_NoteEntry] = []
         self._known: dict[tuple[Subject, int], _NoteEntry] = {}
-        self._seen: tuple[int, ...] = ()
+        self._file_state: tuple[int, ...] = ()
 
     @classmethod
     def open(cls, capture: Path) -> Self:
-        """Read the notes beside a capture. Never raises: see ``trouble``."""
+        """Read the notes beside a capture. Never raises: see ``error``."""
         notes = cls(capture)
         notes.refresh()
         return notes
 
     def refresh(self) -> bool:
         """Read again what another inspector may have changed; return whether anything changed."""
-        seen = *_state(self.path), *_state(self._capture)[:2]
-        if seen == self._seen:
+        state = *_state(self.path), *_state(self._capture)[:2]
+        if state == self._file_state:
             return False
-        self._seen = seen
+        self._file_state = state
         try:
             self._take(self._read())
-            self.trouble = None
+            self.error = None
         except InspectorError as error:
             self._take([])
-            self.trouble = error
+            self.error = error
         return True
 
     # -- reading ----------------------------------------------------------------------------------------
@@ -107,9 +107,11 @@ class Notes:
 
     def all(self) -> list[Note]:
         """Return all notes by number, stale ones too."""
-        current = {id(each) for each in self._known.values()}
-        told = [Note(each.kind, each.seq, each.marked, each.note, id(each) not in current) for each in self._entries]
-        return sorted(told, key=lambda each: (each.seq, each.kind, each.stale))
+        current = {id(entry) for entry in self._known.values()}
+        notes = [
+            Note(entry.kind, entry.seq, entry.marked, entry.note, id(entry) not in current) for entry in self._entries
+        ]
+        return sorted(notes, key=lambda note: (note.seq, note.kind, note.stale))
 
     # -- changes ----------------------------------------------------------------------------------------
 
@@ -139,23 +141,23 @@ class Notes:
             )
         with self._alone():
             entries = self._read()
-            found = next((each for each in entries if (each.kind, each.seq, each.digest) == (kind, seq, digest)), None)
+            found = next((item for item in entries if (item.kind, item.seq, item.digest) == (kind, seq, digest)), None)
             if found is None:
                 found = _NoteEntry(kind, seq, digest)
                 entries.append(found)
             change(found)
-            entries = sorted((each for each in entries if each.marked or each.note), key=lambda each: each.seq)
+            entries = sorted((entry for entry in entries if entry.marked or entry.note), key=lambda entry: entry.seq)
             self._write(entries)
         self._take(entries)
-        self.trouble = None
-        self._seen = *_state(self.path), *_state(self._capture)[:2]
+        self.error = None
+        self._file_state = *_state(self.path), *_state(self._capture)[:2]
 
     # -- the file ---------------------------------------------------------------------------------------
 
     def _take(self, entries: list[_NoteEntry]) -> None:
-        digests = self._digests({each.seq for each in entries}) if entries else {}
+        digests = self._digests({entry.seq for entry in entries}) if entries else {}
         self._entries = entries
-        self._known = {(each.kind, each.seq): each for each in entries if each.digest == digests.get(each.seq)}
+        self._known = {(entry.kind, entry.seq): entry for entry in entries if entry.digest == digests.get(entry.seq)}
 
     def _digests(self, seqs: set[int]) -> dict[int, str | None]:
         with contextlib.suppress(CaptureError, sqlite3.Error), Capture.open(self._capture) as capture:

@@ -31,9 +31,9 @@ def newest() -> Path:
 def written(path: Path) -> float:
     """Return when a capture was last written to, also if a proxy is writing it now."""
     times = []
-    for each in (path, beside(path, "-wal")):
+    for file in (path, companion(path, "-wal")):
         try:
-            times.append(each.stat().st_mtime)
+            times.append(file.stat().st_mtime)
         except OSError:
             continue
     return max(times, default=0.0)
@@ -42,15 +42,15 @@ def written(path: Path) -> float:
 def size(path: Path) -> int:
     """Return the size of a capture in bytes, with data not yet merged into the file; 0 if it does not exist."""
     taken = 0
-    for each in (path, beside(path, "-wal")):
+    for file in (path, companion(path, "-wal")):
         try:
-            taken += each.stat().st_size
+            taken += file.stat().st_size
         except OSError:
             continue
     return taken
 
 
-def beside(path: Path, ending: str) -> Path:
+def companion(path: Path, ending: str) -> Path:
     """Return a file that belongs to a capture: the capture's name with a suffix."""
     return path.with_name(path.name + ending)
 
@@ -62,7 +62,7 @@ def fresh(folder: Path) -> Path:
     return next(folder / name for name in names if not (folder / name).exists())
 
 
-def stamped(path: Path) -> tuple[str, int] | None:
+def age_key(path: Path) -> tuple[str, int] | None:
     """Return the sort key, by age, of a capture that a proxy named; None for any other name."""
     found = _STAMP.fullmatch(path.name)
     return (found[1], int(found[2] or 1)) if found else None

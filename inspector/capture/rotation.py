@@ -95,7 +95,7 @@ class Rotation:
         """Delete the oldest captures beside this one that exceed the limits; return them. Never raises."""
         taken, now = paths.size(current), time.time()
         old = [path for _, path in sorted(_closed(current), reverse=True)]
-        kept = 0
+        retained = 0
         for number, path in enumerate(old, 2):
             taken += paths.size(path)
             if (
@@ -104,8 +104,8 @@ class Rotation:
                 or (self.keep_age is not None and now - paths.written(path) > self.keep_age)
             ):
                 break
-            kept += 1
-        return [path for path in reversed(old[kept:]) if _deleted(path)]
+            retained += 1
+        return [path for path in reversed(old[retained:]) if _deleted(path)]
 
     def room(self, path: Path) -> str | None:
         """Return why recording must stop for now; None if there is enough space on the disk, or that is not known."""
@@ -120,39 +120,39 @@ class Rotation:
 
 def of(size: str, age: str, keep: str, free: str) -> Rotation:
     """Return the rotation that the proxy's options describe; an empty one is its default. Raises InspectorError."""
-    kept: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for part in keep.split(",") if keep else ():
         unit = part.strip()[-1:]
         kind, units = ("age", _AGES) if unit in _AGES else ("size", _SIZES) if unit in _SIZES else ("", {"": 1.0})
-        kept[kind] = _amount("puppet_keep", part, units, "a number, a size or an age (30, 20G, 14d)")
-        if kind == "" and not kept[kind].is_integer():
+        limits[kind] = _amount("puppet_keep", part, units, "a number, a size or an age (30, 20G, 14d)")
+        if kind == "" and not limits[kind].is_integer():
             raise _refused("puppet_keep", part, "a whole number of captures (30)")
     return Rotation(
         size=int(_amount("puppet_rotate_size", size, _SIZES, "a size (500M)")) if size else None,
         age=_amount("puppet_rotate_age", age, _AGES, "an age (12h, 1d)") if age else None,
-        keep=int(kept[""]) if "" in kept else None,
-        keep_size=int(kept["size"]) if "size" in kept else None,
-        keep_age=kept.get("age"),
+        keep=int(limits[""]) if "" in limits else None,
+        keep_size=int(limits["size"]) if "size" in limits else None,
+        keep_age=limits.get("age"),
         free=int(_amount("puppet_keep_free", free, _SIZES, "a size (1G)", least=0)) if free else FREE,
     )
 
 
-def bytes_of(option: str, given: str, default: int) -> int:
+def bytes_of(option: str, value: str, default: int) -> int:
     """Parse an option that is a size. Raises InspectorError."""
-    return int(_amount(option, given, _SIZES, "a size (500M)")) if given else default
+    return int(_amount(option, value, _SIZES, "a size (500M)")) if value else default
 
 
-def _amount(option: str, given: str, units: Mapping[str, float], wanted: str, least: float = 1) -> float:
-    found = _NUMBER.fullmatch(given.strip())
+def _amount(option: str, value: str, units: Mapping[str, float], wanted: str, least: float = 1) -> float:
+    found = _NUMBER.fullmatch(value.strip())
     amount = float(found[1]) * units[found[2]] if found and found[2] in units else -1.0
     if amount < least:
-        raise _refused(option, given, wanted)
+        raise _refused(option, value, wanted)
     return amount
 
 
-def _refused(option: str, given: str, wanted: str) -> InspectorError:
+def _refused(option: str, value: str, wanted: str) -> InspectorError:
     return InspectorError(
-        f"{option} is {given!r}, which is not {wanted}.", f"{_UNITS} Omit the option for its default."
+        f"{option} is {value!r}, which is not {wanted}.", f"{_UNITS} Omit the option for its default."
     )
 
 
@@ -160,11 +160,11 @@ def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
     """Return the captures in a folder that may be deleted, each with its sort key."""
     with contextlib.suppress(OSError):
         for path in current.parent.iterdir():
-            stamp = paths.stamped(path)
+            stamp = paths.age_key(path)
             if (
                 stamp is not None
                 and path.name != current.name
-                and not os.path.lexists(paths.beside(path, ".notes.json"))
+                and not os.path.lexists(paths.companion(path, ".notes.json"))
                 and _is_capture(path)
                 and _left(path)
             ):
@@ -173,7 +173,7 @@ def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
 
 def _left(path: Path) -> bool:
     """Whether no process has it open."""
-    log = paths.beside(path, "-wal")
+    log = paths.companion(path, "-wal")
     if os.path.lexists(log):
         # The file may be left by a reader, who cannot remove it, or by a killed proxy: the last process that closes a
         # capture after writing removes it.
@@ -194,7 +194,7 @@ def _deleted(path: Path) -> bool:
     """Delete a capture; first the files derived from it."""
     try:
         for ending in paths.DERIVED:
-            paths.beside(path, ending).unlink(missing_ok=True)
+            paths.companion(path, ending).unlink(missing_ok=True)
         path.unlink()
     except OSError:
         return False

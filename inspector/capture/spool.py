@@ -83,7 +83,7 @@ class Spool:
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the whole body from the disk. Raises OSError."""
-        assert self._file is not None  # noqa: S101 - asked for only then
+        assert self._file is not None  # noqa: S101 - called for only then
         at = 0
         while data := os.pread(self._file.fileno(), CHUNK, at):
             at += len(data)

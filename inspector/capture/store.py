@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 BUSY = 1.0
 """Seconds to wait for another process that writes the same capture."""
-KEPT_LEGS = 1024
+CACHED_LEGS = 1024
 """Connections that a reader caches, with their certificates."""
 
 _NONE: Mapping[str, Spool] = MappingProxyType({})
@@ -287,7 +287,7 @@ class Capture:
         """Number what is pending after what another proxy has written to the same file, or to the previous capture."""
         highest = max(self.last, self._after)
         if self._pending and (shift := highest + 1 - self._pending[0].seq) > 0:
-            self._pending = [dataclasses.replace(each, seq=each.seq + shift) for each in self._pending]
+            self._pending = [dataclasses.replace(record, seq=record.seq + shift) for record in self._pending]
             self._last = self._pending[-1].seq
 
     def _write_connection(self, connection: Connection) -> None:
@@ -416,13 +416,13 @@ class Capture:
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
 
     @contextlib.contextmanager
-    def _damaged(self, what: str) -> Iterator[None]:
+    def _damaged(self, subject: str) -> Iterator[None]:
         """Report data that is not as it was written as damage of the file."""
         try:
             yield
         except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
             raise CaptureError(
-                f"{what} of {self.path} cannot be read: {error}.", "The file is damaged; copy it again."
+                f"{subject} of {self.path} cannot be read: {error}.", "The file is damaged; copy it again."
             ) from error
 
     def _unpack(self, seq: int, kind: str, data: str | bytes) -> Record:
@@ -448,7 +448,7 @@ class Capture:
         if ident not in self._legs:
             row = self._db.execute("SELECT leg FROM connection WHERE id = ?", (ident,)).fetchone()
             leg = self._leg_of(row[0]) if row else Leg(id=ident or "", side="agent")
-            if len(self._legs) >= KEPT_LEGS:
+            if len(self._legs) >= CACHED_LEGS:
                 del self._legs[next(iter(self._legs))]
             self._legs[leg.id] = leg
             return leg

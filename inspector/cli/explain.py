@@ -31,15 +31,15 @@ def execute(arguments: argparse.Namespace) -> int:
     """Explain an endpoint (purpose, callers, access), a rule (meaning, fix), an agent's error message, or print a
     section of docs/protocol.md, which the sources of rules and endpoints name.
     """
-    what = " ".join(arguments.what)
-    if (anchor := protocol_page.cited_anchor(what)) is not None:
+    topic = " ".join(arguments.what)
+    if (anchor := protocol_page.cited_anchor(topic)) is not None:
         section = protocol_page.section(installation.protocol_page().read_text(encoding="utf-8"), anchor)
         if arguments.json:
             print_json(section._asdict())
         else:
             print(f"{section.title}\n\n{section.text}")
         return 0
-    explanation = reference.explain(what)
+    explanation = reference.explain(topic)
     if arguments.json:
         print_json(explanation)
     else:

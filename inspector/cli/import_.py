@@ -33,7 +33,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"capture": str(target), **loaded.counts})
     elif loaded.kinds:
-        print(f"{loaded.words} imported into {target}")
-    for trouble in loaded.troubles:
-        print(f"puppet-inspector: {trouble.message}\n  {trouble.hint}", file=sys.stderr)
-    return 2 if loaded.troubles else 0
+        print(f"{loaded.description} imported into {target}")
+    for error in loaded.errors:
+        print(f"puppet-inspector: {error.message}\n  {error.hint}", file=sys.stderr)
+    return 2 if loaded.errors else 0

@@ -74,8 +74,8 @@ class Command(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    words = sys.argv[1:] if argv is None else list(argv)
-    arguments = _parser(words[0] if words else "").parse_args(words)
+    command_line = sys.argv[1:] if argv is None else list(argv)
+    arguments = _parser(command_line[0] if command_line else "").parse_args(command_line)
     if threading.current_thread() is threading.main_thread():
         # As with Ctrl-C, a proxy that this process started must end with it: it has keys.
         signal.signal(signal.SIGTERM, _terminated)

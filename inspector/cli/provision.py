@@ -151,7 +151,7 @@ def provision(
         if certname is not None and not _NAME.fullmatch(certname):
             raise InspectorError(f"{certname!r} is not a valid certname.", "Use a host name in lower case.")
     if cert is not None:
-        result = _given(name, cert)
+        result = _from_files(name, cert)
     elif cadir is not None:
         result = _made(name, alt_names, cadir, output)
         ca, crl = ca or cadir / "ca_crt.pem", crl or cadir / "ca_crl.pem"
@@ -162,7 +162,9 @@ def provision(
     else:
         result = _own(conf, name)
     if result.how != "own":
-        trusted = [f"--set puppet_{what}={shlex.quote(str(file))}" for what, file in (("ca", ca), ("crl", crl)) if file]
+        trusted = [
+            f"--set puppet_{option}={shlex.quote(str(file))}" for option, file in (("ca", ca), ("crl", crl)) if file
+        ]
         master = ["--set puppet_master=HOST[:PORT]"] if conf.path is None else []
         result.proxy = " ".join([result.proxy, *trusted, *master])
     if result.certificate and result.key:
@@ -195,7 +197,7 @@ def _own(conf: PuppetConf, name: str) -> Result:
     return result
 
 
-def _given(name: str | None, cert: Path) -> Result:
+def _from_files(name: str | None, cert: Path) -> Result:
     credentials = identity.load(cert, cert)
     leaf = x509.certificate(credentials.chain[0])
     name = name or leaf.common_name or leaf.subject

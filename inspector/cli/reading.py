@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 
-def analyze(capture: Path, look: Callable[[Step], None]) -> Analyzer:
-    """Analyze a capture, and call ``look`` with every step. Raises CaptureError."""
+def analyze(capture: Path, on_step: Callable[[Step], None]) -> Analyzer:
+    """Analyze a capture, and call ``on_step`` with every step. Raises CaptureError."""
     analyzer = Analyzer()
     with Capture.open(capture) as records:
         for record in records.records():
-            look(analyzer.feed(record))
+            on_step(analyzer.feed(record))
     analyzer.finish()
     return analyzer
 

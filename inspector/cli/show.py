@@ -33,13 +33,13 @@ def execute(arguments: argparse.Namespace) -> int:
     steps: list[Step] = []
     earlier: list[int] = []
 
-    def look(step: Step) -> None:
+    def on_step(step: Step) -> None:
         if step.record.seq == arguments.seq:
             steps.append(step)
         elif step.match and step.match.endpoint.kind in tabs.RELATED and step.record.seq < arguments.seq:
             earlier.append(step.record.seq)
 
-    analyze(arguments.capture, look)
+    analyze(arguments.capture, on_step)
     if not steps:
         raise InspectorError(
             f"{arguments.capture} has no record {arguments.seq}.", "`puppet-inspector list` prints the record numbers."

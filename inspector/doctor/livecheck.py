@@ -16,7 +16,7 @@ from OpenSSL import SSL
 from inspector import clocks
 from inspector.doctor import findings
 from inspector.doctor.findings import SOON, expiring, listed
-from inspector.doctor.tls_client import LIMIT, HttpResponse, Session, Target, Unreachable, talk
+from inspector.doctor.tls_client import LIMIT, HttpResponse, Session, Target, Unreachable, open_session
 from inspector.errors import IdentityError
 from inspector.model import Severity
 from inspector.protocol import x509
@@ -79,7 +79,7 @@ def probe(
         check.crls, check.revocable = tuple(_read(crl, x509.read_crls, "CRL")), True
     credentials = identity.load(certificate, key or certificate) if certificate else None
     try:
-        session = talk(check.target, "/puppet-ca/v1/certificate/ca")
+        session = open_session(check.target, "/puppet-ca/v1/certificate/ca")
     except Unreachable as error:
         return [_unreachable(error)]
     _protocols(check, session)
@@ -115,7 +115,7 @@ def _protocols(check: _Check, session: Session) -> None:
     accepted = []
     for protocol, number in _OLD.items():
         try:
-            if talk(check.target, None, only=number).protocol == protocol:
+            if open_session(check.target, None, only=number).protocol == protocol:
                 accepted.append(protocol)
         except Unreachable:
             continue
@@ -296,7 +296,7 @@ def _with_certificate(
         check.generation,
     )
     try:
-        session = talk(check.target, path, credentials)
+        session = open_session(check.target, path, credentials)
         problem, answer = session.problem, session.answer
     except Unreachable as error:
         problem, answer = error, None
@@ -313,22 +313,22 @@ def _with_certificate(
 # -- answers ------------------------------------------------------------------------------------------
 
 
-def _read[T](path: Path, parse: Callable[[bytes], list[T]], what: str) -> list[T]:
+def _read[T](path: Path, parse: Callable[[bytes], list[T]], document: str) -> list[T]:
     try:
         with path.open("rb") as file:
             return parse(file.read(LIMIT))
     except OSError as error:
-        raise IdentityError(f"The {what} {path} cannot be read: {error.strerror}.", "Run this as root.") from error
+        raise IdentityError(f"The {document} {path} cannot be read: {error.strerror}.", "Run this as root.") from error
     except x509.Malformed as error:
         raise IdentityError(
-            f"The {what} {path} cannot be used: {error}.", "`doctor --ssldir DIR` without --live shows the details."
+            f"The {document} {path} cannot be used: {error}.", "`doctor --ssldir DIR` without --live shows the details."
         ) from error
 
 
 def _ask(check: _Check, path: str) -> HttpResponse | None:
     """Send one GET request; add a diagnosis if it fails."""
     try:
-        session = talk(check.target, path)
+        session = open_session(check.target, path)
     except Unreachable as error:
         check.diagnoses.append(_unreachable(error))
         return None
@@ -337,7 +337,7 @@ def _ask(check: _Check, path: str) -> HttpResponse | None:
     return session.answer
 
 
-def _parsed[T](check: _Check, answer: HttpResponse, what: str, parse: Callable[[bytes], list[T]]) -> list[T]:
+def _parsed[T](check: _Check, answer: HttpResponse, document: str, parse: Callable[[bytes], list[T]]) -> list[T]:
     """Parse the PEM of an answer; return nothing and add a diagnosis if it is not PEM."""
     if answer.status == 200:
         try:
@@ -348,30 +348,30 @@ def _parsed[T](check: _Check, answer: HttpResponse, what: str, parse: Callable[[
             )
             check.diagnoses.append(
                 findings.error(
-                    f"the {what} is not PEM",
+                    f"the {document} is not PEM",
                     detail,
                     "Check which server answers at this address: it is not a master (a load balancer?)",
                 )
             )
             return []
     received = f"{answer.status}{_excerpt(answer)}"
-    if what == "CRL":
+    if document == "CRL":
         detail, rule = (
             f"{received}; agents of 6.4 and later stop here, older ones continue without revocation checks",
             "B08",
         )
         fix = "Check ca_crl.pem on the CA; `puppet config set certificate_revocation false` turns revocation checks off"
-        check.diagnoses.append(findings.error(f"no {what}", detail, fix, rule))
+        check.diagnoses.append(findings.error(f"no {document}", detail, fix, rule))
     elif answer.status == 404:
         check.diagnoses.append(
             findings.error(
-                f"no {what}",
+                f"no {document}",
                 f"{received}: this host is not a CA, or its CA service is off",
                 "Set the CA's name: `puppet config set ca_server HOST --section main`",
             )
         )
     else:
-        check.diagnoses.append(findings.error(f"no {what}", received, "Check the master's log and its auth.conf"))
+        check.diagnoses.append(findings.error(f"no {document}", received, "Check the master's log and its auth.conf"))
     return []
 
 
@@ -384,7 +384,7 @@ def _excerpt(answer: HttpResponse) -> str:
 
 def _old_master(check: _Check) -> HttpResponse | None:
     try:
-        answer = talk(check.target, "/production/certificate/ca").answer
+        answer = open_session(check.target, "/production/certificate/ca").answer
     except Unreachable:
         return None
     return answer if answer and answer.status == 200 and b"-----BEGIN" in answer.body else None

@@ -170,19 +170,19 @@ class Folder:
 
     # -- private --------------------------------------------------------------------------------------
 
-    def _parse[T](self, name: str, what: str, parse: Callable[[bytes], T], fix: str = "") -> T | None:
+    def _parse[T](self, name: str, kind: str, parse: Callable[[bytes], T], fix: str = "") -> T | None:
         data = self.read(name)
         if data is None:
             return None
         try:
             return parse(data)
         except x509.Malformed as error:
-            self._malformed(name, what, "the file is empty" if not data.strip() else str(error), fix)
+            self._malformed(name, kind, "the file is empty" if not data.strip() else str(error), fix)
             return None
 
-    def _malformed(self, name: str, what: str, why: str, fix: str = "") -> None:
+    def _malformed(self, name: str, kind: str, why: str, fix: str = "") -> None:
         self.hidden.add(name)
-        self.problems.append(findings.error(f"{name} is not a valid {what}", f"{name}: {why}", fix))
+        self.problems.append(findings.error(f"{name} is not a valid {kind}", f"{name}: {why}", fix))
 
     def _entry(self, name: str) -> FileEntry | None:
         path = self.path / name

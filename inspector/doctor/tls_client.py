@@ -72,7 +72,7 @@ class Session:
     """Why there is no answer although the handshake succeeded."""
 
 
-def talk(
+def open_session(
     target: Target, path: str | None, credentials: Credentials | None = None, *, only: int | None = None
 ) -> Session:
     """Connect, make the TLS handshake and, with a path, send one GET.

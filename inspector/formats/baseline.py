@@ -24,7 +24,7 @@ def read(path: Path) -> set[tuple[str, ...]]:
     hint = "Make it with `puppet-inspector check CAPTURE --json > baseline.json`."
     try:
         known = json.loads(path.read_bytes())["findings"]
-        return {mark(each["certname"], each["rule"], each["message"]) for each in known}
+        return {mark(finding["certname"], finding["rule"], finding["message"]) for finding in known}
     except OSError as error:
         raise InspectorError(f"Cannot read the baseline {path}: {error.strerror}.", hint) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -33,7 +33,7 @@ def read(path: Path) -> set[tuple[str, ...]]:
 
 def new(found: Iterable[Found], known: set[tuple[str, ...]]) -> list[Found]:
     """Return the findings that are not in a baseline: another agent, another rule, or another message."""
-    return [each for each in found if mark(each[1].certname, each[2].rule, each[2].message) not in known]
+    return [item for item in found if mark(item[1].certname, item[2].rule, item[2].message) not in known]
 
 
 def mark(certname: str | None, rule: str, message: str) -> tuple[str, ...]:

@@ -37,9 +37,9 @@ _UNSAFE = re.compile(r"[^\x21-\x7e]")
 def command(exchange: Exchange) -> str:
     """Return two lines for a shell. If the request has no host that is valid in a URL, they use the variable HOST."""
     shown = redact.exchange(exchange).request
-    words = ["curl", "--globoff", "--path-as-is", *_identity(exchange), *_request(shown)]
-    words += _body(exchange, shown) if exchange.request.body or exchange.request.lost else ()
-    return f"{SSLDIR}\n{' '.join([*words, *_url(exchange, shown.target)])}"
+    arguments = ["curl", "--globoff", "--path-as-is", *_identity(exchange), *_request(shown)]
+    arguments += _body(exchange, shown) if exchange.request.body or exchange.request.lost else ()
+    return f"{SSLDIR}\n{' '.join([*arguments, *_url(exchange, shown.target)])}"
 
 
 def quoted(data: bytes) -> str:
@@ -54,7 +54,7 @@ def quoted(data: bytes) -> str:
     # Three octal digits: unlike in hexadecimal, a digit that follows cannot be read as part of it.
     return (
         "$'"
-        + "".join(plain.get(each) or (chr(each) if 0x20 <= each < 0x7F else f"\\{each:03o}") for each in data)
+        + "".join(plain.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}") for byte in data)
         + "'"
     )
 
@@ -110,14 +110,14 @@ def _body(exchange: Exchange, shown: Request) -> Iterator[str]:
     if small and not secret and not encoded:
         yield f"--data-raw {quoted(request.body)}"  # unlike --data-binary it does not interpret a leading @
     else:
-        what = "CSR" if csr else "body"
-        yield f'--data-binary "@${{BODY:?set it to a file with the {what} of record {exchange.seq}}}"'
+        content = "CSR" if csr else "body"
+        yield f'--data-binary "@${{BODY:?set it to a file with the {content} of record {exchange.seq}}}"'
 
 
 def _url(exchange: Exchange, target: str) -> Iterator[str]:
-    authority = next((each for each in _hosts(exchange) if each and _HOST.fullmatch(each)), None)
+    authority = next((host for host in _hosts(exchange) if host and _HOST.fullmatch(host)), None)
     base = "https://" + (authority or '"${HOST:?}"')
-    path = _UNSAFE.sub(lambda found: "".join(f"%{each:02X}" for each in found[0].encode("latin-1", "replace")), target)
+    path = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("latin-1", "replace")), target)
     if path.startswith("/") and "#" not in path:
         yield base + shlex.quote(path)
     else:  # not possible in a URL

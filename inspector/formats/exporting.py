@@ -86,7 +86,7 @@ class Chosen:
 
     def notes(self, kind: Format) -> Iterator[str]:
         """Return notes about records that the format cannot contain, or contains where other tools do not look."""
-        others = " and ".join(f"{name} ({self.kinds[each]})" for each, name in _OTHERS if self.kinds[each])
+        others = " and ".join(f"{name} ({self.kinds[key]})" for key, name in _OTHERS if self.kinds[key])
         if others and kind == "flows":
             yield f"A flow file cannot contain {others}: they are left out."
         if others and kind == "har":
@@ -96,12 +96,12 @@ class Chosen:
         return (record for seq in self.owners if (record := capture.record(seq)))
 
     def _items(self, capture: Capture) -> Iterator[CaptureItem]:
-        told: set[str] = set()
+        written: set[str] = set()
         for record in self._records(capture):
             for leg in lossless.legs(record):
-                if leg.id not in told:
-                    told.add(leg.id)
+                if leg.id not in written:
+                    written.add(leg.id)
                     yield capture.connection(leg.id) or Connection(leg)
             yield record
         if self.whole:
-            yield from (each for each in capture.connections() if each.leg.id not in told)
+            yield from (connection for connection in capture.connections() if connection.leg.id not in written)

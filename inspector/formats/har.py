@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from inspector.model import Message, Record, Request, Response
     from inspector.summaries.summary import RunBrief
 
-_TOLD = ("seq", "run", "certname", "phase", "endpoint", "environment", "findings", "identity", "stripped", "tls")
+_COPIED = ("seq", "run", "certname", "phase", "endpoint", "environment", "findings", "identity", "stripped", "tls")
 """The fields of ``show --json`` that are copied."""
 _UNKNOWN = "x-unknown"
 """The media type of a body without one, as browsers write it."""
@@ -55,17 +55,20 @@ def lines(
             continue
         record = item if secrets else redact.redacted(item)
         run = owner(record.seq)
-        told = _told(record, run, str if secrets else redact.text)
+        extra = _extra(record, run, str if secrets else redact.text)
         if not isinstance(record, Exchange):
-            others.append(told)
+            others.append(extra)
             continue
         if run and run.number:
             runs[run.number] = run
-        told["connections"] = [lossless.connection(each, secrets=secrets) for each in waiting]
+        extra["connections"] = [lossless.connection(connection, secrets=secrets) for connection in waiting]
         waiting = []
-        yield comma + _json(_entry(record, run, told))
+        yield comma + _json(_entry(record, run, extra))
         comma = ","
-    rest = {"records": others, "connections": [lossless.connection(each, secrets=secrets) for each in waiting]}
+    rest = {
+        "records": others,
+        "connections": [lossless.connection(connection, secrets=secrets) for connection in waiting],
+    }
     pages = [_page(runs[number], str if secrets else redact.text) for number in sorted(runs)]
     yield f'],"pages":{_json(pages)},"comment":{_json(_comment(others, secrets=secrets))},"_puppet":{_json(rest)}}}}}'
 
@@ -75,26 +78,28 @@ def _json(value: Any) -> str:
 
 
 def _comment(others: list[dict[str, Any]], *, secrets: bool) -> str:
-    told = [] if secrets else ["Secrets are masked."]
+    sentences = [] if secrets else ["Secrets are masked."]
     if others:
-        told.append(f"Failed TLS handshakes and gaps ({len(others)}) are in _puppet.records: HAR cannot express them.")
-    return " ".join(told)
+        sentences.append(
+            f"Failed TLS handshakes and gaps ({len(others)}) are in _puppet.records: HAR cannot express them."
+        )
+    return " ".join(sentences)
 
 
-def _told(record: Record, run: RunBrief | None, said: Callable[[str], str]) -> dict[str, Any]:
-    """``said`` is asked how to say what quotes captured text."""
+def _extra(record: Record, run: RunBrief | None, masked: Callable[[str], str]) -> dict[str, Any]:
+    """Return the fields of ``_puppet`` for a record. ``masked`` replaces secrets in texts that quote captured data."""
     (step,) = retrace([record])
-    shown = json_output.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
-    for each in shown["findings"]:
-        each["message"] = said(each["message"])
+    shown = json_output.show(step, [finding for finding in run.findings if record.seq in finding.seqs] if run else [])
+    for finding in shown["findings"]:
+        finding["message"] = masked(finding["message"])
     shown |= {
         "run": (run.number or None) if run else None,
         "certname": (run.certname if run else None) or step.certname,
     }
-    return {name: shown[name] for name in _TOLD if name in shown} | {"exact": lossless.told(record)}
+    return {name: shown[name] for name in _COPIED if name in shown} | {"exact": lossless.exact(record)}
 
 
-def _page(run: RunBrief, said: Callable[[str], str]) -> dict[str, Any]:
+def _page(run: RunBrief, masked: Callable[[str], str]) -> dict[str, Any]:
     name = run.certname or run.address or "an unnamed agent"
     page = {
         "startedDateTime": _date(run.started),
@@ -103,10 +108,10 @@ def _page(run: RunBrief, said: Callable[[str], str]) -> dict[str, Any]:
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
     }
     verdict = run.verdict
-    return page | {"comment": said(f"{verdict.message}. Fix: {verdict.fix}")} if verdict else page
+    return page | {"comment": masked(f"{verdict.message}. Fix: {verdict.fix}")} if verdict else page
 
 
-def _entry(exchange: Exchange, run: RunBrief | None, told: dict[str, Any]) -> dict[str, Any]:
+def _entry(exchange: Exchange, run: RunBrief | None, extra: dict[str, Any]) -> dict[str, Any]:
     timings = _timings(exchange)
     entry: dict[str, Any] = {"pageref": f"run-{run.number}"} if run and run.number else {}
     entry |= {
@@ -120,7 +125,7 @@ def _entry(exchange: Exchange, run: RunBrief | None, told: dict[str, Any]) -> di
     }
     with contextlib.suppress(ValueError):
         entry["serverIPAddress"] = str(ipaddress.ip_address((exchange.master and exchange.master.address) or ""))
-    return entry | {"_puppet": told}
+    return entry | {"_puppet": extra}
 
 
 def _timings(exchange: Exchange) -> dict[str, float]:
@@ -135,8 +140,8 @@ def _timings(exchange: Exchange) -> dict[str, float]:
         connect = min(whole - send - receive, _between(master.connecting, master.secured or master.connected))
         ssl = min(connect, _between(master.connected, master.secured)) if master.secured else -1.0
     wait = whole - send - receive - max(connect, 0)
-    told = {"connect": connect, "ssl": ssl, "send": send, "wait": wait, "receive": receive}
-    return {"blocked": -1, "dns": -1} | {name: round(value, 3) for name, value in told.items()}
+    durations = {"connect": connect, "ssl": ssl, "send": send, "wait": wait, "receive": receive}
+    return {"blocked": -1, "dns": -1} | {name: round(value, 3) for name, value in durations.items()}
 
 
 def _between(begin: float | None, end: float | None) -> float:
@@ -154,7 +159,7 @@ def _date(time: float) -> str:
 def _request(exchange: Exchange) -> dict[str, Any]:
     request = exchange.request
     query = parse_qsl(request.query, keep_blank_values=True, errors="replace")
-    told = {
+    fields = {
         "method": request.method,
         "url": _url(exchange),
         "httpVersion": request.http_version,
@@ -167,8 +172,8 @@ def _request(exchange: Exchange) -> dict[str, Any]:
     if request.body:
         content = decode.content(request)
         text = (request.body if content is None else content).decode(errors="replace")
-        told["postData"] = {"mimeType": _media(request), "params": [], "text": text} | _raw(request, text.encode())
-    return told
+        fields["postData"] = {"mimeType": _media(request), "params": [], "text": text} | _raw(request, text.encode())
+    return fields
 
 
 def _url(exchange: Exchange) -> str:
@@ -188,7 +193,7 @@ def _response(exchange: Exchange) -> dict[str, Any]:
         content = {"size": 0, "mimeType": _UNKNOWN}
         error = exchange.error or "no response"
         return nothing | {"content": content, "headersSize": -1, "bodySize": -1, "_error": error}
-    told = {
+    fields = {
         "status": response.status,
         "statusText": response.reason,
         "httpVersion": response.http_version,
@@ -199,23 +204,23 @@ def _response(exchange: Exchange) -> dict[str, Any]:
         "headersSize": _head(response, f"{response.http_version} {response.status} {response.reason}"),
         "bodySize": response.size,
     }
-    return told | {"_error": exchange.error} if exchange.error else told
+    return fields | {"_error": exchange.error} if exchange.error else fields
 
 
 def _content(response: Response) -> dict[str, Any]:
     plain = decode.content(response)
     body = response.body if plain is None else plain
-    told: dict[str, Any] = {"size": len(body), "mimeType": _media(response)}
+    fields: dict[str, Any] = {"size": len(body), "mimeType": _media(response)}
     if len(body) > len(response.body):
-        told["compression"] = len(body) - len(response.body)
+        fields["compression"] = len(body) - len(response.body)
     if response.lost:
-        told["comment"] = f"{response.lost} more bytes were passed on, but not recorded"
+        fields["comment"] = f"{response.lost} more bytes were passed on, but not recorded"
     if body:
         try:
-            told["text"] = body.decode()
+            fields["text"] = body.decode()
         except UnicodeDecodeError:
-            told |= {"text": base64.b64encode(body).decode(), "encoding": "base64"}
-    return told | _raw(response, body)
+            fields |= {"text": base64.b64encode(body).decode(), "encoding": "base64"}
+    return fields | _raw(response, body)
 
 
 def _raw(message: Message, shown: bytes) -> dict[str, str]:
@@ -235,7 +240,7 @@ def _cookies(message: Message, header: str) -> list[dict[str, str]]:
     values = [value for name, value in message.headers if name.lower() == header]
     if header == "set-cookie":
         values = [value.partition(";")[0] for value in values]  # the rest are the cookie's attributes
-    pairs = [each.strip().partition("=") for value in values for each in value.split(";")]
+    pairs = [cookie.strip().partition("=") for value in values for cookie in value.split(";")]
     return _pairs((name, value) for name, _, value in pairs if name)
 
 

@@ -51,7 +51,7 @@ class _HarBody(msgspec.Struct):
         if self.raw is not None:
             return base64.b64decode(self.raw, validate=True)
         if self.text is None or (not self.text and self.params):
-            pairs = [(each.name, each.value) for each in self.params]
+            pairs = [(pair.name, pair.value) for pair in self.params]
             return urlencode(pairs).encode() if pairs else None
         return base64.b64decode(self.text) if self.encoding == "base64" else self.text.encode("utf-8", "replace")
 
@@ -131,9 +131,9 @@ def read(path: Path) -> Iterator[CaptureItem]:
     connections: dict[int, list[Connection]] = {}
     records: list[Record] = []
     try:
-        for number, given in enumerate(log.entries, 1):
+        for number, fields in enumerate(log.entries, 1):
             try:
-                entry = msgspec.convert(given, _HarEntry)
+                entry = msgspec.convert(fields, _HarEntry)
                 if entry.puppet:
                     record = _known(entry, entry.puppet)
                 elif urlsplit(entry.request.url).scheme in _PORTS:
@@ -143,9 +143,9 @@ def read(path: Path) -> Iterator[CaptureItem]:
             except (ValueError, OverflowError, RecursionError) as error:
                 raise ValueError(f"cannot read entry {number} ({error})") from error
             records.append(record)
-            given_with = entry.puppet.connections if entry.puppet else []
-            connections[id(record)] = [lossless.connection_of(each) for each in given_with]
-        records += [lossless.record(each.exact) for each in log.puppet.records]
+            connected = entry.puppet.connections if entry.puppet else []
+            connections[id(record)] = [lossless.connection_of(connection) for connection in connected]
+        records += [lossless.record(other.exact) for other in log.puppet.records]
     except ValueError as error:
         broken = error
     ours = all(record.seq for record in records)
@@ -184,16 +184,16 @@ def _whole_entries(text: str) -> Iterator[dict[str, Any]]:
 
 def _known(entry: _HarEntry, puppet: _Puppet) -> Record:
     request, response = entry.request, entry.response
-    asked = (request.post_data.bytes() if request.post_data else None) or b""
+    sent = (request.post_data.bytes() if request.post_data else None) or b""
     return lossless.record(
         puppet.exact,
-        (_headers(request.headers), asked),
+        (_headers(request.headers), sent),
         (_headers(response.headers), response.content.bytes() or b""),
     )
 
 
 def _headers(pairs: list[_Pair]) -> Headers:
-    return lossless.headers([(each.name, each.value) for each in pairs])
+    return lossless.headers([(pair.name, pair.value) for pair in pairs])
 
 
 def _foreign(entry: _HarEntry, mark: str) -> Record:
@@ -210,30 +210,34 @@ def _foreign(entry: _HarEntry, mark: str) -> Record:
     master = Leg(f"{ident}-master", "master", address, port, sni=url.hostname) if address else None
     target = f"{url.path or '/'}{'?' + url.query if url.query else ''}"
     ((target, _),) = lossless.headers([(target, "")])
-    asked, lost = _message(entry.request.headers, entry.request.post_data)
+    request_content, lost = _message(entry.request.headers, entry.request.post_data)
     request = Request(started=began, ended=sent, http_version=_version(entry.request.http_version), lost=lost,
                       method=entry.request.method, target=target)  # fmt: skip
-    given = entry.response
-    if given.status <= 0:
-        failed = Exchange(agent, request, None, master, error=given.error or "no response", failed=ended)
-        return lossless.record(lossless.told(failed), asked)
-    told, lost = _message(given.headers, given.content)
-    response = Response(started=answered, ended=ended, http_version=_version(given.http_version), lost=lost,
-                        status=given.status, reason=given.status_text)  # fmt: skip
+    answer = entry.response
+    if answer.status <= 0:
+        failed = Exchange(agent, request, None, master, error=answer.error or "no response", failed=ended)
+        return lossless.record(lossless.exact(failed), request_content)
+    response_content, lost = _message(answer.headers, answer.content)
+    response = Response(started=answered, ended=ended, http_version=_version(answer.http_version), lost=lost,
+                        status=answer.status, reason=answer.status_text)  # fmt: skip
     # Through lossless, so that it is checked like one of our own.
-    return lossless.record(lossless.told(Exchange(agent, request, response, master, error=given.error)), asked, told)
+    return lossless.record(
+        lossless.exact(Exchange(agent, request, response, master, error=answer.error)),
+        request_content,
+        response_content,
+    )
 
 
 def _message(pairs: list[_Pair], body: _HarBody | None) -> tuple[lossless.MessageContent, int]:
     """Return headers and body, and how many bytes of the body the archive does not have."""
     # HTTP/2's pseudo-headers repeat facts that are elsewhere.
-    headers = [each for each in _headers(pairs) if not each[0].startswith(":")]
+    headers = [header for header in _headers(pairs) if not header[0].startswith(":")]
     data = body.bytes() if body else b""
     if data is None:
         return (tuple(headers), b""), int(max(0, body.size)) if body else 0
-    kept = [(name, value) for name, value in headers if name.lower() != "content-encoding"]
-    told = {"content-length": str(len(data))} if len(kept) < len(headers) else {}
-    return (tuple((name, told.get(name.lower(), value)) for name, value in kept), data), 0
+    remaining = [(name, value) for name, value in headers if name.lower() != "content-encoding"]
+    changed = {"content-length": str(len(data))} if len(remaining) < len(headers) else {}
+    return (tuple((name, changed.get(name.lower(), value)) for name, value in remaining), data), 0
 
 
 def _version(text: str) -> str:

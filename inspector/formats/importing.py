@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from inspector.formats.lossless import CaptureItem
 
-_WORDS = {"handshakes": "failed handshakes"}
+_LABELS = {"handshakes": "failed handshakes"}
 BATCH = 500
 """Records per write."""
 _HEAD = 4096
@@ -39,7 +39,7 @@ class Loaded:
 
     kinds: Counter[str] = field(default_factory=Counter)
     """The number of records and connections of each kind that were imported; without any no capture is made."""
-    troubles: list[CaptureError] = field(default_factory=list)
+    errors: list[CaptureError] = field(default_factory=list)
     """The errors in the files, at most one per file."""
     formats: set[str] = field(default_factory=set)
 
@@ -49,9 +49,9 @@ class Loaded:
         return {f"{kind}s": self.kinds[kind] for kind in ("exchange", "handshake", "gap")}
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The number of records of each kind, as text."""
-        return ", ".join(f"{number} {_WORDS.get(kind, kind)}" for kind, number in self.counts.items() if number)
+        return ", ".join(f"{number} {_LABELS.get(kind, kind)}" for kind, number in self.counts.items() if number)
 
 
 def load(sources: Iterable[Path], target: Path) -> Loaded:
@@ -61,14 +61,14 @@ def load(sources: Iterable[Path], target: Path) -> Loaded:
     Raises CaptureError if the capture cannot be written.
     """
     loaded = Loaded()
-    items = heapq.merge(*(_timed(source, target, loaded) for source in sources), key=lambda each: each[0])
+    items = heapq.merge(*(_timed(source, target, loaded) for source in sources), key=lambda timed: timed[0])
     first = next(items, None)
     if first is None:
         return loaded
-    told: set[str] = set()
+    noted: set[str] = set()
     with Capture.create(target) as capture:
         for _, item in itertools.chain([first], items):
-            _keep(item, capture, told)
+            _keep(item, capture, noted)
             loaded.kinds[type(item).__name__.lower()] += 1
             if len(capture.pending) >= BATCH:
                 capture.flush()
@@ -76,13 +76,13 @@ def load(sources: Iterable[Path], target: Path) -> Loaded:
     return loaded
 
 
-def _keep(item: CaptureItem, capture: Capture, told: set[str]) -> None:
+def _keep(item: CaptureItem, capture: Capture, noted: set[str]) -> None:
     if isinstance(item, Connection):
-        told.add(item.leg.id)
+        noted.add(item.leg.id)
         capture.note(item)
         return
     for leg in lossless.legs(item):
-        if leg.id not in told:
+        if leg.id not in noted:
             capture.note(Connection(leg))
     capture.append(item)
 
@@ -96,15 +96,15 @@ def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, 
                 number, time = number + 1, item.ended
             yield time, item
     except OSError as error:
-        loaded.troubles.append(CaptureError(f"Cannot read {source}: {error.strerror}.", "Check the path."))
+        loaded.errors.append(CaptureError(f"Cannot read {source}: {error.strerror}.", "Check the path."))
     except ValueError as error:
         why = clean(str(error).rstrip("."))
         if number:
-            told = f"{source} is cut off or damaged after {number} records ({why})."
-            loaded.troubles.append(CaptureError(told, f"The records before the damage are in {target}."))
+            message = f"{source} is cut off or damaged after {number} records ({why})."
+            loaded.errors.append(CaptureError(message, f"The records before the damage are in {target}."))
         else:
             hint = "Give a file that `mitmdump -w` or `puppet-inspector export` wrote, or a browser's HAR."
-            loaded.troubles.append(CaptureError(f"Cannot import {source}: {why}.", hint))
+            loaded.errors.append(CaptureError(f"Cannot import {source}: {why}.", hint))
 
 
 def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:

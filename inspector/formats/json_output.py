@@ -65,7 +65,7 @@ def _run(run: Run) -> dict[str, Any]:
         "environment_asked": facts.environment_asked,
         "connections": facts.connections,
         "bytes": {"sent": facts.sent, "received": facts.received},
-        "waits": {what: round(pause, 3) for what, pause in facts.waits.items()},
+        "waits": {wait: round(pause, 3) for wait, pause in facts.waits.items()},
         "clock_skew": {side: _offset(facts.clocks.get(side)) for side in ("agent", "master")},
         "phases": [
             {"phase": str(span.phase), "exchanges": span.exchanges, "duration_s": round(span.duration, 3)}
@@ -73,8 +73,8 @@ def _run(run: Run) -> dict[str, Any]:
         ],
         "seqs": list(run.seqs),
         "findings": [
-            {"rule": each.rule, "severity": str(each.severity), "seq": each.seqs[0] if each.seqs else None}
-            for each in facts.findings
+            {"rule": finding.rule, "severity": str(finding.severity), "seq": finding.seqs[0] if finding.seqs else None}
+            for finding in facts.findings
         ],
     }
 
@@ -97,7 +97,7 @@ def verdict_fields(run: Run) -> dict[str, Any] | None:
 def check(found: Iterable[tuple[Path, Run, Finding]]) -> dict[str, Any]:
     """Return findings with their captures and runs (docs/json/check.schema.json)."""
     findings = [_finding(finding, run) | {"capture": str(capture)} for capture, run, finding in found]
-    counts = {severity: sum(each["severity"] == severity for each in findings) for severity in SEVERITIES}
+    counts = {severity: sum(finding["severity"] == severity for finding in findings) for severity in SEVERITIES}
     return {"findings": findings, "counts": counts}
 
 
@@ -136,7 +136,10 @@ def show(step: Step, findings: Sequence[Finding]) -> dict[str, Any]:
         "run": step.run.number if step.run else None,
         "certname": (step.run.certname if step.run else None) or step.certname,
         "phase": str(step.phase),
-        "findings": [{"rule": each.rule, "severity": str(each.severity), "message": each.message} for each in findings],
+        "findings": [
+            {"rule": finding.rule, "severity": str(finding.severity), "message": finding.message}
+            for finding in findings
+        ],
     }
     match record:
         case Exchange():

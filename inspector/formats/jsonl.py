@@ -38,26 +38,26 @@ def line(record: Record, run: RunBrief | None = None, *, secrets: bool = False) 
     """A record as one JSON object (docs/json/export.schema.json) with its run; secrets masked unless wanted."""
     record = record if secrets else redacted(record)
     (step,) = retrace([record])
-    told = json_output.show(step, [each for each in run.findings if record.seq in each.seqs] if run else [])
-    told["run"] = (run.number or None) if run else None
-    told["certname"] = (run.certname if run else None) or step.certname
+    fields = json_output.show(step, [finding for finding in run.findings if record.seq in finding.seqs] if run else [])
+    fields["run"] = (run.number or None) if run else None
+    fields["certname"] = (run.certname if run else None) or step.certname
     if isinstance(record, Exchange):
-        told["request"]["body"] = _content(record.request)
+        fields["request"]["body"] = _content(record.request)
         if record.response is not None:
-            told["response"]["body"] = _content(record.response)
-    told["exact"] = lossless.told(record)
+            fields["response"]["body"] = _content(record.response)
+    fields["exact"] = lossless.exact(record)
     # Even in a file captured text must not contain terminal commands: the file may be printed on a terminal.
-    return json.dumps(told, separators=(",", ":"))
+    return json.dumps(fields, separators=(",", ":"))
 
 
 def _content(message: Message) -> dict[str, Any]:
     """Return a body as on the wire (with its Content-Encoding), as text if that is lossless; ``lost`` is the number of
     bytes that were passed on but not recorded."""
     try:
-        told = {"text": message.body.decode()}
+        content = {"text": message.body.decode()}
     except UnicodeDecodeError:
-        told = {"base64": base64.b64encode(message.body).decode()}
-    return told | {"lost": message.lost}
+        content = {"base64": base64.b64encode(message.body).decode()}
+    return content | {"lost": message.lost}
 
 
 class _EncodedBody(msgspec.Struct):
@@ -94,12 +94,12 @@ def read(path: Path) -> Iterator[CaptureItem]:
                 raise ValueError(f"line {number} is not a record ({error})") from error
 
 
-def _item(given: Any) -> CaptureItem:
-    if isinstance(given, dict) and given.get("kind") == "connection":
-        return lossless.connection_of(given)
-    line = msgspec.convert(given, _RecordLine)
+def _item(fields: Any) -> CaptureItem:
+    if isinstance(fields, dict) and fields.get("kind") == "connection":
+        return lossless.connection_of(fields)
+    line = msgspec.convert(fields, _RecordLine)
     return lossless.record(line.exact, _message(line.request), _message(line.response))
 
 
-def _message(given: _Message | None) -> lossless.MessageContent:
-    return (lossless.headers(given.headers), given.body.bytes()) if given else lossless.NONE
+def _message(message: _Message | None) -> lossless.MessageContent:
+    return (lossless.headers(message.headers), message.body.bytes()) if message else lossless.NONE

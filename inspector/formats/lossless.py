@@ -41,7 +41,7 @@ def legs(record: Record) -> tuple[Leg, ...]:
     return ()
 
 
-def told(record: Record) -> dict[str, Any]:
+def exact(record: Record) -> dict[str, Any]:
     """Return a record without headers, bodies and certificates."""
     match record:
         case Exchange():
@@ -68,16 +68,16 @@ def connection(of: Connection, *, secrets: bool = False) -> dict[str, Any]:
 
 def _filled(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields without those that are unknown or empty: reading restores these as defaults."""
-    known = {key: each for key, each in fields.items() if each not in (None, (), [])}
-    return {key: _filled(each) if isinstance(each, dict) else each for key, each in known.items()}
+    known = {key: value for key, value in fields.items() if value not in (None, (), [])}
+    return {key: _filled(value) if isinstance(value, dict) else value for key, value in known.items()}
 
 
-def record(given: dict[str, Any], request: MessageContent = NONE, response: MessageContent = NONE) -> Record:
+def record(fields: dict[str, Any], request: MessageContent = NONE, response: MessageContent = NONE) -> Record:
     """Restore a record, with the content of its request and its response. Raises ValueError."""
-    kind = _KINDS.get(str(given.get("kind")))
+    kind = _KINDS.get(str(fields.get("kind")))
     if kind is None:
-        raise ValueError(f"{given.get('kind')!r} is not a kind of record")
-    found = _read(given, kind)
+        raise ValueError(f"{fields.get('kind')!r} is not a kind of record")
+    found = _read(fields, kind)
     if not isinstance(found, Exchange):
         return found
     return dataclasses.replace(
@@ -87,22 +87,22 @@ def record(given: dict[str, Any], request: MessageContent = NONE, response: Mess
     )
 
 
-def connection_of(given: dict[str, Any]) -> Connection:
+def connection_of(fields: dict[str, Any]) -> Connection:
     """Restore a connection. Raises ValueError."""
-    return _read(given, Connection)
+    return _read(fields, Connection)
 
 
-def _read[T](given: dict[str, Any], kind: type[T]) -> T:
-    _check(given)
+def _read[T](fields: dict[str, Any], kind: type[T]) -> T:
+    _check(fields)
     # Through JSON: what JSON cannot express (half a character, an infinite time) a capture cannot contain either.
-    return msgspec.json.decode(msgspec.json.encode(given), type=kind)
+    return msgspec.json.decode(msgspec.json.encode(fields), type=kind)
 
 
 def _check(value: Any) -> None:
     match value:
         case dict():
-            for each in value.values():
-                _check(each)
+            for item in value.values():
+                _check(item)
         case int() if abs(value) > LARGEST:
             raise ValueError("a number in it is too large")
 

@@ -148,9 +148,9 @@ def export_flows(records: Iterable[Record], path: Path, *, secrets: bool = False
     with created(path) as file:
         writer = FlowWriter(file)  # type: ignore[no-untyped-call]
         for record in records:
-            told = record if secrets else redacted(record)
-            if isinstance(told, Exchange):
-                writer.add(flow_of(told))
+            shown = record if secrets else redacted(record)
+            if isinstance(shown, Exchange):
+                writer.add(flow_of(shown))
                 number += 1
     return number
 

@@ -33,9 +33,9 @@ _LONGEST = 254
 _WORDS = frozenset(
     {"puppet", "puppetserver", "puppetdb", "puppetlabs", "puppetmaster", "openvox", "master", "agent", "server", "ca",
      "client", "localhost", "node", "host", "file", "web", "www", "default", "root", "production", "example", "test"}
-    | {field for each in vars(documents).values() if isinstance(each, type) and issubclass(each, msgspec.Struct)
-       for field in each.__struct_fields__}
-    | {word for each in endpoints.ENDPOINTS for word in re.findall("[a-z_]+", f"{each.name} {each.path}")}
+    | {field for value in vars(documents).values() if isinstance(value, type) and issubclass(value, msgspec.Struct)
+       for field in value.__struct_fields__}
+    | {word for endpoint in endpoints.ENDPOINTS for word in re.findall("[a-z_]+", f"{endpoint.name} {endpoint.path}")}
 )  # fmt: skip
 """Words of Puppet that look like host names without a domain."""
 _HOST = re.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
@@ -72,7 +72,7 @@ class Pseudonyms:
         self._numbers = {
             kind: itertools.count(1) for kind in ("agent", "master", "host", "Authority ", "Name ", "SERIAL")
         }
-        self._v4 = (str(each) for network in _NETWORKS for each in ipaddress.IPv4Network(network).hosts())
+        self._v4 = (str(host) for network in _NETWORKS for host in ipaddress.IPv4Network(network).hosts())
         self._v6 = (f"2001:db8::{number:x}" for number in itertools.count(1))
         self._addresses: dict[str, str] = {}
 
@@ -108,7 +108,7 @@ class Pseudonyms:
         if name and not _PUPPETS_CA.fullmatch(name) and name.lower() not in self._names:
             self._phrase(name, "Authority ")
 
-    def said(self, name: str) -> None:
+    def subject_part(self, name: str) -> None:
         """Learn another part of a certificate's subject: an organisation, a place, an address."""
         if len(name) > 2:
             self._phrase(name, "Name ")
@@ -150,7 +150,7 @@ class Pseudonyms:
         """Return a text with pseudonyms instead of names."""
         for phrase in sorted(filter(value.__contains__, self._phrases), key=len, reverse=True):
             value = value.replace(phrase, self._phrases[phrase])
-        if any(each in value for each in ("AAAA", "SHA256:", "SSHFP")):
+        if any(sign in value for sign in ("AAAA", "SHA256:", "SSHFP")):
             value = _SSH.sub(self._ssh, value)
         if ":" in value:
             value = _PAIRS.sub(self._pairs, value)
@@ -197,7 +197,7 @@ class Pseudonyms:
                     yield _cased(self._names[known], "".join(labels[at:end]))
                     at = end
                     break
-                if end - at > 1 and any(known.endswith(f".{each}") for each in self._domains):
+                if end - at > 1 and any(known.endswith(f".{domain}") for domain in self._domains):
                     self.host(known)
                     yield self._names.get(known, known)
                     at = end
@@ -207,27 +207,27 @@ class Pseudonyms:
                 at += 1
 
     def _pairs(self, found: re.Match[str]) -> str:
-        told = found[0]
-        plain = told.replace(":", "").lower()
+        original = found[0]
+        plain = original.replace(":", "").lower()
         if len(plain) == 12:
             if plain in ("0" * 12, "f" * 12):
-                return told
+                return original
             new = "02" + self._hashed(bytes.fromhex(plain)).hex()[:10]
         else:
             new = self._digests.get(plain) or self._hashed(bytes.fromhex(plain)).hex()[: len(plain)]
         if len(new) != len(plain):
-            return told
+            return original
         shown = ":".join(new[at : at + 2] for at in range(0, len(new), 2))
-        return shown.upper() if told.upper() == told else shown
+        return shown.upper() if original.upper() == original else shown
 
     def _ssh(self, found: re.Match[str]) -> str:
-        kept = found[1] or found[2] or found[3]
-        rest = found[0][len(kept) :]
+        prefix = found[1] or found[2] or found[3]
+        rest = found[0][len(prefix) :]
         if found[3]:
-            return kept + self._hashed(rest.encode()).hex()[: len(rest)]
+            return prefix + self._hashed(rest.encode()).hex()[: len(rest)]
         padding = len(rest) - len(rest.rstrip("="))
         made = base64.b64encode(hashlib.shake_256(self._salt + rest.encode()).digest(len(rest))).decode()
-        return kept + made[: len(rest) - padding] + "=" * padding
+        return prefix + made[: len(rest) - padding] + "=" * padding
 
     def _hashed(self, value: bytes) -> bytes:
         return hashlib.sha512(self._salt + value).digest()
@@ -256,7 +256,7 @@ def _leaves(values: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, dict):
-            waiting += [(str(each), item) for each, item in value.items()]
+            waiting += [(str(field), item) for field, item in value.items()]
         elif isinstance(value, list):
             waiting += [(name, item) for item in value]
         else:

@@ -54,10 +54,10 @@ class Reissuer:
     """Issues certificates again. All of them are learned first (``learn``): a signer may come after what it signed."""
 
     def __init__(self, text: Callable[[str], str], address: Callable[[bytes], bytes], salt: bytes,
-                 say: Callable[[str], None] = lambda _: None) -> None:  # fmt: skip
-        """Start without certificates. ``text`` and ``address`` return the pseudonym of a name; ``say`` gets messages
-        about slow steps."""
-        self._text, self._address, self._salt, self._say = text, address, salt, say
+                 progress: Callable[[str], None] = lambda _: None) -> None:  # fmt: skip
+        """Start without certificates. ``text`` and ``address`` return the pseudonym of a name; ``progress``
+        is called with messages about slow steps."""
+        self._text, self._address, self._salt, self._progress = text, address, salt, progress
         self._authorities: dict[bytes, list[x509.Certificate]] = {}
         """The certificates, by subject."""
         self._keys: dict[bytes, CertificateIssuerPrivateKeyTypes] = {}
@@ -95,8 +95,9 @@ class Reissuer:
         signer = self._signer(read)  # first, as its key's identifier is part of what it signs
         if not isinstance(read, x509.CertificateRevocationList):
             self._key(read.public_key())
-        for each in _identifiers(read):
-            self._identifiers.setdefault(each, hashlib.sha256(self._salt + each).digest()[: len(each)])
+        for identifier in _identifiers(read):
+            new = hashlib.sha256(self._salt + identifier).digest()[: len(identifier)]
+            self._identifiers.setdefault(identifier, new)
         der = patterns.der(der)
         outer = _places(der, 0, len(der))[0]
         inner, algorithm, _ = _places(der, *outer[2:])
@@ -106,9 +107,9 @@ class Reissuer:
             request = isinstance(read, x509.CertificateSigningRequest)
             at = _OF_REQUEST if request else _OF_CERTIFICATE + (fields[0][1] == _VERSION)
             parts[at] = _spki(self._key(read.public_key()).public_key())
-        told = _value(inner[1], b"".join(parts))
-        signature = self._signature(signer, read, told)
-        return _value(outer[1], told + der[algorithm[0] : algorithm[3]] + _value(_BITS, b"\0" + signature))
+        signed = _value(inner[1], b"".join(parts))
+        signature = self._signature(signer, read, signed)
+        return _value(outer[1], signed + der[algorithm[0] : algorithm[3]] + _value(_BITS, b"\0" + signature))
 
     # -- contents ------------------------------------------------------------------------------------------
 
@@ -120,14 +121,14 @@ class Reissuer:
         if contents in self._identifiers:
             new = self._identifiers[contents]
         elif tag in _TEXTS:
-            told = contents.decode(_TEXTS[tag], "replace")
-            new = self._text(told).encode(_TEXTS[tag], "replace") if self._text(told) != told else contents
+            old = contents.decode(_TEXTS[tag], "replace")
+            new = self._text(old).encode(_TEXTS[tag], "replace") if self._text(old) != old else contents
         elif tag == _ADDRESS and len(contents) in (4, 16):
             new = self._address(contents)
         elif (tag & _CONSTRUCTED or tag == _OCTETS) and depth < _DEPTH:
             inner = _places(der, begin, end)
             if inner and inner[-1][3] == end:
-                new = b"".join(self._changed(der, each, depth + 1) for each in inner)
+                new = b"".join(self._changed(der, value, depth + 1) for value in inner)
         return der[whole:end] if new == contents else _value(tag, new)
 
     # -- keys ----------------------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ class Reissuer:
         """Generate RSA keys, each of a different pair of shared primes."""
         primes: list[int] = []
         while True:
-            self._say(f"making an RSA key of {size} bits ...")
+            self._progress(f"making an RSA key of {size} bits ...")
             numbers = rsa.generate_private_key(public_exponent=_EXPONENT, key_size=size).private_numbers()
             for prime in (numbers.p, numbers.q):
                 for other in primes:
@@ -166,35 +167,35 @@ class Reissuer:
                         yield _of_primes(prime, other)
                 primes.append(prime)
 
-    def _signature(self, signer: CertificateIssuerPrivateKeyTypes, read: Signed, told: bytes) -> bytes:
+    def _signature(self, signer: CertificateIssuerPrivateKeyTypes, read: Signed, signed: bytes) -> bytes:
         """Sign the new contents with the replacement of the original signer's key. Where that is not possible, return
         an invalid signature of the same length."""
         try:
-            return _sign(signer, read, told)
+            return _sign(signer, read, signed)
         except _WRONG:
-            return hashlib.shake_256(self._salt + told).digest(len(read.signature))
+            return hashlib.shake_256(self._salt + signed).digest(len(read.signature))
 
     def _signer(self, read: Signed) -> CertificateIssuerPrivateKeyTypes:
         if isinstance(read, x509.CertificateSigningRequest):
             own = read.public_key()
             return self._key(own) if verifies(read, own) is not False else self._stranger(b"forger", own)
-        named = [each.public_key() for each in self._authorities.get(read.issuer.public_bytes(), [])]
+        named = [certificate.public_key() for certificate in self._authorities.get(read.issuer.public_bytes(), [])]
         for key in named:
             if verifies(read, key) is not False:
                 return self._key(key)
         if named:
             return self._stranger(b"forger", named[0])
-        who = read.issuer.public_bytes() + b"".join(_identifiers(read, own=False))
-        if who not in self._keys:
+        owner = read.issuer.public_bytes() + b"".join(_identifiers(read, own=False))
+        if owner not in self._keys:
             elliptic = read.signature_algorithm_oid.dotted_string.startswith(_ECDSA)
-            self._keys[who] = ec.generate_private_key(ec.SECP256R1()) if elliptic else self._any_rsa(_COMMON)
-        return self._keys[who]
+            self._keys[owner] = ec.generate_private_key(ec.SECP256R1()) if elliptic else self._any_rsa(_COMMON)
+        return self._keys[owner]
 
-    def _stranger(self, who: bytes, like: CertificatePublicKeyTypes) -> CertificateIssuerPrivateKeyTypes:
+    def _stranger(self, owner: bytes, like: CertificatePublicKeyTypes) -> CertificateIssuerPrivateKeyTypes:
         """Return a key for a signer whose own key is not known: the same one for each signer."""
-        if who not in self._keys:
-            self._keys[who] = self._new(like)
-        return self._keys[who]
+        if owner not in self._keys:
+            self._keys[owner] = self._new(like)
+        return self._keys[owner]
 
 
 def _read(der: bytes) -> Signed:
@@ -217,7 +218,7 @@ def _identifiers(read: Signed, *, own: bool = True) -> list[bytes]:
                 found.append(subject)
             case x509.AuthorityKeyIdentifier(key_identifier=signer):
                 found.append(signer)
-    return [each for each in found if each]
+    return [identifier for identifier in found if identifier]
 
 
 def _spki(key: CertificatePublicKeyTypes) -> bytes:
@@ -238,15 +239,15 @@ def _of_primes(p: int, q: int) -> rsa.RSAPrivateKey:
     return numbers.private_key(unsafe_skip_rsa_key_validation=True)
 
 
-def _sign(key: CertificateIssuerPrivateKeyTypes, read: Signed, told: bytes) -> bytes:
+def _sign(key: CertificateIssuerPrivateKeyTypes, read: Signed, contents: bytes) -> bytes:
     digest = read.signature_hash_algorithm
     match key:
         case rsa.RSAPrivateKey() if digest:
-            return key.sign(told, rsa_padding(read), digest)
+            return key.sign(contents, rsa_padding(read), digest)
         case ec.EllipticCurvePrivateKey() if digest:
-            return key.sign(told, ec.ECDSA(digest))
+            return key.sign(contents, ec.ECDSA(digest))
         case ed25519.Ed25519PrivateKey() | ed448.Ed448PrivateKey():
-            return key.sign(told)
+            return key.sign(contents)
     raise ValueError("signed with another key")
 
 

@@ -35,7 +35,7 @@ def document(found: Sequence[Found]) -> dict[str, Any]:
                         "rules": [_described(ident) for ident in ids],
                     }
                 },
-                "results": [_result(*each, ids) for each in found],
+                "results": [_result(*item, ids) for item in found],
             }
         ],
     }

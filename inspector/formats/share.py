@@ -48,15 +48,16 @@ _PEM = re.compile(
 _BATCH = 200
 
 
-def share(source: Path, target: Path, say: Callable[[str], None] = lambda _: None) -> int:
-    """Make the capture to share; return the number of its records. ``say`` gets messages about slow steps.
+def share(source: Path, target: Path, progress: Callable[[str], None] = lambda _: None) -> int:
+    """Make the capture to share; return the number of its records. ``progress`` is called with messages about
+    slow steps.
 
     Raises CaptureError, also if ``target`` exists.
     """
     if os.path.lexists(target):
         raise CaptureError(f"{target} already exists.", "Choose another name.")
     with Capture.open(source) as capture:
-        other, last = Other(say), capture.last
+        other, last = Other(progress), capture.last
         connections = capture.connections()
         for connection in connections:
             other.learn_leg(connection.leg)
@@ -101,10 +102,10 @@ def _write(
 class Other:
     """Replaces the names of a capture: learns them first, then replaces them. Pure except for the new keys."""
 
-    def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, progress: Callable[[str], None] = lambda _: None) -> None:
         salt = secrets.token_bytes(32)
         self.names = Pseudonyms(salt)
-        self.certificates = Reissuer(self.names.text, self.names.packed, salt, say)
+        self.certificates = Reissuer(self.names.text, self.names.packed, salt, progress)
         self._learned: set[bytes] = set()
 
     # -- learning -----------------------------------------------------------------------------------------
@@ -145,10 +146,10 @@ class Other:
         with contextlib.suppress(Malformed, ValueError):
             read = read_der(der)
             parsed = x509.load_der_x509_certificate(der)
-            for each in (*parsed.subject, *parsed.issuer):
-                value = each.value if isinstance(each.value, str) else each.value.decode("latin-1")
-                if each.oid not in (NameOID.COMMON_NAME, NameOID.COUNTRY_NAME):
-                    self.names.said(value)
+            for attribute in (*parsed.subject, *parsed.issuer):
+                value = attribute.value if isinstance(attribute.value, str) else attribute.value.decode("latin-1")
+                if attribute.oid not in (NameOID.COMMON_NAME, NameOID.COUNTRY_NAME):
+                    self.names.subject_part(value)
             self._authority(parsed.issuer)
             if read.is_ca:
                 self._authority(parsed.subject)
@@ -156,18 +157,18 @@ class Other:
                 self._hosts(read.common_name, read.alt_names, kind)
 
     def _authority(self, name: x509.Name) -> None:
-        for each in name.get_attributes_for_oid(NameOID.COMMON_NAME):
-            told = str(each.value)
-            if ": " in told:  # Puppet CA: master.example.com
-                self.names.host(told.rpartition(": ")[2], "master")
-            self.names.authority(told)
+        for attribute in name.get_attributes_for_oid(NameOID.COMMON_NAME):
+            common_name = str(attribute.value)
+            if ": " in common_name:  # Puppet CA: master.example.com
+                self.names.host(common_name.rpartition(": ")[2], "master")
+            self.names.authority(common_name)
 
-    def _hosts(self, name: str | None, others: Iterable[str], kind: NameKind) -> None:
+    def _hosts(self, name: str | None, alt_names: Iterable[str], kind: NameKind) -> None:
         self.names.host(name, kind)
-        for each in others:
-            sort, _, alt = each.partition(":")
+        for alt_name in alt_names:
+            sort, _, value = alt_name.partition(":")
             if sort == "DNS":
-                self.names.host(alt, kind)
+                self.names.host(value, kind)
 
     def _document(self, document: d.Document | None) -> None:
         match document:
@@ -188,8 +189,8 @@ class Other:
             case d.CertificateStatus():
                 self.names.host(document.name, "agent")
             case d.CertificateStatuses():
-                for each in document.certificates:
-                    self.names.host(each.name, "agent")
+                for certificate in document.certificates:
+                    self.names.host(certificate.name, "agent")
 
     def learn_digests(self, record: Record) -> None:
         """Learn the new digests of contents and certificates."""
@@ -220,9 +221,9 @@ class Other:
         if new == old:
             return
         for algorithm in files.DIGESTS:
-            told = files.digest(new, algorithm) or ""
-            for each in (old, masked):
-                self.names.digest(files.digest(each, algorithm) or "", told)
+            digest = files.digest(new, algorithm) or ""
+            for content in (old, masked):
+                self.names.digest(files.digest(content, algorithm) or "", digest)
 
     # -- replacing ----------------------------------------------------------------------------------------
 
@@ -274,12 +275,12 @@ class Other:
         body = message.body if new == plain else rewrite.encoded(message, new) if _packed(message) else new
         headers = self._headers(message.headers, len(body) - len(message.body))
         digest = message.digest if body == message.body else ""
-        told = dataclasses.replace(message, headers=headers, body=body, digest=digest)
-        if isinstance(told, Request):
-            path, mark, query = told.target.partition("?")
-            asked = self._body(query.encode("latin-1", "replace"), rewrite.FORM).decode("latin-1") if query else ""
-            told = dataclasses.replace(told, target=f"{self._text(path)}{mark}{asked}")
-        return told
+        changed = dataclasses.replace(message, headers=headers, body=body, digest=digest)
+        if isinstance(changed, Request):
+            path, mark, query = changed.target.partition("?")
+            query = self._body(query.encode("latin-1", "replace"), rewrite.FORM).decode("latin-1") if query else ""
+            changed = dataclasses.replace(changed, target=f"{self._text(path)}{mark}{query}")
+        return changed
 
     def _headers(self, headers: Headers, longer: int) -> Headers:
         return tuple((name, self._header(rewrite.promised(name, value, longer))) for name, value in headers)

@@ -107,14 +107,14 @@ _FLAGS = frozenset({"use_srv_records", "daemonize"})
 def settings_of(command: Sequence[str]) -> dict[str, str]:
     """Return the settings in an agent's options (``--server X``, ``--server=X``); the last value counts."""
     settings: dict[str, str] = {}
-    words = iter(command)
-    for word in words:
-        if not word.startswith("--"):
+    options = iter(command)
+    for option in options:
+        if not option.startswith("--"):
             continue
-        name, equals, value = word[2:].partition("=")
+        name, equals, value = option[2:].partition("=")
         name = {"fqdn": "certname", "masterport": "serverport"}.get(name, name)
         if name in _VALUED:
-            settings[name] = value if equals else next(words, "")
+            settings[name] = value if equals else next(options, "")
         elif (flag := name.removeprefix("no-")) in _FLAGS:
             settings[flag] = "false" if name.startswith("no-") else "true"
     return settings

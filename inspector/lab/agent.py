@@ -107,8 +107,8 @@ class LabAgent:
             wire.probe()
             answer = _plain(wire, "certificate/ca")
         if not answer.ok:
-            what = "CA certificate is missing from the server"
-            raise _StateError(what if answer.status == 404 else f"Could not download CA certificate: {answer}")
+            missing = "CA certificate is missing from the server"
+            raise _StateError(missing if answer.status == 404 else f"Could not download CA certificate: {answer}")
         self._save(self.place.ca, answer.body, x509.load_pem_x509_certificates, "CA")
 
     def _need_crl(self) -> None:
@@ -118,8 +118,8 @@ class LabAgent:
         with Wire(self.server, verifying(self.place.ca)) as wire:
             answer = _plain(wire, "certificate_revocation_list/ca")
         if not answer.ok:
-            what = "CRL is missing from the server"
-            raise _StateError(what if answer.status == 404 else f"Could not download CRLs: {answer}")
+            missing = "CRL is missing from the server"
+            raise _StateError(missing if answer.status == 404 else f"Could not download CRLs: {answer}")
         self._save(self.place.crl, answer.body, x509.load_pem_x509_crl, "CRL")
 
     def _need_certificate(self) -> bool:
@@ -154,11 +154,11 @@ class LabAgent:
             pki.write_private(self.identities / f"{name}.pem", pki.key_pem(key) + answer.body)
         return True
 
-    def _save(self, path: Path, body: bytes, parse: Callable[[bytes], object], what: str) -> None:
+    def _save(self, path: Path, body: bytes, parse: Callable[[bytes], object], kind: str) -> None:
         try:
             parse(body)
         except ValueError as error:
-            raise _StateError(f"Failed to parse {what} certificates as PEM: {error}") from error
+            raise _StateError(f"Failed to parse {kind} certificates as PEM: {error}") from error
         path.write_bytes(body)
 
     # -- with a certificate ---------------------------------------------------------------------------
@@ -187,5 +187,5 @@ class _StateError(Exception):
     """The state machine reached its state Error: the agent gives up."""
 
 
-def _plain(wire: Wire, what: str) -> LabResponse:
-    return wire.request("GET", f"/puppet-ca/v1/{what}", "text/plain")
+def _plain(wire: Wire, path: str) -> LabResponse:
+    return wire.request("GET", f"/puppet-ca/v1/{path}", "text/plain")

@@ -173,10 +173,10 @@ class LabCA:
         return certificate
 
 
-def _bad_subject(name: str, asked: str) -> str | None:
+def _bad_subject(name: str, requested: str) -> str | None:
     """Return why the subject is refused, checked in puppetserver's order."""
-    if name != asked:
-        return f'Instance name "{name}" does not match requested key "{asked}"'
+    if name != requested:
+        return f'Instance name "{name}" does not match requested key "{requested}"'
     if name != name.lower():
         return "Certificate names must be lower case."
     if "*" in name:
@@ -193,8 +193,8 @@ def _unsignable(csr: x509.CertificateSigningRequest) -> str | None:
         if isinstance(extension.value, x509.SubjectAlternativeName):
             names = [f"{'DNS' if isinstance(n, x509.DNSName) else 'IP'}:{n.value}" for n in extension.value]
             if names != [f"DNS:{name}"]:
-                what = f"extra subject alternative names ({', '.join(names)})"
-                return _FORBIDDEN.format(name, what, "are", "subject alternative names", "allow-subject-alt-names")
+                forbidden = f"extra subject alternative names ({', '.join(names)})"
+                return _FORBIDDEN.format(name, forbidden, "are", "subject alternative names", "allow-subject-alt-names")
         elif extension.oid.dotted_string.startswith(_AUTHORIZATION_ARC):
             return _FORBIDDEN.format(
                 name,

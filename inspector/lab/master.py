@@ -116,8 +116,8 @@ class LabMaster:
             return Response(status=200, headers=(_JSON, _VERSION), body=b'["store"]')
         return self._replay(request, certname or "")
 
-    def _certificates(self, request: Request, what: str) -> Response:
-        kind, _, name = what.partition("/")
+    def _certificates(self, request: Request, path: str) -> Response:
+        kind, _, name = path.partition("/")
         if request.method == "PUT":
             status, text = self.ca.submit(name, request.body)
             return _text(status, text)

@@ -102,7 +102,7 @@ def signs(value: str) -> tuple[str, ...]:
     """Return the signs of secrets in a text, in lower case: without any of them it contains no secret, neither in names
     nor in texts."""
     lowered = value.lower()
-    found = tuple(each for each in _SIGNS if each in lowered)
+    found = tuple(sign for sign in _SIGNS if sign in lowered)
     return (*found, "://") if "://" in lowered and "@" in lowered else found
 
 
@@ -120,16 +120,16 @@ def text(value: str, *, code: bool = False) -> str:
 def shapes(value: str) -> str:
     """Return a text with masks instead of private keys, tokens and password hashes."""
     for signs, pattern, mask in _SHAPES:
-        if any(each in value for each in signs):
+        if any(sign in value for sign in signs):
             value = pattern.sub(mask, value)
     return _PACKED.sub(_repacked, value) if "LS0tLS1CRUdJTi" in value else value
 
 
 def _repacked(found: re.Match[str]) -> str:
     packed = "".join(found[0].split())
-    told = base64.b64decode(packed[: len(packed) // 4 * 4]).decode("latin-1")
-    masked = shapes(told)
-    return found[0] if masked == told else base64.b64encode(masked.encode("latin-1")).decode()
+    unpacked = base64.b64decode(packed[: len(packed) // 4 * 4]).decode("latin-1")
+    masked = shapes(unpacked)
+    return found[0] if masked == unpacked else base64.b64encode(masked.encode("latin-1")).decode()
 
 
 def is_shape(value: str) -> bool:

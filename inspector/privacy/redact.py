@@ -70,7 +70,7 @@ def text(value: str) -> str:
 def body(message: Message) -> bytes:
     """Return a message's body with masks, without its Content-Encoding if that can be decoded."""
     part = _Part(message)
-    return part.told(part.known)
+    return part.masked_plain(part.known)
 
 
 def exchange(of: Exchange) -> Exchange:
@@ -80,13 +80,13 @@ def exchange(of: Exchange) -> Exchange:
     request = _Part(of.request)
     response = _Part(of.response, code=code) if of.response else None
     known = request.known | (response.known if response else set())
-    asked, answered = request.masked(known), response.masked(known) if response else None
+    masked_request, masked_response = request.masked(known), response.masked(known) if response else None
     new = dataclasses.replace(
         of,
         agent=leg(of.agent),
         master=leg(of.master) if of.master else None,
-        request=_filed(of, asked, answered),
-        response=answered,
+        request=_filed(of, masked_request, masked_response),
+        response=masked_response,
         error=text(of.error) if of.error else of.error,
     )
     return of if new == of else new
@@ -98,19 +98,19 @@ def quotable(of: Exchange, *, request: bool = True) -> set[str]:
     parts: list[Message] = [of.request] if request else []
     if of.response is not None and of.response.status >= 400:
         parts.append(of.response)
-    known = {each for part in parts if len(part.body) <= _QUOTED for each in _Part(part).known}
+    known = {secret for part in parts if len(part.body) <= _QUOTED for secret in _Part(part).known}
     # Only the first line of a log message is quoted.
-    lines = {" ".join(told.split()) for each in known for told in (each, each.strip().partition("\n")[0])}
-    return {each for each in lines if each in known or len(each) >= _LONG}
+    lines = {" ".join(form.split()) for secret in known for form in (secret, secret.strip().partition("\n")[0])}
+    return {line for line in lines if line in known or len(line) >= _LONG}
 
 
 def quoted(message: str, known: Collection[str]) -> str:
     """Return a finding's message with a mask instead of each secret, even if the secret was cut off."""
     pieces = _replaced(message, known).split("…")
     for at in range(1, len(pieces)):
-        for each in known:
-            pieces[at - 1] = _without(pieces[at - 1], each, begun=True)
-            pieces[at] = _without(pieces[at], each, begun=False)
+        for secret in known:
+            pieces[at - 1] = _without(pieces[at - 1], secret, begun=True)
+            pieces[at] = _without(pieces[at], secret, begun=False)
     return "…".join(pieces)
 
 
@@ -190,18 +190,18 @@ class _Part[M: Message]:
                 query = _rewritten(self.query, _bytes(query), known).decode("latin-1")
             query = _SIGNED.sub(rf"\1{MASK}", query)
             path = patterns.text(path) if patterns.signs(path) else path
-            written = {*known, *(quote(each, safe="") for each in known), *(quote(each) for each in known)}
+            written = {*known, *(quote(secret, safe="") for secret in known), *(quote(secret) for secret in known)}
             new = dataclasses.replace(new, target=_replaced(path + mark + query, written))
         return new
 
-    def told(self, known: Collection[str]) -> bytes:
+    def masked_plain(self, known: Collection[str]) -> bytes:
         """Return the body with masks, without its Content-Encoding."""
         if self.body is None and known and self.plain:
             self.body = _read(self.plain, self.media)
         return self.plain if self.body is None else _rewritten(self.body, self.plain, known)
 
     def _body(self, known: Collection[str]) -> bytes:
-        new = self.told(known)
+        new = self.masked_plain(known)
         if new == self.plain:
             return self.message.body
         return rewrite.encoded(self.message, new) if self.packed else new
@@ -240,7 +240,7 @@ def _suspicious(data: bytes, media: str) -> bool:
 def _unmarked(data: bytes, media: str) -> bool:
     """Whether a document has parameters: if it is cut off, the list of sensitive ones may be missing."""
     return b"parameters" in data and (
-        media in bodies.PACKED or media in bodies.YAML or any(each in media for each in ("json", "pson"))
+        media in bodies.PACKED or media in bodies.YAML or any(notation in media for notation in ("json", "pson"))
     )
 
 
@@ -274,19 +274,19 @@ def _whole(body: bytes) -> Tree:
 def _rewritten(tree: Tree, before: bytes, known: Collection[str]) -> bytes:
     """Return the parsed body with masks; ``before`` if there is nothing to mask."""
     texts = [leaf for leaf in rewrite.leaves(tree.top) if isinstance(leaf.now, str)] if known else []
-    told = "\n".join(leaf.now for leaf in texts)
-    if len(known) * len(told) > _WORK:
+    whole = "\n".join(leaf.now for leaf in texts)
+    if len(known) * len(whole) > _WORK:
         return MASK.encode()
-    if found := [each for each in known if each in told]:
+    if found := [secret for secret in known if secret in whole]:
         for leaf in texts:
-            told = _replaced(leaf.now, found)
-            leaf.new = told if told != leaf.value else None
+            replaced = _replaced(leaf.now, found)
+            leaf.new = replaced if replaced != leaf.value else None
     try:
         new = tree.write() if tree.changed else before
     except (bodies.Unreadable, *bodies.WRONG):
         return MASK.encode()
     # A comment in YAML is not a leaf.
-    return MASK.encode() if any(each.encode("utf-8", "replace") in new for each in known) else new
+    return MASK.encode() if any(secret.encode("utf-8", "replace") in new for secret in known) else new
 
 
 def _headers(message: Message, known: Collection[str], longer: int) -> Headers:
@@ -310,8 +310,8 @@ def _credential(value: str) -> str:
 
 
 def _replaced(value: str, known: Collection[str]) -> str:
-    for each in sorted(filter(value.__contains__, known), key=len, reverse=True):  # one secret may be part of another
-        value = value.replace(each, MASK)
+    for secret in sorted(filter(value.__contains__, known), key=len, reverse=True):  # one secret may be part of another
+        value = value.replace(secret, MASK)
     return value
 
 
@@ -323,7 +323,7 @@ def _mask(top: ValueNode, *, code: bool) -> set[str]:
     known: set[str] = set()
     signs = patterns.signs("\n".join(leaf.value for leaf in rewrite.leaves(top) if isinstance(leaf.value, str)))
     waiting: list[tuple[ValueNode, bool, bool]] = [(top, False, False)]
-    seen: set[tuple[int, bool, bool]] = set()
+    visited: set[tuple[int, bool, bool]] = set()
     while waiting:
         node, sure, likely = waiting.pop()
         if isinstance(node, Leaf):
@@ -335,22 +335,22 @@ def _mask(top: ValueNode, *, code: bool) -> set[str]:
                     hidden = patterns.text(value, code=code)
                 node.new = hidden if hidden != value else None
             continue
-        if (id(node), sure, likely) in seen:
+        if (id(node), sure, likely) in visited:
             continue
-        seen.add((id(node), sure, likely))
+        visited.add((id(node), sure, likely))
         if isinstance(node, Fields):
             waiting += _fields(node, sure=sure, likely=likely)
         else:
-            waiting += [(each, sure, likely) for each in node]
+            waiting += [(child, sure, likely) for child in node]
     return known
 
 
 def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[ValueNode, bool, bool]]:
     kind = _value(node.get(rich.MARK))
     sure = sure or kind == "Sensitive"
-    listed, given = node.get("sensitive_parameters"), node.get("parameters")
-    marked = {_value(each) for each in listed} if isinstance(listed, list) else set()
-    described = any(isinstance(name := _value(node.get(each)), str) and patterns.named(name) for each in _DESCRIBING)
+    listed, parameters = node.get("sensitive_parameters"), node.get("parameters")
+    marked = {_value(item) for item in listed} if isinstance(listed, list) else set()
+    described = any(isinstance(name := _value(node.get(field)), str) and patterns.named(name) for field in _DESCRIBING)
     for key, value in node.pairs:
         name = key.value.lstrip(":@") if isinstance(key.value, str) else ""
         # A mapping that is sensitive may be kept by what is a secret; where its keys are words, they tell no more
@@ -358,9 +358,9 @@ def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[ValueNo
         yield key, sure and _FIELD.fullmatch(name) is None, False
         if name == rich.MARK:
             yield value, False, False
-        elif value is given and isinstance(value, Fields) and marked:
+        elif value is parameters and isinstance(value, Fields) and marked:
             yield value, sure, likely
-            yield from ((each, True, False) for key, each in value.pairs if key.value in marked)
+            yield from ((item, True, False) for key, item in value.pairs if key.value in marked)
         elif kind == "Hash" and name == rich.VALUE and isinstance(value, list):
             yield from _hash(value, sure=sure, likely=likely)
         else:
@@ -392,7 +392,7 @@ def _hidden(value: Any, *, sure: bool, likely: bool) -> str | None:
 
 def _any(signs: tuple[str, ...], value: str) -> bool:
     lowered = value.lower()
-    return any(each in lowered for each in signs)
+    return any(sign in lowered for sign in signs)
 
 
 def _telling(value: str, *, sure: bool) -> bool:

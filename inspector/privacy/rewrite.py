@@ -75,13 +75,13 @@ class Tree:
 
 def leaves(top: ValueNode) -> Iterator[Leaf]:
     """Yield every leaf once, keys too."""
-    waiting, seen = [top], set()
+    waiting, visited = [top], set()
     while waiting:
         node = waiting.pop()
         if isinstance(node, Leaf):
             yield node
-        elif id(node) not in seen:
-            seen.add(id(node))  # YAML may refer to it again
+        elif id(node) not in visited:
+            visited.add(id(node))  # YAML may refer to it again
             if isinstance(node, Fields):
                 for key, value in node.pairs:
                     yield key
@@ -93,12 +93,12 @@ def leaves(top: ValueNode) -> Iterator[Leaf]:
 def media(message: Message) -> str:
     """Return the media type to parse a body with: a catalog request is a form, even if it does not declare that or
     declares another type."""
-    told = bodies.content_type(message)
+    declared = bodies.content_type(message)
     if isinstance(message, Request) and message.body[:1] not in (b"{", b"["):
         found = endpoints.match(message.method, message.target)
-        if found is not None and found.endpoint.kind is Kind.CATALOG and (not told or b"facts=" in message.body):
+        if found is not None and found.endpoint.kind is Kind.CATALOG and (not declared or b"facts=" in message.body):
             return FORM
-    return told
+    return declared
 
 
 def read(body: bytes, media: str) -> Tree:
@@ -110,7 +110,8 @@ def read(body: bytes, media: str) -> Tree:
         return _packed(bodies.structure(body, media, Any))
     if media in bodies.YAML or (media in ("", "text/plain") and body[:4] == b"--- "):
         return _yaml(body)
-    if any(each in media for each in ("json", "pson")) or (media != "application/octet-stream" and _is_json(body)):
+    declared = any(notation in media for notation in ("json", "pson"))
+    if declared or (media != "application/octet-stream" and _is_json(body)):
         return _json(body, "text/pson" if "pson" in media else "application/json")
     return text(body)
 
@@ -129,8 +130,8 @@ def _is_json(body: bytes) -> bool:
 
 def text(body: bytes) -> Tree:
     """Return a body as one leaf."""
-    told, encoding = _decoded(body)
-    leaf = Leaf(told)
+    decoded, encoding = _decoded(body)
+    leaf = Leaf(decoded)
     return Tree(leaf, lambda: leaf.now.encode(encoding, "replace"))
 
 
@@ -167,16 +168,16 @@ def _packing(body: bytes, wbits: int) -> bytes:
 # -- JSON -------------------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s\[\]{},:"]+', re.DOTALL)
-_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
+_CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
 def _json(body: bytes, media: str) -> Tree:
     bodies.structure(body, media, msgspec.Raw)  # is there one, and of an acceptable size?
-    told, encoding = _decoded(body)
+    source, encoding = _decoded(body)
     top: list[ValueNode] = []
     path: list[list[ValueNode] | Fields] = [top]
     key: Leaf | None = None
-    for found in _TOKEN.finditer(told):
+    for found in _TOKEN.finditer(source):
         written = found[0]
         node: ValueNode
         if written in "]}":
@@ -200,7 +201,7 @@ def _json(body: bytes, media: str) -> Tree:
             key = None
         if not isinstance(node, Leaf):
             path.append(node)
-    return Tree(top, lambda: _spliced(told, top, _quoted).encode(encoding))
+    return Tree(top, lambda: _spliced(source, top, _quoted).encode(encoding))
 
 
 def _scalar(token: str) -> Any:
@@ -211,21 +212,21 @@ def _scalar(token: str) -> Any:
             return json.loads(token, strict=False)
         except ValueError:
             return token[1:-1]
-    if token in _WORDS:
-        return _WORDS[token]
+    if token in _CONSTANTS:
+        return _CONSTANTS[token]
     try:
         return int(token) if token.lstrip("-").isdigit() else float(token)
     except ValueError:
         return token
 
 
-def _spliced(told: str, top: ValueNode, written: Callable[[Leaf, str], str]) -> str:
+def _spliced(source: str, top: ValueNode, written: Callable[[Leaf, str], str]) -> str:
     parts, at = [], 0
-    for leaf in sorted((each for each in leaves(top) if each.new is not None), key=lambda each: each.begin):
+    for leaf in sorted((leaf for leaf in leaves(top) if leaf.new is not None), key=lambda leaf: leaf.begin):
         if leaf.new is not None and leaf.begin >= at:
-            parts += [told[at : leaf.begin], written(leaf, leaf.new)]
+            parts += [source[at : leaf.begin], written(leaf, leaf.new)]
             at = leaf.end
-    return "".join([*parts, told[at:]])
+    return "".join([*parts, source[at:]])
 
 
 def _quoted(_leaf: Leaf, new: str) -> str:
@@ -240,12 +241,12 @@ def _yaml(body: bytes) -> Tree:
         ruby_yaml.load(bodies.utf8(body))  # limits depth, number of values and cycles
     except bodies.WRONG as error:
         raise Unreadable(str(error)) from error
-    told, encoding = _decoded(body)
+    source, encoding = _decoded(body)
     top: list[ValueNode] = []
     path: list[list[ValueNode] | Fields] = [top]
     keys: list[Leaf | None] = [None]
     anchors: dict[str | None, ValueNode] = {}
-    for event in yaml.parse(told, Loader=yaml.CSafeLoader):
+    for event in yaml.parse(source, Loader=yaml.CSafeLoader):
         node: ValueNode
         match event:
             case yaml.ScalarEvent():
@@ -278,7 +279,7 @@ def _yaml(body: bytes) -> Tree:
             keys.append(None)
 
     def write() -> bytes:
-        new = _spliced(told, top, lambda leaf, text: _as_yaml(told[leaf.begin : leaf.end], text)).encode(encoding)
+        new = _spliced(source, top, lambda leaf, text: _as_yaml(source[leaf.begin : leaf.end], text)).encode(encoding)
         try:
             ruby_yaml.load(bodies.utf8(new))
         except bodies.WRONG as error:
@@ -320,13 +321,13 @@ def _packed(value: Any) -> Tree:
 def _node(value: Any) -> ValueNode:
     match value:
         case dict():
-            return Fields([(Leaf(_told(key)), _node(item)) for key, item in value.items()])
+            return Fields([(Leaf(_scalar_of(key)), _node(item)) for key, item in value.items()])
         case list():
             return [_node(item) for item in value]
-    return Leaf(_told(value))
+    return Leaf(_scalar_of(value))
 
 
-def _told(value: Any) -> Any:
+def _scalar_of(value: Any) -> Any:
     # Ruby sends text that does not call itself UTF-8 as bytes.
     return _decoded(value)[0] if isinstance(value, bytes) else value
 
@@ -338,7 +339,7 @@ def _rebuilt(node: ValueNode) -> Any:
         case Fields():
             return {_rebuilt(key): _rebuilt(value) for key, value in node.pairs}
         case list():
-            return [_rebuilt(each) for each in node]
+            return [_rebuilt(child) for child in node]
 
 
 # -- forms ------------------------------------------------------------------------------------------------
@@ -346,8 +347,8 @@ def _rebuilt(node: ValueNode) -> Any:
 
 def form(body: bytes) -> Tree:
     """Parse a form or a query, and the facts in it. Raises Unreadable."""
-    told = bodies.form(body)
-    notation = told.get(b"facts_format", b"").decode("latin-1")
+    values = bodies.form(body)
+    notation = values.get(b"facts_format", b"").decode("latin-1")
     top = Fields([])
     fields: list[tuple[bytes, Tree, Callable[[bytes], bytes]]] = []
     for field in body.split(b"&"):

@@ -92,10 +92,10 @@ def _masked(value: Any, depth: int) -> Any:
         case dict():
             named = value.get("sensitive_parameters")
             inner = {str(key): _masked(item, depth + 1) for key, item in value.items()}
-            given, shown = value.get("parameters"), inner.get("parameters")
+            original, shown = value.get("parameters"), inner.get("parameters")
             # Not if the parameters are hidden as a whole.
-            if isinstance(named, list) and isinstance(given, dict) and isinstance(shown, dict):
-                shown |= {each: _hidden(given[each]) for each in named if _in(each, given)}
+            if isinstance(named, list) and isinstance(original, dict) and isinstance(shown, dict):
+                shown |= {name: _hidden(original[name]) for name in named if _in(name, original)}
             return inner
         case list():
             return [_masked(item, depth + 1) for item in value]
@@ -104,8 +104,8 @@ def _masked(value: Any, depth: int) -> Any:
     return value
 
 
-def _in(name: Any, given: dict[Any, Any]) -> bool:
-    return isinstance(name, str) and name in given
+def _in(name: Any, parameters: dict[Any, Any]) -> bool:
+    return isinstance(name, str) and name in parameters
 
 
 def _hidden(value: Any) -> Any:
@@ -136,7 +136,7 @@ def possible(body: bytes | None, media: str, document: Document | None) -> bool:
     """Whether a document may contain a secret; if not, it need not be searched, which takes seconds for a large one.
     ``body`` is its source without Content-Encoding; None if that is not available."""
     opaque = isinstance(document, Undecodable | CertificateRequest | Certificates)
-    if body is None or opaque or not any(each in media for each in ("json", "pson")):
+    if body is None or opaque or not any(notation in media for notation in ("json", "pson")):
         return True
     return hinted(body, media)
 
@@ -145,7 +145,7 @@ def hinted(body: bytes, media: str) -> bool:
     """Whether a body without Content-Encoding may mark something as secret. Notations other than JSON and PSON have too
     many forms of an empty list to recognize it."""
     return _POSSIBLE.search(body) is not None or (
-        b"sensitive_parameters" in body and not any(each in media for each in ("json", "pson"))
+        b"sensitive_parameters" in body and not any(notation in media for notation in ("json", "pson"))
     )
 
 
@@ -170,7 +170,7 @@ def _secrets(document: Document | None) -> Iterator[Secret]:
         case CertificateRequest():
             yield from _found([attributes(document), extensions(document)])
         case Certificates():
-            yield from _found([extensions(each) for each in document.certificates])
+            yield from _found([extensions(certificate) for certificate in document.certificates])
         case _:
             yield from _found(_masked(documents.plain(document), 0))
 
@@ -179,10 +179,10 @@ def _found(value: Any) -> Iterator[Secret]:
     waiting = [value]
     while waiting:
         match waiting.pop():
-            case dict() as each:
-                waiting += each.values()
-            case list() as each:
-                waiting += each
+            case dict() as container:
+                waiting += container.values()
+            case list() as container:
+                waiting += container
             case Secret() as secret:
                 yield secret
 
@@ -191,10 +191,10 @@ def _leaves(value: Any) -> Iterator[Any]:
     waiting = [value]
     while waiting:
         match waiting.pop():
-            case dict() as each:
-                waiting += [item for key, item in each.items() if key != rich.MARK]
-            case list() as each:
-                waiting += each
+            case dict() as container:
+                waiting += [item for key, item in container.items() if key != rich.MARK]
+            case list() as container:
+                waiting += container
             case None | "" | rich.REDACTED:
                 pass
             case str() | int() | float() as leaf:
@@ -224,7 +224,7 @@ def spans(body: bytes, document: Document | None) -> Spans:
 
 def _within(secret: Any, piece: bytes) -> bool:
     """Whether a piece that is hidden anyway (a private key) contains the whole secret."""
-    return isinstance(secret, str) and any(each in piece for each in _plain(secret.strip()))
+    return isinstance(secret, str) and any(value in piece for value in _plain(secret.strip()))
 
 
 def _places(body: bytes, secret: Any) -> list[tuple[int, int]]:
@@ -234,14 +234,14 @@ def _places(body: bytes, secret: Any) -> list[tuple[int, int]]:
     return list(_written_in(body, _plain(secret))) or list(_written_in(body, _escaped(secret)))
 
 
-def _written_in(body: bytes, ways: Iterable[bytes]) -> Iterator[tuple[int, int]]:
-    for each in ways:
-        begin = body.find(each)
+def _written_in(body: bytes, forms: Iterable[bytes]) -> Iterator[tuple[int, int]]:
+    for form in forms:
+        begin = body.find(form)
         while begin >= 0:
-            end = begin + len(each)
-            if len(each) >= _SHORT or not _inside_word(body, begin, end):
+            end = begin + len(form)
+            if len(form) >= _SHORT or not _inside_word(body, begin, end):
                 yield begin, end
-            begin = body.find(each, end)
+            begin = body.find(form, end)
 
 
 def _inside_word(body: bytes, begin: int, end: int) -> bool:
@@ -251,14 +251,14 @@ def _inside_word(body: bytes, begin: int, end: int) -> bool:
 def _plain(secret: str) -> set[bytes]:
     """Return the forms of a text in JSON, PSON and YAML."""
     as_json = json.dumps(secret, ensure_ascii=False)[1:-1].encode("utf-8", "replace")
-    ways = {secret.encode("utf-8", "replace"), as_json, json.dumps(secret)[1:-1].encode()}
-    return ways | {each.replace(b"/", b"\\/") for each in ways}
+    forms = {secret.encode("utf-8", "replace"), as_json, json.dumps(secret)[1:-1].encode()}
+    return forms | {form.replace(b"/", b"\\/") for form in forms}
 
 
 def _escaped(secret: str) -> set[bytes]:
     """Return the forms of a text in forms; the facts in a form are escaped twice."""
-    once = {how(each).encode() for each in _plain(secret) for how in (quote, quote_plus)}
-    return once | {quote(each).encode() for each in once}
+    once = {how(plain).encode() for plain in _plain(secret) for how in (quote, quote_plus)}
+    return once | {quote(value).encode() for value in once}
 
 
 def _joined(pieces: Spans) -> Spans:

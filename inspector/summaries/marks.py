@@ -45,7 +45,7 @@ class Marks:
         """Why notes can't be read, or are shown nowhere; empty if all is well."""
         stale = sum(note.stale for note in self._notes.all())
         of = f"{stale} note{'s are' if stale > 1 else ' is'} about another capture that had this name" if stale else ""
-        return str(self._notes.trouble or of)
+        return str(self._notes.error or of)
 
     def describe(self, seq: int) -> str:
         """A record's mark and note in one line; empty if it has none."""

@@ -125,8 +125,8 @@ def test_what_can_not_be_read_is_said_and_never_written_over(capture: Path, cont
     notes = Notes.open(capture)
     notes.path.write_bytes(content)
     notes = Notes.open(capture)
-    assert notes.trouble is not None
-    assert "Cannot read the notes" in notes.trouble.message
+    assert notes.error is not None
+    assert "Cannot read the notes" in notes.error.message
     assert notes.all() == []
     with pytest.raises(InspectorError, match="Cannot read the notes"):
         notes.toggle("record", 1)

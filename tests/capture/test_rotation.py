@@ -72,7 +72,7 @@ def test_the_next_one_is_beside_it_and_new(current: Path) -> None:
     first.touch()
     second = Rotation().next(current)
     assert second not in (first, current)
-    assert paths.stamped(second) is not None
+    assert paths.age_key(second) is not None
 
 
 # -- what goes -----------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_what_a_reader_or_a_killed_proxy_left_beside_a_capture_keeps_it_no_longe
     with Capture.open(path) as reader:
         assert reader.last
         writer.abandon()
-    assert paths.beside(path, "-wal").exists()
+    assert paths.companion(path, "-wal").exists()
     assert Rotation(keep=1).retire(current) == [path]
     assert [each.name for each in current.parent.iterdir()] == [CURRENT]
 

@@ -199,7 +199,7 @@ BROWSER: dict[str, Any] = {
 def browsed(tmp_path: Path, *entries: dict[str, Any]) -> tuple[list[Any], list[Connection]]:
     (tmp_path / "x.har").write_text("\ufeff" + json.dumps({"log": {"entries": entries}}, indent=4))
     loaded = load([tmp_path / "x.har"], tmp_path / "x.sqlite")
-    assert [each.message for each in loaded.troubles] == []
+    assert [each.message for each in loaded.errors] == []
     with Capture.open(tmp_path / "x.sqlite") as capture:
         return list(capture.records()), capture.connections()
 
@@ -272,7 +272,7 @@ def test_what_mitmproxy_saves_is_read(tmp_path: Path) -> None:
     records = [each for each in records_of(SAMPLES[2]) if isinstance(each, Exchange)]
     with taddons.context(saver := SaveHar()):  # type: ignore[no-untyped-call]
         saver.export_har([flow_of(each) for each in records], str(tmp_path / "x.har"))
-    assert load([tmp_path / "x.har"], tmp_path / "x.sqlite").troubles == []
+    assert load([tmp_path / "x.har"], tmp_path / "x.sqlite").errors == []
     with Capture.open(tmp_path / "x.sqlite") as capture:
         again = [each for each in capture.records() if isinstance(each, Exchange)]
     assert [(each.request.method, each.request.target) for each in again] == [
@@ -299,8 +299,8 @@ def test_of_an_archive_that_is_cut_off_the_whole_entries_are_kept(tmp_path: Path
         (tmp_path / "x.har").write_text("\n".join(lines[: number + 1]) + lines[number + 1][:-9])
         (tmp_path / "x.sqlite").unlink(missing_ok=True)
         loaded = load([tmp_path / "x.har"], tmp_path / "x.sqlite")
-        assert [each.message for each in loaded.troubles]
-        assert f"is cut off or damaged after {number} records (" in loaded.troubles[0].message
+        assert [each.message for each in loaded.errors]
+        assert f"is cut off or damaged after {number} records (" in loaded.errors[0].message
         with Capture.open(tmp_path / "x.sqlite") as opened:
             assert list(opened.records()) == records[:number]
             assert all(connections[each.leg.id] == each for each in opened.connections())
@@ -315,7 +315,7 @@ def test_a_bad_entry_ends_an_archive(tmp_path: Path) -> None:
     for number, each in enumerate(bad):
         (tmp_path / "x.har").write_text(json.dumps({"log": {"entries": [BROWSER, each, BROWSER]}}))
         loaded = load([tmp_path / "x.har"], tmp_path / f"{number}.sqlite")
-        assert "is cut off or damaged after 1 records (cannot read entry 2" in loaded.troubles[0].message, each
+        assert "is cut off or damaged after 1 records (cannot read entry 2" in loaded.errors[0].message, each
 
 
 JSON = st.recursive(

@@ -68,7 +68,7 @@ def again(capture: Path, kind: exporting.Format, text: str = "", *, secrets: boo
     """A capture by way of a format."""
     file, target = capture.with_suffix(f".{kind}"), capture.with_suffix(f".{kind}.sqlite")
     exporting.Chosen.by(capture, text).write(kind, file, secrets=secrets)
-    assert load([file], target).troubles == []
+    assert load([file], target).errors == []
     return target
 
 
@@ -152,7 +152,7 @@ def test_files_are_mixed_by_time(refused: Path, odd: Path, tmp_path: Path) -> No
         exporting.Chosen.by(path).write(exporting.format_of(file), file, secrets=True)
     target = tmp_path / "both.sqlite"
     loaded = load(files, target)
-    assert loaded.troubles == []
+    assert loaded.errors == []
     assert loaded.formats == {"HAR", "jsonl"}
     records, _ = held(target)
     one, other = held(refused)[0], held(odd)[0]
@@ -239,9 +239,9 @@ def test_a_bad_line_ends_a_file_and_nothing_else(line: str, tmp_path: Path) -> N
     (tmp_path / "x.jsonl").write_text(f"{good}\n{line}\n{good}", errors="surrogatepass")
     loaded = load([tmp_path / "x.jsonl"], tmp_path / "c.sqlite")
     assert held(tmp_path / "c.sqlite")[0] == [Gap(1.0, "x", seq=1)]
-    (trouble,) = loaded.troubles
-    assert "x.jsonl is cut off or damaged after 1 records (line 3 is not a record" in trouble.message
-    assert trouble.message.isprintable()
+    (error,) = loaded.errors
+    assert "x.jsonl is cut off or damaged after 1 records (line 3 is not a record" in error.message
+    assert error.message.isprintable()
 
 
 @given(st.binary(max_size=200))
@@ -250,7 +250,7 @@ def test_no_file_raises(tmp_path_factory: pytest.TempPathFactory, data: bytes) -
     for number, head in enumerate((b"", b"{", b'{"log":', b'{"log":{"entries":[{', b"9:")):
         (folder / "x").write_bytes(head + data)
         loaded = load([folder / "x"], folder / f"{number}.sqlite")
-        assert loaded.troubles or loaded.kinds
+        assert loaded.errors or loaded.kinds
 
 
 def test_a_format_is_named_by_the_ending(tmp_path: Path) -> None:
