@@ -1,4 +1,4 @@
-"""Captures at rest: several merged into one (``merge``), and one made as small as possible (``vacuum``).
+"""Maintenance of captures: merging several into one (``merge``), and removing unused space (``vacuum``).
 
 Both write a new file and put it in place when it is complete. They read and write records through the store.
 """
@@ -69,7 +69,7 @@ def merge(sources: Sequence[Path], target: Path) -> Merged:
         raise CaptureError(f"{target} already exists.", "Choose another name.")
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(Capture.open(path)) for path in sources]
-        with _instead(target) as path, Capture.create(path) as made:
+        with _replacement(target) as path, Capture.create(path) as made:
             names = [_connections(capture, made) for capture in opened]
             merged = _records(opened, names, made)
             made.set_meta(_meta(opened, made))
@@ -115,7 +115,7 @@ def _same(one: Leg, other: Leg) -> bool:
 
 
 def _fuller(one: Connection, other: Connection) -> Connection:
-    """Return one leg with everything that two captures recorded about a connection."""
+    """Return the more complete of two records of one connection."""
     leg = one.leg if other.leg.secured is None else other.leg
     return Connection(leg, other.closed or one.closed)
 
@@ -193,7 +193,7 @@ def vacuum(path: Path) -> Vacuumed:
     with Capture.open(path) as capture:
         path = capture.path.resolve()
     before, status = paths.size(path), path.stat()
-    with _alone(path) as db, _instead(path) as temporary:
+    with _exclusive(path) as db, _replacement(path) as temporary:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
         db.execute("VACUUM INTO ?", (str(temporary),))
         dropped = _drop(temporary)
@@ -203,7 +203,7 @@ def vacuum(path: Path) -> Vacuumed:
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[sqlite3.Connection]:
+def _exclusive(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a capture exclusively; everything written to it is then in the one file."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=1)) as db:
         try:
@@ -243,7 +243,7 @@ def _drop(path: Path) -> int:
 
 
 @contextlib.contextmanager
-def _instead(target: Path) -> Iterator[Path]:
+def _replacement(target: Path) -> Iterator[Path]:
     """Provide a path beside a file to write a new one, which replaces the file when it is complete. Raises
     CaptureError."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}")

@@ -139,7 +139,7 @@ class Notes:
             raise InspectorError(
                 f"{self._capture} has no record {seq}.", "Only records and runs of the capture can be marked."
             )
-        with self._alone():
+        with self._locked():
             entries = self._read()
             found = next((item for item in entries if (item.kind, item.seq, item.digest) == (kind, seq, digest)), None)
             if found is None:
@@ -202,7 +202,7 @@ class Notes:
             raise _unwritable(self.path, error) from error
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[None]:
         """Lock the notes of this directory against other writers. The directory is locked, as every change replaces the
         file."""
         try:

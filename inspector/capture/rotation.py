@@ -172,7 +172,7 @@ def _closed(current: Path) -> Iterator[tuple[tuple[str, int], Path]]:
 
 
 def _left(path: Path) -> bool:
-    """Whether no process has it open."""
+    """Whether no process has the capture open."""
     log = paths.companion(path, "-wal")
     if os.path.lexists(log):
         # The file may be left by a reader, who cannot remove it, or by a killed proxy: the last process that closes a
@@ -183,7 +183,7 @@ def _left(path: Path) -> bool:
 
 
 def _is_capture(path: Path) -> bool:
-    """Whether it is a regular file, not a link, with the header of a capture."""
+    """Whether a path is a regular file, not a link, with the header of a capture."""
     try:
         return stat.S_ISREG(path.lstat().st_mode) and marked(path)
     except OSError:

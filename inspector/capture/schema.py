@@ -1,4 +1,4 @@
-"""The tables of a capture, and what tells a capture from other files."""
+"""The tables of a capture, and the header that distinguishes a capture from other files."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APPLICATION_ID = 0x50495350
-"""``PISP``: tells a capture from any other SQLite file (``PRAGMA application_id``)."""
+"""``PISP``: distinguishes a capture from other SQLite files (``PRAGMA application_id``)."""
 VERSION = 2
-"""``PRAGMA user_version``. There are no migrations: a later version is one clear error. Version 1 had no dictionary."""
+"""``PRAGMA user_version``. There are no migrations: a capture of another version is rejected. Version 1 had no
+dictionary."""
 
 SCHEMA = """
 PRAGMA application_id = 1346982736;
 PRAGMA user_version = 2;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
--- Bodies and DER certificates, each stored once whoever sent it: a thousand agents that sync the same
+-- Bodies and DER certificates, each stored once regardless of its sender: a thousand agents that sync the same
 -- plugins cost one copy. data is a zstd frame.
 CREATE TABLE blob (id INTEGER PRIMARY KEY, sha256 BLOB NOT NULL UNIQUE, size INTEGER NOT NULL,
                    data BLOB NOT NULL);
--- JSON repeats itself: as a BLOB, leg and data are zstd frames made with this dictionary (one row, itself a frame: some
+-- JSON is repetitive: as a BLOB, leg and data are zstd frames made with this dictionary (one row, itself a frame: some
 -- of the first legs and records). As TEXT they are JSON.
 CREATE TABLE dictionary (data BLOB NOT NULL);
--- One row a TLS connection of either leg, also of those that never carried a request.
+-- One row per TLS connection of either leg, also for connections without a request.
 CREATE TABLE connection (id TEXT PRIMARY KEY, side TEXT NOT NULL, opened REAL, closed REAL,
                          closed_by TEXT, leg NOT NULL);
 -- Exchanges, failed handshakes and gaps, in the order in which they ended; data is JSON.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MEMORY = 2**20
-"""Bytes of one body that are held in memory."""
+"""Bytes of one body that are kept in memory."""
 HEAD = 64 * 2**10
 """Bytes that are stored of a body that is not stored whole."""
 KEEP = 64 * 2**20
@@ -73,17 +73,17 @@ class Spool:
 
     @property
     def head(self) -> bytes:
-        """Its first bytes."""
+        """The first bytes of the body."""
         return bytes(self._head[:HEAD])
 
     @property
     def sha256(self) -> bytes:
-        """The digest of the whole."""
+        """The digest of the whole body."""
         return self._digest.digest()
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the whole body from the disk. Raises OSError."""
-        assert self._file is not None  # noqa: S101 - called for only then
+        assert self._file is not None  # noqa: S101 - only called after the body was moved to the disk
         at = 0
         while data := os.pread(self._file.fileno(), CHUNK, at):
             at += len(data)

@@ -131,7 +131,7 @@ class Capture:
         path = Path(path)
         try:
             for folder in reversed((path.parent, *path.parent.parents)):
-                folder.mkdir(mode=0o700, exist_ok=True)  # with ``parents`` only the last one would get this mode
+                folder.mkdir(mode=0o700, exist_ok=True)  # ``parents`` would apply this mode to the last directory only
             # Not through a link: in a directory of another user it could lead anywhere.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
@@ -167,7 +167,8 @@ class Capture:
             _close(db)
             raise CaptureError(
                 f"Cannot write the capture {path}: {error}.",
-                "It is locked or no capture, or the disk is full. Choose another path with `puppet_capture` (or -o).",
+                "The file is locked or not a capture, or the disk is full. "
+                "Choose another path with `puppet_capture` (or -o).",
             ) from error
 
     def close(self) -> None:
@@ -208,11 +209,11 @@ class Capture:
 
     @property
     def pending(self) -> list[Record]:
-        """What ``flush`` has not written yet."""
+        """The records that ``flush`` has not written yet."""
         return self._pending
 
     def adopt(self, other: Capture) -> None:
-        """Take over what another capture could not write (its file was deleted). Numbers stay."""
+        """Queue the records that another capture could not write, because its file was deleted. Their numbers stay."""
         self._pending = other._pending + self._pending
         self._spools = other._spools + self._spools
         self._connections = {**other._connections, **self._connections}
@@ -417,7 +418,7 @@ class Capture:
 
     @contextlib.contextmanager
     def _damaged(self, subject: str) -> Iterator[None]:
-        """Report data that is not as it was written as damage of the file."""
+        """Raise CaptureError for data that cannot be decoded: the file is damaged."""
         try:
             yield
         except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:

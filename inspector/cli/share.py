@@ -35,6 +35,7 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json({"capture": str(target), "records": number})
     else:
         print(
-            f"{number} records written to {target}, without secrets and with pseudonyms: review the copy all the same"
+            f"{number} records written to {target}, without secrets and with pseudonyms: "
+            "review the copy before you share it"
         )
     return 0

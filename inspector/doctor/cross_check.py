@@ -69,7 +69,7 @@ def against_wire(ssldir: SslDir, cadir: CaDir | None, wire_keys: Sequence[WireKe
         (wire_key for wire_key in wire_keys if wire_key.certname.lower() == name.lower()),
         key=lambda wire_key: wire_key.seq,
     )
-    diagnoses = [*_asked_and_served(ssldir, cadir, own)]
+    diagnoses = [*_traffic(ssldir, cadir, own)]
     if ssldir.key and (
         others := [wire_key for wire_key in own if wire_key.kind == "client" and wire_key.key != ssldir.key]
     ):
@@ -180,7 +180,7 @@ def _bootstrap(ssldir: SslDir, cadir: CaDir, name: str) -> Iterator[Diagnosis]:
 # -- the traffic -----------------------------------------------------------------------------------------
 
 
-def _asked_and_served(ssldir: SslDir, cadir: CaDir | None, own: Sequence[WireKey]) -> Iterator[Diagnosis]:
+def _traffic(ssldir: SslDir, cadir: CaDir | None, own: Sequence[WireKey]) -> Iterator[Diagnosis]:
     """Compare the last request and the last certificate in the traffic with the key in the ssldir."""
     name = ssldir.certname or ""
     csr = next((wire_key for wire_key in reversed(own) if wire_key.kind == "csr"), None)

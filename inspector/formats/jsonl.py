@@ -35,7 +35,8 @@ def lines(
 
 
 def line(record: Record, run: RunBrief | None = None, *, secrets: bool = False) -> str:
-    """A record as one JSON object (docs/json/export.schema.json) with its run; secrets masked unless wanted."""
+    """Return a record as one JSON object (docs/json/export.schema.json) with its run; secrets are masked unless
+    ``secrets`` is set."""
     record = record if secrets else redacted(record)
     (step,) = retrace([record])
     fields = json_output.show(step, [finding for finding in run.findings if record.seq in finding.seqs] if run else [])

@@ -29,15 +29,15 @@ def document(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Se
         name = wording.clean(run.certname or run.address or "an unnamed agent")
         case = ET.SubElement(suite, "testcase", classname=_xml(name), name=f"{capture.name} run {run.number}",
                              time=f"{run.duration:.3f}")  # fmt: skip
-        mine = [finding for _, other, finding in found if other is run]
-        bad = [finding for finding in mine if limit is not None and finding.severity.rank >= limit.rank]
-        failures += bool(bad)
-        if bad:  # build servers show one failure a case
-            worst = max(bad, key=lambda finding: finding.severity.rank)
+        run_findings = [finding for _, other, finding in found if other is run]
+        failing = [finding for finding in run_findings if limit is not None and finding.severity.rank >= limit.rank]
+        failures += bool(failing)
+        if failing:  # build servers show one failure per case
+            worst = max(failing, key=lambda finding: finding.severity.rank)
             message = _xml(f"{worst.rule} {wording.clean(worst.message)}")
             failure = ET.SubElement(case, "failure", type=worst.rule, message=message)
-            failure.text = _xml("\n".join(_lines(finding, run) for finding in bad))
-        if rest := [finding for finding in mine if finding not in bad]:
+            failure.text = _xml("\n".join(_lines(finding, run) for finding in failing))
+        if rest := [finding for finding in run_findings if finding not in failing]:
             ET.SubElement(case, "system-out").text = _xml("\n".join(_lines(finding, run) for finding in rest))
     suite.set("tests", str(cases))
     suite.set("failures", str(failures))

@@ -61,8 +61,8 @@ def exact(record: Record) -> dict[str, Any]:
 def connection(of: Connection, *, secrets: bool = False) -> dict[str, Any]:
     """Return a connection, its certificates as DER in base64; secrets in them are masked unless ``secrets`` is set."""
     if not secrets:
-        bearer = redacted(Handshake(of.leg, 0.0, ""))
-        of = dataclasses.replace(of, leg=bearer.leg if isinstance(bearer, Handshake) else of.leg)
+        handshake = redacted(Handshake(of.leg, 0.0, ""))
+        of = dataclasses.replace(of, leg=handshake.leg if isinstance(handshake, Handshake) else of.leg)
     return {"kind": "connection"} | _filled(msgspec.to_builtins(of))
 
 

@@ -1,7 +1,7 @@
 """Pseudonyms for names that identify the captured network: the same pseudonym for the same name, everywhere.
 
 Hosts become ``agent1.example``, ``master1.example``, ``host1.example``; addresses become addresses reserved for
-documentation; MAC addresses, SSH keys, serial numbers and fingerprints become values that belong to nobody. Names are
+documentation; MAC addresses, SSH keys, serial numbers and fingerprints become values that nobody uses. Names are
 learned first.
 """
 
@@ -66,7 +66,7 @@ class Pseudonyms:
         self._names: dict[str, str] = {}
         """The pseudonym of a name, a serial number or a digest, by the original in lower case."""
         self._phrases: dict[str, str] = {}
-        """The pseudonym of what is more than a single word, by the exact original."""
+        """The pseudonym of a text of several words, by the exact original."""
         self._digests: dict[str, str] = {}
         self._domains: set[str] = set()
         self._numbers = {
@@ -118,7 +118,7 @@ class Pseudonyms:
             self._phrases[name] = f"{kind}{next(self._numbers[kind])}"
 
     def digest(self, old: str, new: str) -> None:
-        """Return a pseudonym for a digest, in hexadecimal. Not for a name that was learned."""
+        """Set the pseudonym of a digest, both in hexadecimal. A learned name takes precedence."""
         self._digests[old.lower()] = new.lower()
 
     def facts(self, values: dict[str, Any]) -> None:
@@ -234,7 +234,7 @@ class Pseudonyms:
 
 
 def _cased(new: str, like: str) -> str:
-    """Keep upper-case letters: in a certname they are a fault that rules report."""
+    """Keep upper-case letters: in a certname they are an error that rules report."""
     return new if like.lower() == like else new.upper() if like.isupper() else new.capitalize()
 
 

@@ -69,7 +69,7 @@ class Reissuer:
         """The learned items, by their DER with masked secrets: a mask breaks the signature."""
 
     def learn(self, der: bytes) -> None:
-        """Learn something that will be issued again."""
+        """Learn a certificate, a signing request or a CRL that will be issued again."""
         try:
             read = _read(der)
         except Malformed:
@@ -159,7 +159,7 @@ class Reissuer:
         """Generate RSA keys, each of a different pair of shared primes."""
         primes: list[int] = []
         while True:
-            self._progress(f"making an RSA key of {size} bits ...")
+            self._progress(f"generating an RSA key of {size} bits ...")
             numbers = rsa.generate_private_key(public_exponent=_EXPONENT, key_size=size).private_numbers()
             for prime in (numbers.p, numbers.q):
                 for other in primes:
@@ -199,7 +199,7 @@ class Reissuer:
 
 
 def _read(der: bytes) -> Signed:
-    """Raises Malformed."""
+    """Parse a certificate, a signing request or a CRL. Raises Malformed."""
     loads: tuple[Callable[[bytes], Signed], ...] = (
         x509.load_der_x509_certificate, x509.load_der_x509_csr, x509.load_der_x509_crl
     )  # fmt: skip

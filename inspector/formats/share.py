@@ -57,16 +57,16 @@ def share(source: Path, target: Path, progress: Callable[[str], None] = lambda _
     if os.path.lexists(target):
         raise CaptureError(f"{target} already exists.", "Choose another name.")
     with Capture.open(source) as capture:
-        other, last = Other(progress), capture.last
+        pseudonymizer, last = Pseudonymizer(progress), capture.last
         connections = capture.connections()
         for connection in connections:
-            other.learn_leg(connection.leg)
+            pseudonymizer.learn_leg(connection.leg)
         for record in _records(capture, last):
-            other.learn(record)
+            pseudonymizer.learn(record)
         for record in _records(capture, last):
-            other.learn_digests(record)
+            pseudonymizer.learn_digests(record)
         try:
-            return _write(_records(capture, last), connections, other, target, after=max(capture.first, 1) - 1)
+            return _write(_records(capture, last), connections, pseudonymizer, target, after=max(capture.first, 1) - 1)
         except BaseException:
             for path in (target, *(target.with_name(target.name + end) for end in ("-wal", "-shm"))):
                 with contextlib.suppress(OSError):
@@ -81,14 +81,19 @@ def _records(capture: Capture, last: int) -> Iterator[Record]:
 
 
 def _write(
-    records: Iterable[Record], connections: Iterable[Connection], other: Other, target: Path, *, after: int
+    records: Iterable[Record],
+    connections: Iterable[Connection],
+    pseudonymizer: Pseudonymizer,
+    target: Path,
+    *,
+    after: int,
 ) -> int:
     number = 0
     with Capture.create(target, after=after) as made:
         for connection in connections:
-            made.note(Connection(other.leg(connection.leg), connection.closed))
+            made.note(Connection(pseudonymizer.leg(connection.leg), connection.closed))
         for number, record in enumerate(records, 1):
-            if made.append(other.record(record)).seq != record.seq:
+            if made.append(pseudonymizer.record(record)).seq != record.seq:
                 raise InspectorError(
                     f"Records before record {record.seq} are missing, so record numbers would change.",
                     "First renumber them: `puppet-inspector merge CAPTURE -o FILE`.",
@@ -99,7 +104,7 @@ def _write(
     return number
 
 
-class Other:
+class Pseudonymizer:
     """Replaces the names of a capture: learns them first, then replaces them. Pure except for the new keys."""
 
     def __init__(self, progress: Callable[[str], None] = lambda _: None) -> None:

@@ -45,7 +45,7 @@ _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_li
 
 
 _FIELD = re.compile(r"[A-Za-z_]{0,40}\d?")
-"""The key of a mapping that contains the name."""
+"""The key of a mapping that is a plain word."""
 
 
 def redacted(record: Record) -> Record:
@@ -315,7 +315,7 @@ def _replaced(value: str, known: Collection[str]) -> str:
     return value
 
 
-# -- what is secret in a tree -----------------------------------------------------------------------------
+# -- secrets in a tree ------------------------------------------------------------------------------------
 
 
 def _mask(top: ValueNode, *, code: bool) -> set[str]:
@@ -353,8 +353,8 @@ def _fields(node: Fields, *, sure: bool, likely: bool) -> Iterator[tuple[ValueNo
     described = any(isinstance(name := _value(node.get(field)), str) and patterns.named(name) for field in _DESCRIBING)
     for key, value in node.pairs:
         name = key.value.lstrip(":@") if isinstance(key.value, str) else ""
-        # A mapping that is sensitive may be kept by what is a secret; where its keys are words, they tell no more
-        # than a parameter's name.
+        # The keys of a sensitive mapping may be secrets too. A key that is a plain word reveals no more than a
+        # parameter's name.
         yield key, sure and _FIELD.fullmatch(name) is None, False
         if name == rich.MARK:
             yield value, False, False

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FORM = "application/x-www-form-urlencoded"
 _DIGITS = 15
-"""Of a length that is believed."""
+"""Maximum number of digits in a Content-Length that is adjusted."""
 
 
 @dataclass(slots=True, eq=False)
@@ -172,7 +172,7 @@ _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
 def _json(body: bytes, media: str) -> Tree:
-    bodies.structure(body, media, msgspec.Raw)  # is there one, and of an acceptable size?
+    bodies.structure(body, media, msgspec.Raw)  # raises if the body is not valid or too large
     source, encoding = _decoded(body)
     top: list[ValueNode] = []
     path: list[list[ValueNode] | Fields] = [top]
@@ -328,7 +328,7 @@ def _node(value: Any) -> ValueNode:
 
 
 def _scalar_of(value: Any) -> Any:
-    # Ruby sends text that does not call itself UTF-8 as bytes.
+    # Ruby sends text that is not marked as UTF-8 as bytes.
     return _decoded(value)[0] if isinstance(value, bytes) else value
 
 

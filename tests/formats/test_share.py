@@ -130,7 +130,7 @@ def numbered(records: Iterable[Record]) -> list[Record]:
 
 
 def by_other_names(records: Sequence[Record]) -> list[Record]:
-    other = share.Other()
+    other = share.Pseudonymizer()
     for record in records:
         other.learn(record)
     for record in records:
@@ -353,7 +353,7 @@ def test_half_a_capture_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def fail(*_: Any) -> Any:
         raise RuntimeError("stopped")
 
-    monkeypatch.setattr(share.Other, "record", fail)
+    monkeypatch.setattr(share.Pseudonymizer, "record", fail)
     with pytest.raises(RuntimeError):
         share.share(own, tmp_path / "out.sqlite")
     assert [each.name for each in tmp_path.iterdir()] == ["own.sqlite"]
