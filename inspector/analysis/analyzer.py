@@ -17,7 +17,8 @@ from inspector.privacy import redact
 from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import Case, ExchangeCase, HandshakeCase, On, RunCase, all_rules
+from inspector.rules import On, all_rules
+from inspector.rules.cases import Case, ExchangeCase, HandshakeCase, RunCase
 from inspector.runs.history import Ledger
 from inspector.runs.run import Placed, Run
 from inspector.runs.segmenter import OneRun, Segmenter

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import altered, catalog, content, metadata, plugins, report, talk
 
 CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"

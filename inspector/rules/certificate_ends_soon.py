@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.clocks import DAY
 from inspector.model import Record, Severity, Visible
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.rules.trust import presented_in_run
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import altered, carried, catalog, made, renewal, report, talk

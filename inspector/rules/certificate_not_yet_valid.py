@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.rules.trust import agent_certificate, presented_in_run
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import (

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.certname_upper_case import names_asked_for
 from inspector.runs.examples import ca, crl, csr, not_issued, talk
 

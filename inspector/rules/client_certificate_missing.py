@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import catalog, report, talk
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.clocks import DAY
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.runs.examples import catalog, report, skewed, talk
 
 

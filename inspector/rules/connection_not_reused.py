@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from inspector.model import Phase, Record, Severity, Visible
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk, wait
 
 RUN = (Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT)

@@ -7,7 +7,8 @@ from inspector.protocol import decode
 from inspector.protocol import documents as d
 from inspector.protocol.files import Checksum, ChecksumResult, check
 from inspector.protocol.kinds import CONTENT, Kind
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import brief
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk
 

@@ -5,7 +5,8 @@ from functools import lru_cache
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import PARSED
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import brief, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_6, ExchangeCase, On, Statement, rule
+from inspector.rules import SINCE_6, On, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import ca, catalog, crl, csr, issued, plugins, report, talk
 
 

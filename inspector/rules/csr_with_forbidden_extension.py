@@ -8,7 +8,8 @@ from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
 from inspector.protocol.oids import AUTHORIZATION, oid_name
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import refused
 from inspector.rules.words import some
 from inspector.runs.examples import asking_for, ca, crl, csr, not_issued, talk

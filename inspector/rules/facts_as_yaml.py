@@ -6,7 +6,8 @@ from urllib.parse import quote
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import ExamplePart, altered, catalog, plugins, report, talk
 
 FORMATS = frozenset({"yaml", "b64_zlib_yaml"})

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Record, Severity, Visible
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.rules.words import in_a_row, some
 from inspector.runs.examples import catalog, content, metadata, plugins, report, talk, together
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import HandshakeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.words import brief
 from inspector.runs.examples import carried, catalog, made, refused, report, talk, wait
 from inspector.runs.history import agent_of

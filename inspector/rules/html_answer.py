@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import BOOTSTRAP, RUN
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import On, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import brief, media_type
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 

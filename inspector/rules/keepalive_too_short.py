@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import catalog, metadata, plugins, report, talk, unanswered, wait
 
 _CLOSED = ("server closed", "master closed", "server disconnected", "end of file", "connection reset")

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.rules.words import retry_after, utc
 from inspector.runs.examples import altered, catalog, plugins, report, talk, wait
 

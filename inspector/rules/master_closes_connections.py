@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Record, Severity, Visible
 from inspector.protocol.kinds import RUN
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.connection_not_reused import RUN as PHASES
 from inspector.runs.examples import altered, catalog, metadata, plugins, report, talk
 

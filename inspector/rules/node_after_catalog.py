@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
-from inspector.rules import SINCE_4, On, RunCase, Statement, places, rule
+from inspector.rules import SINCE_4, On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.runs.examples import ExamplePart, asked, catalog, plugins, report, talk
 
 

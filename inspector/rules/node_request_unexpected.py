@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_6_4, ExchangeCase, On, Statement, places, rule
+from inspector.rules import SINCE_6_4, On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import catalog, node, plugins, report, talk, wait
 
 

@@ -9,7 +9,7 @@ from inspector.protocol import documents as d
 
 if TYPE_CHECKING:
     from inspector.model import Message
-    from inspector.rules import ExchangeCase
+    from inspector.rules.cases import ExchangeCase
 
 REQUEST_LINE = Place("request", "headers", "HTTP/")
 """Method and URL of a request."""

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import altered, catalog, report, talk, unanswered
 
 _CLEAR = {"secured": None, "tls_version": None, "cipher": None, "sni": None, "peer_chain": (), "own_chain": ()}

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from inspector.clocks import HOUR
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.words import utc
 from inspector.runs.examples import ca, crl, csr, not_issued, talk, wait

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.waiting_for_certificate import polling
 from inspector.rules.words import lasting

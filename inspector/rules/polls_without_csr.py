@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import OLD, On, RunCase, Statement, places, rule
+from inspector.rules import OLD, On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.rules.waiting_for_certificate import BURST
 from inspector.runs.examples import asked, ca, csr, not_issued, talk, wait
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import PARSED
-from inspector.rules import SINCE_4, ExchangeCase, On, Statement, places, rule
+from inspector.rules import SINCE_4, On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.content_type_unexpected import accepted
 from inspector.rules.words import brief, major, media_type
 from inspector.runs.examples import altered, catalog, plugins, report, talk

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import On, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import brief, major
 from inspector.runs.examples import catalog, renewal, report, talk
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from inspector.model import Phase, Severity, Visible
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.rules.words import lasting, utc
 from inspector.runs.examples import ca, catalog, plugins, report, talk, together, wait
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
 from inspector.rules.cached_catalog import CACHED
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import reason
 from inspector.runs.examples import catalog, plugins, report, talk
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import RUN, Kind
-from inspector.rules import ExchangeCase, On, Statement, rule
+from inspector.rules import On, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import catalog, content, metadata, node, plugins, report, talk
 
 AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one has its own reasons: F09

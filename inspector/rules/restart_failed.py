@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import some, whole
 from inspector.runs.examples import catalog, plugins, report, talk
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from inspector.model import Record, Severity, Visible
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.rules.words import lasting, utc
 from inspector.runs.examples import ExamplePart, catalog, plugins, report, talk, together, wait
 

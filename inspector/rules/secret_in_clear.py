@@ -7,7 +7,8 @@ from inspector.model import Severity, Visible
 from inspector.privacy import patterns
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 

@@ -6,7 +6,8 @@ from functools import lru_cache
 from inspector.model import Handshake, Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol import x509
-from inspector.rules import HandshakeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk

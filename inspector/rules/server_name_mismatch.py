@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from inspector.model import Severity, Visible
 from inspector.protocol import x509
-from inspector.rules import HandshakeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.trust import leaf
 from inspector.rules.words import brief, some
 from inspector.runs.examples import MASTER, carried, catalog, made, refused, report, talk

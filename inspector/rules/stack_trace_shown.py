@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import decode
 from inspector.protocol import documents as d
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import asked, catalog, plugins, report, talk
 
 FRAME = "/usr/lib/ruby/vendor_ruby/puppet/network/http/api/indirected_routes.rb:42:in `do_find'"

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import Kind
-from inspector.rules import SINCE_4, ExchangeCase, On, Statement, places, rule
+from inspector.rules import SINCE_4, On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import catalog, plugins, report, talk
 
 _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "puppet:///modules/demo/app.conf"}}

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from inspector.model import Severity, Visible
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.tls_old_version import OLD
 from inspector.rules.words import brief
 from inspector.runs.examples import altered, catalog, report, talk

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Handshake
     from inspector.protocol import documents as d
-    from inspector.rules import Case
+    from inspector.rules.cases import Case
     from inspector.runs.history import Presented
     from inspector.runs.run import Run
 

@@ -6,7 +6,8 @@ from functools import lru_cache
 from inspector.model import Phase, Severity, Visible
 from inspector.protocol import x509
 from inspector.protocol.kinds import Kind
-from inspector.rules import ExchangeCase, On, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import ExchangeCase, Statement
 from inspector.rules.words import brief
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 

@@ -6,7 +6,8 @@ from itertools import pairwise
 from statistics import median
 
 from inspector.model import Severity, Visible
-from inspector.rules import On, RunCase, Statement, places, rule
+from inspector.rules import On, places, rule
+from inspector.rules.cases import RunCase, Statement
 from inspector.rules.csr_repeated import WAITS
 from inspector.rules.words import lasting, utc
 from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, report, talk, wait

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from inspector.model import Exchange
     from inspector.protocol import documents as d
-    from inspector.rules import ExchangeCase
+    from inspector.rules.cases import ExchangeCase
 
 TEXT = 200
 """Most characters of captured text in a message."""

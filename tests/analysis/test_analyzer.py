@@ -10,7 +10,8 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.model import Exchange, Gap, Handshake, Leg, Phase, Request
 from inspector.protocol import documents as d
-from inspector.rules import Case, On, Statement, all_rules, rule_of
+from inspector.rules import On, all_rules, rule_of
+from inspector.rules.cases import Case, Statement
 from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk
 from tests.support.broken_rules import costs_only_itself
 from tests.support.conversations import START, Agent, steps, together

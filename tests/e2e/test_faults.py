@@ -18,7 +18,8 @@ from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Gap, Leg
 from inspector.proxy import analysis_worker, recorder
 from inspector.proxy.recorder import Recorder
-from inspector.rules import Statement, all_rules
+from inspector.rules import all_rules
+from inspector.rules.cases import Statement
 from inspector.runs.examples import catalog, content, report, talk
 from inspector.summaries import filters
 from inspector.summaries.follow import Follower

@@ -17,7 +17,8 @@ from inspector.proxy import analysis_worker, recorder
 from inspector.proxy.analysis_client import AnalysisClient, AnalysisResult
 from inspector.proxy.fast.workers import Workers
 from inspector.proxy.recorder import Recorder
-from inspector.rules import On, Statement, all_rules
+from inspector.rules import On, all_rules
+from inspector.rules.cases import Statement
 from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import filters
 from inspector.summaries.follow import Follower
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from inspector.rules import Case
+    from inspector.rules.cases import Case
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from inspector.model import Record
-    from inspector.rules import Case, Rule, Statement
+    from inspector.rules import Rule
+    from inspector.rules.cases import Case, Statement
 
 
 def costs_only_itself(rule: Rule, records: Iterable[Record]) -> bool:
