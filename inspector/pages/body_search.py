@@ -76,17 +76,16 @@ class Needle:
                     yield first, end
 
 
-def said(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What a record says and where: as it was, and as it is without percent-encoding (the pieces of
-    ``filters.texts``)."""
+def texts(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The texts of a record with their places: decoded and as recorded (see ``filters.texts``)."""
     match record:
         case Exchange():
             yield "target", (unquote(record.request.target), record.request.target)
             yield "error", (record.error or "",)
-            yield from _said("request", record.request)
+            yield from _message_texts("request", record.request)
             if record.response:
                 yield "response reason", (record.response.reason,)
-                yield from _said("response", record.response)
+                yield from _message_texts("response", record.response)
         case Handshake():
             for text in (record.reason, record.alert or "", *record.culprits):
                 yield "TLS", (text,)
@@ -94,7 +93,7 @@ def said(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield "gap", (record.reason,)
 
 
-def _said(which: str, message: Message) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _message_texts(which: str, message: Message) -> Iterator[tuple[str, tuple[str, ...]]]:
     for name, value in message.headers:
         yield f"{which} header", (f"{name}: {value}",)
     body = decode.content(message)
@@ -108,7 +107,7 @@ def _said(which: str, message: Message) -> Iterator[tuple[str, tuple[str, ...]]]
 
 def hits(record: Record, needle: Needle) -> Iterator[Hit]:
     """Where a text is found in a record: a hit for each line, the best readable form of it."""
-    for where, forms in said(record):
+    for where, forms in texts(record):
         for text in forms:
             found = list(_lines(text, needle))
             if found:

@@ -79,12 +79,12 @@ def resources(report: Report) -> Table:
 
 
 def _message(report: Report, ref: str, resource: ResourceStatus) -> str:
-    """Why a resource failed: by its events, or else by what the log says of it."""
-    said = [event.message for event in resource.events or () if event.message and event.status == "failure"]
-    if not said:
+    """Why a resource failed: from its events, or else from the log."""
+    messages = [event.message for event in resource.events or () if event.message and event.status == "failure"]
+    if not messages:
         loud = [line for line in report.logs if line.level.lstrip(":") in _LOUD]
-        said = [line.message for line in loud if _source(line.source or "", ref)]
-    return "\n".join(dict.fromkeys(said))
+        messages = [line.message for line in loud if _source(line.source or "", ref)]
+    return "\n".join(dict.fromkeys(messages))
 
 
 def _source(path: str, ref: str) -> bool:
@@ -120,7 +120,7 @@ def events(report: Report) -> Table:
 
 
 def logs(report: Report) -> Table:
-    """What the agent said."""
+    """What the agent messages."""
     rows: list[tuple[Cell, ...]] = [
         (
             _state(line.level.lstrip(":")),

@@ -13,7 +13,7 @@ import pytest
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.pages import body_search as searched
-from inspector.pages.body_search import Needle, hits, said
+from inspector.pages.body_search import Needle, hits, texts
 from inspector.summaries import filters
 from inspector.summaries.filtering import Filtering
 from inspector.tui.exchange_pane import ExchangePane
@@ -94,7 +94,7 @@ def test_folding_may_change_the_length() -> None:
 @pytest.mark.parametrize("sample_", SAMPLES, ids=lambda path: path.stem)
 def test_it_looks_where_the_filter_looks(sample_: Path) -> None:
     for record in records_of(sample_):
-        forms = {form for _, forms in said(record) for form in forms}
+        forms = {form for _, forms in texts(record) for form in forms}
         assert forms - {""} == set(filters.texts(record)) - {""}
 
 
