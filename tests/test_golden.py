@@ -15,6 +15,7 @@ from inspector.model import Exchange
 from inspector.protocol.documents import Nothing, Undecodable
 from inspector.rules import rule_of
 from inspector.summaries import summary, wording
+from inspector.text import clean
 from tests.support import places
 from tests.support.conversations import steps
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
@@ -63,7 +64,7 @@ def _kind(document: Document | None) -> str:
         case None | Nothing():
             return "-"
         case Undecodable():
-            return f"Undecodable: {wording.clean(document.reason)}"
+            return f"Undecodable: {clean(document.reason)}"
     return type(document).__name__
 
 

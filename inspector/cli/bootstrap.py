@@ -14,7 +14,7 @@ from inspector.cli.output import print_json
 from inspector.errors import InspectorError
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Ladders
-from inspector.summaries import wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     import argparse
@@ -46,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
         near = difflib.get_close_matches(arguments.certname, names, 3) or names[:10]
         raise InspectorError(
             f"{arguments.capture} contains no bootstrap of {arguments.certname!r}.",
-            f"It contains {', '.join(map(wording.clean, near))}." if near else "It contains no certificate requests.",
+            f"It contains {', '.join(map(clean, near))}." if near else "It contains no certificate requests.",
         )
     at = moment(arguments.at) if arguments.at else time.time()
     chosen = [ladders.of(name, at) for name in ([arguments.certname] if arguments.certname else names)]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from inspector.capture import paths
 from inspector.cli.output import print_json, print_rows, progress
-from inspector.summaries import inventory, wording
+from inspector.summaries import inventory
+from inspector.text import size
 
 if TYPE_CHECKING:
     import argparse
@@ -30,6 +31,6 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     if inventories:
         print_rows(inventory.COLUMNS, [capture.row() for capture in inventories])
-    size = wording.size(sum(capture.size for capture in inventories))
-    print(f"{len(inventories)} capture{'' if len(inventories) == 1 else 's'} in {folder}, {size}")
+    total = size(sum(capture.size for capture in inventories))
+    print(f"{len(inventories)} capture{'' if len(inventories) == 1 else 's'} in {folder}, {total}")
     return 0

@@ -15,6 +15,7 @@ from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.summaries import wording
+from inspector.text import counts
 
 if TYPE_CHECKING:
     import argparse
@@ -65,7 +66,7 @@ def execute(arguments: argparse.Namespace) -> int:
             if not known and print_verdicts([run for _, run in runs]):
                 print()
             _print_findings(findings, several=len(arguments.capture) > 1)
-            summary = wording.counts([finding for _, _, finding in findings])
+            summary = counts([finding for _, _, finding in findings])
             summary = summary or (
                 "no new findings" if known else "no findings" if ignored else "no deviations from the protocol"
             )

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inspector.summaries import wording
+from inspector.text import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_json(value: Any) -> None:
-    print(wording.as_json(value))
+    print(as_json(value))
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], below: str = "") -> None:

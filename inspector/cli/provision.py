@@ -23,7 +23,7 @@ from inspector.errors import InspectorError
 from inspector.host import pki, puppetconf
 from inspector.protocol import x509
 from inspector.proxy import identity
-from inspector.summaries import wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     import argparse
@@ -128,7 +128,7 @@ class Result:
             ]
         if self.take_back:
             lines += ["", "To undo this afterwards:", *(f"  {line}" for line in self.take_back)]
-        return [wording.clean(line) for line in lines]
+        return [clean(line) for line in lines]
 
 
 def provision(

@@ -10,6 +10,7 @@ from inspector.cli.output import print_json, print_rows, print_verdicts
 from inspector.cli.reading import analyze
 from inspector.formats import json_output
 from inspector.summaries import filters, follow, wording
+from inspector.text import counts
 
 if TYPE_CHECKING:
     import argparse
@@ -59,5 +60,5 @@ def print_runs(capture: Path, *, as_json: bool, filtered: str = "") -> int:
     print_rows(wording.RUN_COLUMNS, [wording.run_row(facts) for _, facts in runs], below="phases")
     findings: list[Finding] = [finding for _, facts in runs for finding in facts.findings]
     print_verdicts(run for run, _ in runs)
-    print(f"{wording.counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
+    print(f"{counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
     return 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.capture import merge
 from inspector.cli.output import print_json
-from inspector.summaries import wording
+from inspector.text import size
 
 if TYPE_CHECKING:
     import argparse
@@ -28,5 +28,5 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json({"capture": str(arguments.capture), **saved._asdict()})
     else:
         dropped = f"; {saved.dropped} unreferenced bodies removed" if saved.dropped else ""
-        print(f"{arguments.capture}: {wording.size(saved.before)} before, {wording.size(saved.after)} now{dropped}")
+        print(f"{arguments.capture}: {size(saved.before)} before, {size(saved.after)} now{dropped}")
     return 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from inspector.doctor import findings
 from inspector.doctor.findings import key_text, listed
 from inspector.model import Severity
-from inspector.summaries import wording
+from inspector.text import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class WireKey:
     """The number of the record that contains the key."""
 
     def __str__(self) -> str:
-        return f"{wording.clock(self.time)[:5]} (record {self.seq})"
+        return f"{clock(self.time)[:5]} (record {self.seq})"
 
 
 def join(ssldir: SslDir, cadir: CaDir | None) -> list[Diagnosis]:

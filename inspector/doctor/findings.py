@@ -15,7 +15,7 @@ from inspector.protocol import x509
 from inspector.protocol.signatures import signed_by
 from inspector.rules import remedies
 from inspector.runs.run import Run
-from inspector.summaries import wording
+from inspector.text import clean, utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,15 +47,15 @@ class Diagnosis:
 
 
 def error(title: str, detail: str, fix: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.ERROR, wording.clean(title), wording.clean(detail), wording.clean(fix), rule)
+    return Diagnosis(Severity.ERROR, clean(title), clean(detail), clean(fix), rule)
 
 
 def warning(title: str, detail: str, fix: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.WARNING, wording.clean(title), wording.clean(detail), wording.clean(fix), rule)
+    return Diagnosis(Severity.WARNING, clean(title), clean(detail), clean(fix), rule)
 
 
 def notice(title: str, detail: str, fix: str = "", rule: str | None = None) -> Diagnosis:
-    return Diagnosis(Severity.NOTICE, wording.clean(title), wording.clean(detail), wording.clean(fix), rule)
+    return Diagnosis(Severity.NOTICE, clean(title), clean(detail), clean(fix), rule)
 
 
 def worst_first(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
@@ -76,7 +76,7 @@ def key_text(key: str | None) -> str:
 
 def day(time: float) -> str:
     """Return the date, UTC."""
-    return wording.utc(time)[:10]
+    return utc(time)[:10]
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

@@ -21,7 +21,7 @@ from inspector.errors import IdentityError
 from inspector.model import Severity
 from inspector.protocol import x509
 from inspector.proxy import identity
-from inspector.summaries import wording
+from inspector.text import clean, seconds, size, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -274,7 +274,7 @@ def _clock(check: _Check, answer: HttpResponse) -> None:
     master_time = clocks.http_date(answer.headers.get("date", ""))
     if master_time is not None and abs(master_time - check.now) > clocks.SKEW:
         ahead = "ahead of" if master_time > check.now else "behind"
-        detail = f"the master's clock is {wording.seconds(abs(master_time - check.now))} {ahead} this host's"
+        detail = f"the master's clock is {seconds(abs(master_time - check.now))} {ahead} this host's"
         check.diagnoses.append(findings.warning("the clocks differ", detail, "Synchronize both clocks: `timedatectl`"))
 
 
@@ -287,7 +287,7 @@ def _with_certificate(
     """
     path = _PROTECTED if check.generation == "modern" else "/production/certificate_revocation_list/ca"
     leaf = x509.certificate(credentials.chain[0])
-    identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {wording.utc(leaf.not_after)[:10]}"
+    identified = f"{leaf.subject}, serial number {leaf.serial:04X}, valid until {utc(leaf.not_after)[:10]}"
     if bundle and (problems := findings.verified(leaf, (), bundle, served, check.now, "leaf" if served else "none")):
         identified += f" ({'; '.join(map(str, problems))})"
     fix = findings.advise(
@@ -343,9 +343,7 @@ def _parsed[T](check: _Check, answer: HttpResponse, document: str, parse: Callab
         try:
             return parse(answer.body)
         except x509.Malformed:
-            detail = (
-                f"{answer.headers.get('content-type', 'no type')}, {wording.size(len(answer.body))}{_excerpt(answer)}"
-            )
+            detail = f"{answer.headers.get('content-type', 'no type')}, {size(len(answer.body))}{_excerpt(answer)}"
             check.diagnoses.append(
                 findings.error(
                     f"the {document} is not PEM",
@@ -379,7 +377,7 @@ def _excerpt(answer: HttpResponse) -> str:
     """Return the beginning of an unexpected text, or its HTML title."""
     heading = _TITLE.search(answer.body[:65536])
     text = (heading[1] if heading else answer.body[:100]).decode("utf-8", "replace").strip()
-    return f" ({wording.clean(' '.join(text.split()))})" if text else ""
+    return f" ({clean(' '.join(text.split()))})" if text else ""
 
 
 def _old_master(check: _Check) -> HttpResponse | None:

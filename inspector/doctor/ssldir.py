@@ -17,7 +17,7 @@ from inspector.doctor import findings, puppet_dir
 from inspector.doctor.findings import CA_FILES, SOON, advise, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, KeyFile
 from inspector.errors import InspectorError
-from inspector.summaries import wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -175,7 +175,7 @@ def _certname(path: Path, names_in: dict[str, list[str]]) -> str | None:
     for directory in ("private_keys", "certs", "certificate_requests"):
         names = names_in[directory]
         if len(names) > 1:
-            found = wording.clean(listed(names))
+            found = clean(listed(names))
             raise InspectorError(f"{path}/{directory} has files of {found}.", "Choose one: --certname NAME")
         if names:
             return names[0]
@@ -186,7 +186,7 @@ def _expect(path: Path, certname: str, names_in: dict[str, list[str]]) -> None:
     names = dict.fromkeys(itertools.chain.from_iterable(names_in.values()))
     if names and certname not in names:
         raise InspectorError(
-            f"{path} has no files of {wording.clean(certname)}.", f"It has files of {wording.clean(listed([*names]))}."
+            f"{path} has no files of {clean(certname)}.", f"It has files of {clean(listed([*names]))}."
         )
 
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 
 from inspector.proxy import tls
-from inspector.summaries import wording
+from inspector.text import clean, size
 
 if TYPE_CHECKING:
     from inspector.proxy.identity import Credentials
@@ -207,7 +207,7 @@ class _TlsStream:
                     raise self._ended(_reason(error)) from error
                 break
         if len(received) > LIMIT:
-            raise Unreachable("answer too large", f"the answer is larger than {wording.size(LIMIT)}")
+            raise Unreachable("answer too large", f"the answer is larger than {size(LIMIT)}")
         if not received:
             raise self._ended("closed the connection without an answer")
         return bytes(received)
@@ -303,7 +303,7 @@ def _answer(data: bytes) -> HttpResponse:
     except http.client.IncompleteRead as error:
         body = error.partial
     except (http.client.HTTPException, OSError, ValueError) as error:
-        detail = f"{wording.clean(data[:60].decode('latin-1'))!r} is not HTTP: {type(error).__name__}"
+        detail = f"{clean(data[:60].decode('latin-1'))!r} is not HTTP: {type(error).__name__}"
         raise Unreachable(
             "not HTTP", detail, "Check which server listens at this address: it is not a master"
         ) from error

@@ -8,7 +8,7 @@ from inspector.explain.bootstrap import short
 from inspector.protocol import documents as d
 from inspector.protocol.files import PLUGIN_MOUNTS, is_plugin
 from inspector.summaries import wording
-from inspector.text import beginning
+from inspector.text import beginning, clean, clock, utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +44,7 @@ def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None
     if run.handshakes:
         many = f"{run.handshakes.total} refused, most recently: " if run.handshakes.total > 1 else "refused: "
         rows.insert(0, ("TLS", many + wording.handshake(run.handshakes[-1])))
-    return [(label, wording.clean(words)) for label, words in rows]
+    return [(label, clean(words)) for label, words in rows]
 
 
 def _number(many: int, one: str) -> str:
@@ -52,7 +52,7 @@ def _number(many: int, one: str) -> str:
 
 
 def _day(time: float) -> str:
-    return wording.utc(time)[:10]
+    return utc(time)[:10]
 
 
 def _said(text: str) -> str:
@@ -176,7 +176,7 @@ def _facts(run: Run, asked: d.CatalogRequest | None) -> str:
     if not run.catalogs:
         return UNSEEN
     last = run.catalogs[-1]
-    when = f"with the request for the catalog at {wording.clock(last.time)} (record {last.seq})"
+    when = f"with the request for the catalog at {clock(last.time)} (record {last.seq})"
     if asked is None:
         return f"sent {when}"
     if asked.facts is None:

@@ -11,6 +11,7 @@ from inspector.explain.bootstrap import short, stamp
 from inspector.explain.bootstrap_requests import NEAR, BootstrapState, day
 from inspector.rules.words import lasting
 from inspector.summaries import wording
+from inspector.text import clean, utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,7 @@ def lines(ladder: Ladder) -> list[str]:
         output.append("  no record of it")
     for line in _end(ladder):
         output += _wrapped("  ", line)
-    return [wording.clean(line) for line in output]
+    return [clean(line) for line in output]
 
 
 def _wrapped(label: str, text: str) -> list[str]:
@@ -182,8 +183,8 @@ def plain(ladder: Ladder) -> dict[str, Any]:
                 "state": str(rung.state),
                 "agent_state": rung.agent_state,
                 "run": rung.run,
-                "began": wording.utc(rung.began),
-                "ended": wording.utc(rung.ended),
+                "began": utc(rung.began),
+                "ended": utc(rung.ended),
                 "times": rung.times,
                 "interval_s": None if rung.interval is None else round(rung.interval, 3),
                 "answers": list(rung.answers),
@@ -199,8 +200,8 @@ def plain(ladder: Ladder) -> dict[str, Any]:
                 "kind": key.kind,
                 "key": key.key,
                 "fingerprint": key.fingerprint,
-                "first": wording.utc(key.first),
-                "last": wording.utc(key.last),
+                "first": utc(key.first),
+                "last": utc(key.last),
                 "addresses": list(key.addresses),
                 "seqs": list(key.seqs),
             }
@@ -211,9 +212,9 @@ def plain(ladder: Ladder) -> dict[str, Any]:
         and {
             "state": str(hang.state),
             "why": hang.why,
-            "since": wording.utc(hang.since),
-            "last": wording.utc(hang.last),
-            "next_try": None if hang.next_try is None else wording.utc(hang.next_try),
+            "since": utc(hang.since),
+            "last": utc(hang.last),
+            "next_try": None if hang.next_try is None else utc(hang.next_try),
             "overdue": hang.overdue,
         },
         "judged_by": trust
@@ -229,4 +230,4 @@ def plain(ladder: Ladder) -> dict[str, Any]:
 
 
 def _plain(judgement: Judgement) -> dict[str, Any]:
-    return {"at": wording.utc(judgement.at), "works": not judgement.problems, "problems": list(judgement.problems)}
+    return {"at": utc(judgement.at), "works": not judgement.problems, "problems": list(judgement.problems)}

@@ -17,7 +17,7 @@ from inspector.model import Visible
 from inspector.protocol.endpoints import ENDPOINTS, V3_PREFIXES, match
 from inspector.rules import On, all_rules, rule_of
 from inspector.rules.remedies import fill
-from inspector.summaries import wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,7 +87,7 @@ def _message(pasted: str, found: known_errors.ErrorMatch) -> dict[str, str]:
         Visible.CONSEQUENCE: "only by its consequences",
     }
     return {
-        "message": wording.clean(pasted.strip()),
+        "message": clean(pasted.strip()),
         "meaning": known.cause,
         "seen": visible[known.visible],
         "rules": "; ".join(f"{ident} {rule_of(ident).title}" for ident in known.rules) or "none",

@@ -22,7 +22,7 @@ from inspector.formats import json_output, lossless
 from inspector.model import Connection, Exchange
 from inspector.privacy import redact
 from inspector.protocol import decode
-from inspector.summaries import wording
+from inspector.text import clean, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -104,7 +104,7 @@ def _page(run: RunBrief, masked: Callable[[str], str]) -> dict[str, Any]:
     page = {
         "startedDateTime": _date(run.started),
         "id": f"run-{run.number}",
-        "title": wording.clean(f"run {run.number} of {name}: {run.outcome}"),
+        "title": clean(f"run {run.number} of {name}: {run.outcome}"),
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
     }
     verdict = run.verdict
@@ -153,7 +153,7 @@ def _ms(seconds: float) -> float:
 
 
 def _date(time: float) -> str:
-    return wording.utc(time)
+    return utc(time)
 
 
 def _request(exchange: Exchange) -> dict[str, Any]:

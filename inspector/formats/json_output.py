@@ -17,6 +17,7 @@ from inspector.protocol import x509
 from inspector.protocol.documents import plain
 from inspector.rules import rule_of
 from inspector.summaries import wording
+from inspector.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +54,7 @@ def _run(run: Run) -> dict[str, Any]:
         "master_version": facts.master_version,
         "environment": facts.environment,
         "transaction_uuid": facts.transaction_uuid,
-        "started": wording.utc(facts.started),
+        "started": utc(facts.started),
         "duration_s": round(facts.duration, 3),
         "outcome": facts.outcome,
         "why": wording.why(run),
@@ -88,7 +89,7 @@ def verdict_fields(run: Run) -> dict[str, Any] | None:
         "cause": verdict.cause,
         "symptoms": list(verdict.symptoms),
         "certainty": verdict.certainty,
-        "since": wording.utc(verdict.since),
+        "since": utc(verdict.since),
         "message": verdict.message,
         "remedy": verdict.fix,
     }
@@ -132,7 +133,7 @@ def show(step: Step, findings: Sequence[Finding]) -> dict[str, Any]:
     head: dict[str, Any] = {
         "seq": record.seq,
         "kind": type(record).__name__.lower(),
-        "time": wording.utc(record.time),
+        "time": utc(record.time),
         "run": step.run.number if step.run else None,
         "certname": (step.run.certname if step.run else None) or step.certname,
         "phase": str(step.phase),
@@ -197,7 +198,7 @@ def _exchange(step: Step, exchange: Exchange) -> dict[str, Any]:
 
 
 def _moment(time: float | None) -> str | None:
-    return None if time is None else wording.utc(time)
+    return None if time is None else utc(time)
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -232,8 +233,8 @@ def _certificate(der: bytes) -> dict[str, Any]:
         "subject": certificate.subject,
         "issuer": certificate.issuer,
         "serial": certificate.serial,
-        "not_before": wording.utc(certificate.not_before),
-        "not_after": wording.utc(certificate.not_after),
+        "not_before": utc(certificate.not_before),
+        "not_after": utc(certificate.not_after),
         "alt_names": certificate.alt_names,
         "fingerprint": certificate.fingerprint,
     }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from inspector.rules import rule_of
 from inspector.summaries import wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +27,7 @@ def document(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Se
     cases, failures = 0, 0
     for capture, run in runs:
         cases += 1
-        name = wording.clean(run.certname or run.address or "an unnamed agent")
+        name = clean(run.certname or run.address or "an unnamed agent")
         case = ET.SubElement(suite, "testcase", classname=_xml(name), name=f"{capture.name} run {run.number}",
                              time=f"{run.duration:.3f}")  # fmt: skip
         run_findings = [finding for _, other, finding in found if other is run]
@@ -34,7 +35,7 @@ def document(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Se
         failures += bool(failing)
         if failing:  # build servers show one failure per case
             worst = max(failing, key=lambda finding: finding.severity.rank)
-            message = _xml(f"{worst.rule} {wording.clean(worst.message)}")
+            message = _xml(f"{worst.rule} {clean(worst.message)}")
             failure = ET.SubElement(case, "failure", type=worst.rule, message=message)
             failure.text = _xml("\n".join(_lines(finding, run) for finding in failing))
         if rest := [finding for finding in run_findings if finding not in failing]:

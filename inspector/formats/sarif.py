@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from inspector import __version__
 from inspector.formats import baseline
 from inspector.rules import rule_of
-from inspector.summaries import wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,16 +53,14 @@ def _described(ident: str) -> dict[str, Any]:
 
 
 def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[str, Any]:
-    name = wording.clean(run.certname or run.address or "an unnamed agent")
-    remedy = wording.clean(rule_of(finding.rule).remedy_for(run))
+    name = clean(run.certname or run.address or "an unnamed agent")
+    remedy = clean(rule_of(finding.rule).remedy_for(run))
     evidence = ", ".join(map(str, finding.seqs))
     return {
         "ruleId": finding.rule,
         "ruleIndex": ids.index(finding.rule),
         "level": _LEVELS[finding.severity],
-        "message": {
-            "text": f"{name}: {wording.clean(finding.message)} (run {run.number}, records {evidence}). {remedy}"
-        },
+        "message": {"text": f"{name}: {clean(finding.message)} (run {run.number}, records {evidence}). {remedy}"},
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": capture.as_posix()}},
@@ -70,6 +68,6 @@ def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[s
             }
         ],
         "partialFingerprints": {
-            "finding/v1": wording.clean("/".join(baseline.mark(run.certname, finding.rule, finding.message)))
+            "finding/v1": clean("/".join(baseline.mark(run.certname, finding.rule, finding.message)))
         },
     }

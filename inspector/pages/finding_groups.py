@@ -11,8 +11,7 @@ from rich.text import Text
 from inspector.analysis import verdicts
 from inspector.pages import palette
 from inspector.rules import rule_of
-from inspector.summaries import wording
-from inspector.text import clean, clock, day
+from inspector.text import clean, clock, counts, day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,7 +139,7 @@ class Group:
     def counted(self) -> str:
         """How many there are of each severity, and of which rules."""
         rules = sorted({member.finding.rule for member in self.members})
-        return f"{wording.counts([member.finding for member in self.members])}: {' '.join(rules)}"
+        return f"{counts([member.finding for member in self.members])}: {' '.join(rules)}"
 
     # -- cells
 

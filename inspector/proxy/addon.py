@@ -36,7 +36,7 @@ from inspector.proxy.fast.addon_trim import prefer_ours, slim
 from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
 from inspector.proxy.recording_filter import RecordingFilter
-from inspector.summaries import wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -541,7 +541,7 @@ class PuppetInspector:
 def _annotate(flow: http.HTTPFlow, result: AnalysisResult) -> None:
     """Show the findings in mitmproxy's own user interfaces."""
     flow.marked = ":red_circle:" if any(severity == "error" for _, severity, _ in result.findings) else ":warning:"
-    flow.comment = "; ".join(f"{rule}: {wording.clean(message)}" for rule, _, message in result.findings)
+    flow.comment = "; ".join(f"{rule}: {clean(message)}" for rule, _, message in result.findings)
     with contextlib.suppress(Exception):
         from mitmproxy.hooks import UpdateHook
 

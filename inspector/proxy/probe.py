@@ -16,7 +16,7 @@ from inspector.model import PROBE
 from inspector.protocol import endpoints
 from inspector.protocol.kinds import Kind
 from inspector.proxy.identity import Credentials
-from inspector.summaries.wording import clean
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

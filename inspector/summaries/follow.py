@@ -21,6 +21,7 @@ from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries import filters, summary, wording
 from inspector.summaries.filters import Candidate
+from inspector.text import clean, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -94,7 +95,7 @@ def row(record: Brief, run: Run | None) -> dict[str, Any]:
     return {
         "seq": record.seq,
         "kind": record.kind,
-        "time": wording.utc(record.time),
+        "time": utc(record.time),
         "run": run.number if run else None,
         "certname": (run.certname if run else None) or record.certname,
         "phase": str(record.phase),
@@ -130,7 +131,7 @@ def follow(
         if path is None and (fresh := set(paths.FOLDER.glob("*.sqlite")) - known):
             known |= fresh
             followed = max(fresh, key=paths.written)
-            yield f"-- new capture: {wording.clean(str(followed))}"
+            yield f"-- new capture: {clean(str(followed))}"
             follower = Follower(followed, chosen)
             continue
         (pause or wait)()
@@ -214,7 +215,7 @@ class Follower:
             status = self._path.stat()
         except OSError:
             if self._file is not None:
-                yield PrintedLine(f"-- {wording.clean(str(self._path))} was deleted")
+                yield PrintedLine(f"-- {clean(str(self._path))} was deleted")
                 self._file = None
                 self._silent = 0
                 self._begin()
@@ -227,7 +228,7 @@ class Follower:
     def _anew(self) -> PrintedLine:
         self._silent = 0
         self._begin()
-        return PrintedLine(f"-- {wording.clean(str(self._path))} was replaced by another capture")
+        return PrintedLine(f"-- {clean(str(self._path))} was replaced by another capture")
 
     def _read(self, capture: Capture) -> Iterator[PrintedLine]:
         if 0 < capture.last < self._after:  # deleted and made again between two looks

@@ -22,6 +22,7 @@ from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries import index, summary, wording
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -130,7 +131,7 @@ class _Writer:
                 return
             except (CaptureError, sqlite3.DatabaseError) as error:
                 following = capture.following(self._after)
-                self._trouble = wording.clean(str(error))
+                self._trouble = clean(str(error))
                 if following is None:
                     return
                 self._after = following

@@ -14,16 +14,7 @@ from inspector.analysis import verdicts
 from inspector.rules import rule_of
 from inspector.rules.remedies import fill
 from inspector.summaries.summary import Conclusion
-from inspector.text import WIDTH as WIDTH
-from inspector.text import as_json as as_json
-from inspector.text import beginning
-from inspector.text import clean as clean
-from inspector.text import clock as clock
-from inspector.text import counts as counts
-from inspector.text import seconds as seconds
-from inspector.text import short as short
-from inspector.text import size as size
-from inspector.text import utc as utc
+from inspector.text import WIDTH, beginning, clean, clock, counts, seconds, short, size, utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,7 @@ from textual.widgets import Static
 
 from inspector.model import Severity
 from inspector.pages.finding_groups import ORDERS, Group, GroupLine, Member, grouped, shown
-from inspector.summaries import wording
-from inspector.text import clean
+from inspector.text import clean, counts
 from inspector.tui import advice
 from inspector.tui.panes import NARROW, PaneTabs
 from inspector.tui.rows import Column, Rows
@@ -101,7 +100,7 @@ class Findings(View):
         return self.query_one(FoundRows)
 
     def heading(self) -> str:
-        title = wording.counts([member.finding for group in self._groups for member in group.members]) or "no findings"
+        title = counts([member.finding for group in self._groups for member in group.members]) or "no findings"
         limit = {Severity.ERROR: ", errors only", Severity.WARNING: ", without notices"}.get(self._least, "")
         title = f"{title} in {clean(self.source.path.name)}, by {self._order}{limit}"
         return title + ("   reading ..." if self.source.indexing else "")

@@ -14,6 +14,7 @@ from inspector.model import Finding, Severity
 from inspector.rules import all_rules, rule_of
 from inspector.runs.examples import ca, catalog, crl, csr, not_issued, report, talk
 from inspector.summaries import wording
+from inspector.text import clean
 from tests.support.recorded import ABSENT, RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def test_a_verdict(
     assert (found.cause.rule if found.cause else None, found.symptoms, found.certainty) == (cause, symptoms, certainty)
     if cause:
         assert f"{cause} said by {cause}" in told.message
-        assert told.fix == wording.clean(rule_of(cause).remedy_for(run))
+        assert told.fix == clean(rule_of(cause).remedy_for(run))
         assert found.since == 1000.0 + found.cause.seqs[0] if found.cause else False
     assert ("(likely)" in told.message) is (certainty == "likely")
     assert ("not visible in the traffic" in told.message) is (certainty == "not visible")

@@ -16,7 +16,7 @@ from inspector.errors import InspectorError
 from inspector.host import pki
 from inspector.lab.ca import LabCA
 from inspector.model import Severity
-from inspector.summaries import wording
+from inspector.text import clock
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -465,7 +465,7 @@ def test_the_csr_of_the_traffic_and_a_certificate_for_another_key(pair: Pair) ->
     ]
     (found,) = against_wire(pair.agent(), pair.authority.read(), seen)
     assert (found.severity, found.rule) == (Severity.ERROR, "B22")
-    asked, served = (wording.clock(AT + 60)[:5], wording.clock(AT + 61)[:5])
+    asked, served = (clock(AT + 60)[:5], clock(AT + 61)[:5])
     assert found.detail.startswith(
         f"the agent's key matches the CSR of {asked} (record 2); the CA serves a certificate for another key "
         f"({served} (record 3)"

@@ -18,7 +18,7 @@ from inspector.capture.store import Capture
 from inspector.formats import exporting, har
 from inspector.formats.importing import load
 from inspector.model import Connection, Exchange, Request, Response
-from inspector.summaries import wording
+from inspector.text import utc
 from tests.support import places
 from tests.support.captures import save
 from tests.support.conversations import START, Agent, together
@@ -122,7 +122,7 @@ def test_the_time_is_told_in_its_parts() -> None:
     response = Response(started=START + 1.400, ended=START + 1.500, status=200,
                         headers=(("Set-Cookie", "s=1; Path=/; Secure"),))  # fmt: skip
     told = entry(Exchange(AGENT, request, response, MASTER))
-    assert told["startedDateTime"] == wording.utc(START + 1)
+    assert told["startedDateTime"] == utc(START + 1)
     assert told["timings"] == {
         "blocked": -1, "dns": -1, "connect": 200, "ssl": 100, "send": 10, "wait": 190, "receive": 100
     }  # fmt: skip

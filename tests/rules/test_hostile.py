@@ -58,6 +58,7 @@ from inspector.runs.examples import (
     wait,
 )
 from inspector.summaries import summary, wording
+from inspector.text import as_json, clock, utc
 from tests.support.hostile import harmless
 from tests.support.recorded import RECORDINGS, SAMPLES, records_of
 
@@ -150,7 +151,7 @@ def clean(lines: Any) -> None:
 
 def strictly_json(value: Any) -> None:
     """JSON as a strict reader takes it, without NaN; printed it does nothing to a terminal."""
-    text = wording.as_json(value)
+    text = as_json(value)
     clean(text.splitlines())
     assert json.loads(text, parse_constant=pytest.fail) == value
 
@@ -583,7 +584,7 @@ def test_what_once_brought_it_down(parts: tuple[ExamplePart, ...]) -> None:
 
 
 def test_what_is_printed_as_json_does_nothing_to_a_terminal() -> None:
-    text = wording.as_json({"said": [CONTROL, "\ud800", "ä"]})
+    text = as_json({"said": [CONTROL, "\ud800", "ä"]})
     clean(text.splitlines())
     assert json.loads(text) == {"said": [CONTROL, "\ud800", "ä"]}
     assert "ä" in text
@@ -591,8 +592,8 @@ def test_what_is_printed_as_json_does_nothing_to_a_terminal() -> None:
 
 @pytest.mark.parametrize("time", [-1e300, -1e18, 1e18, 1e300, float("inf"), float("nan")])
 def test_every_time_can_be_said(time: float) -> None:
-    assert wording.utc(time).endswith("Z")
-    assert len(wording.clock(time)) == len("00:00:00.000")
+    assert utc(time).endswith("Z")
+    assert len(clock(time)) == len("00:00:00.000")
 
 
 def test_a_chain_is_judged_at_any_time() -> None:

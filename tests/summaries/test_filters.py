@@ -15,6 +15,7 @@ from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.summaries import completion, filters, wording
+from inspector.text import utc
 from tests.support.conversations import START, Agent, steps, together
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def test_moments_are_absolute_or_count_back_from_the_latest_record() -> None:
     assert through("since:1h", latest=latest) == through("since:7d", latest=latest) == ALL
     assert through("until:4m", latest=latest) == [1, 2, 3, 4, 5, 6]
     assert through("since:5m until:5m", latest=None) == ALL
-    moment = wording.utc(START + 100)
+    moment = utc(START + 100)
     assert through(f"since:{moment}") == [7, 8, 9, 10, 11, 12, 13]
     assert through(f"until:{moment.removesuffix('Z')}") == [1, 2, 3, 4, 5, 6]
     assert through("since:1999-12-31 until:9999-12-31T23:59:59+00:00") == ALL

@@ -21,6 +21,7 @@ from inspector.model import (
 from inspector.rules import rule_of
 from inspector.runs.run import Run
 from inspector.summaries import summary, wording
+from inspector.text import WIDTH, clean, counts, seconds, short, size, utc
 from tests.support.conversations import START, Agent, analyzed, steps, together
 from tests.support.hostile import HOSTILE, harmless, hostile_records
 
@@ -33,13 +34,13 @@ def lines(*records: Record) -> list[str]:
 @example(HOSTILE)
 @example("\ud800\udfff")
 def test_cleaned_text_is_harmless(text: str) -> None:
-    assert harmless(wording.clean(text))
-    assert wording.clean(text).encode().decode() == wording.clean(text)
+    assert harmless(clean(text))
+    assert clean(text).encode().decode() == clean(text)
 
 
 def test_ordinary_text_is_left_alone() -> None:
-    assert wording.clean("ä €漢 file.rb?x=1") == "ä €漢 file.rb?x=1"
-    assert wording.clean("\x1b[2J\u2028") == "\\x1b[2J\\x2028"
+    assert clean("ä €漢 file.rb?x=1") == "ä €漢 file.rb?x=1"
+    assert clean("\x1b[2J\u2028") == "\\x1b[2J\\x2028"
 
 
 def test_nothing_captured_reaches_the_terminal_as_it_was() -> None:
@@ -143,19 +144,19 @@ def test_an_error_in_a_run_is_why() -> None:
     ],
 )
 def test_a_path_is_shown_without_what_every_line_repeats(target: str, name: str | None, expected: str) -> None:
-    assert wording.short(target, name) == expected
-    assert len(wording.short(target, name)) <= wording.WIDTH
+    assert short(target, name) == expected
+    assert len(short(target, name)) <= WIDTH
 
 
 def test_numbers_for_people() -> None:
-    assert [wording.size(n) for n in (0, 999, 1000, 27_123, 1_400_000)] == [
+    assert [size(n) for n in (0, 999, 1000, 27_123, 1_400_000)] == [
         "0 B",
         "999 B",
         "1.0 kB",
         "27.1 kB",
         "1.4 MB",
     ]
-    assert [wording.seconds(n) for n in (0.0124, 2.06, 200)] == ["12 ms", "2.1 s", "3 min 20 s"]
-    assert wording.utc(0) == "1970-01-01T00:00:00.000Z"
+    assert [seconds(n) for n in (0.0124, 2.06, 200)] == ["12 ms", "2.1 s", "3 min 20 s"]
+    assert utc(0) == "1970-01-01T00:00:00.000Z"
     findings = [Finding("X", severity, "") for severity in (Severity.NOTICE, Severity.ERROR, Severity.ERROR)]
-    assert wording.counts(findings) == "2 errors, 1 notice"
+    assert counts(findings) == "2 errors, 1 notice"

@@ -14,6 +14,7 @@ from inspector.pages.finding_groups import Group, Member, grouped, shown
 from inspector.rules import rule_of
 from inspector.summaries import wording
 from inspector.summaries.summary import Conclusion, RunBrief
+from inspector.text import counts
 from inspector.tui.findings import Findings, FoundRows
 from tests.support.captures import save
 from tests.support.conversations import Agent, together
@@ -116,7 +117,7 @@ def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tup
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         text = screen_text(app)
-        assert f"{wording.counts(expected) or 'no findings'} of {name}.sqlite, by rule" in text
+        assert f"{counts(expected) or 'no findings'} of {name}.sqlite, by rule" in text
         rows = view.query_one(FoundRows)
         for rule in {each.rule for each in expected}:
             assert f" {rule} " in text
