@@ -117,7 +117,7 @@ def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tup
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         text = screen_text(app)
-        assert f"{counts(expected) or 'no findings'} of {name}.sqlite, by rule" in text
+        assert f"{counts(expected) or 'no findings'} in {name}.sqlite, by rule" in text
         rows = view.query_one(FoundRows)
         for rule in {each.rule for each in expected}:
             assert f" {rule} " in text
@@ -266,7 +266,7 @@ def test_no_findings_are_said(tmp_path: Path) -> None:
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
-        assert "no findings of empty.sqlite" in screen_text(app)
+        assert "no findings in empty.sqlite" in screen_text(app)
         assert "No deviations from the protocol." in screen_text(app)
         await pilot.press("enter", "right", "left", "o", "y")
         assert view.copy_value() is None
