@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import add_filter
-from inspector.errors import InspectorError
 from inspector.formats import exporting
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ EXAMPLE = "puppet-inspector export captures/FILE.sqlite -o FILE.har"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("capture", type=Path, help="the capture file")
     parser.add_argument(
-        "--format", choices=("flows", "har", "jsonl"), help="default: from the file name's ending, or jsonl"
+        "--format", choices=tuple(exporting.FORMATS), help="default: from the file name's ending, or jsonl"
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the file to create (default: standard output)"
@@ -33,8 +32,6 @@ def execute(arguments: argparse.Namespace) -> int:
     of JSON per record (docs/json/export.schema.json). Secrets are masked. `import` reads all three formats."""
     output = arguments.output
     kind = arguments.format or (exporting.format_of(output) if output else "jsonl")
-    if kind == "flows" and output is None:
-        raise InspectorError("Flows are binary and are not written to standard output.", "Pass a file: -o FILE.mitm")
     chosen = exporting.Chosen.by(arguments.capture, arguments.filter)
     if output is None:
         for line in chosen.lines(kind, secrets=arguments.with_secrets):

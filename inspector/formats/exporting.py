@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
@@ -17,7 +17,7 @@ from inspector.model import Connection
 from inspector.summaries import follow, summary, wording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from inspector.formats.lossless import CaptureItem
@@ -25,20 +25,47 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
     from inspector.summaries.summary import RunBrief
 
-type Format = Literal["flows", "har", "jsonl"]
-FORMATS: tuple[Format, ...] = get_args(Format.__value__)
-_ENDINGS: dict[str, Format] = {
-    ".mitm": "flows", ".flow": "flows", ".flows": "flows", ".har": "har", ".jsonl": "jsonl"
-}  # fmt: skip
+
+def _write_flows(records: Iterator[Record], path: Path, *, secrets: bool) -> int:
+    from inspector.formats.mitm_flows import export_flows  # imports mitmproxy
+
+    return export_flows(records, path, secrets=secrets)
+
+
+class Format(NamedTuple):
+    """A format that captures are exported in. It has ``lines`` if it is text, else ``write``."""
+
+    endings: tuple[str, ...]
+    """Of file names, in lower case."""
+    lines: Callable[..., Iterator[str]] | None = None
+    """Yields lines of the items of a capture, the runs of their records, and ``secrets``, as ``jsonl.lines`` does."""
+    write: Callable[..., int] | None = None
+    """Writes records to a new file and returns their number, as ``mitm_flows.export_flows`` does."""
+    note: str = ""
+    """What becomes of failed handshakes and gaps, if the format has no place for them; ``{others}`` counts them."""
+
+
+FORMATS = {
+    "flows": Format(
+        (".mitm", ".flow", ".flows"),
+        write=_write_flows,
+        note="A flow file cannot contain {others}: they are left out.",
+    ),
+    "har": Format((".har",), lines=har.lines, note="HAR cannot express {others}: they are in _puppet.records."),
+    "jsonl": Format((".jsonl",), lines=jsonl.lines),
+}
+"""By name."""
 _OTHERS = (("handshake", "failed handshakes"), ("gap", "gaps"))
 
 
-def format_of(path: Path) -> Format:
-    """Return the format for a file name. Raises InspectorError."""
-    found = _ENDINGS.get(path.suffix.lower())
+def format_of(path: Path) -> str:
+    """Return the name of the format for a file name. Raises InspectorError."""
+    ending = path.suffix.lower()
+    found = next((name for name, chosen in FORMATS.items() if ending in chosen.endings), None)
     if found is None:
+        endings = ", ".join(ending for chosen in FORMATS.values() for ending in chosen.endings)
         raise InspectorError(
-            f"The name {path} does not indicate a format.", f"Use the ending {', '.join(_ENDINGS)}, or give --format."
+            f"The name {path} does not indicate a format.", f"Use the ending {endings}, or give --format."
         )
     return found
 
@@ -68,29 +95,37 @@ class Chosen:
             kinds[brief.kind] += 1
         return cls(capture, not text.strip(), owners, kinds)
 
-    def lines(self, kind: Format, *, secrets: bool = False) -> Iterator[str]:
-        """Yield them as text, in HAR or jsonl; secrets are masked unless ``secrets`` is set. Raises CaptureError."""
-        with Capture.open(self.capture) as capture:
-            written = har.lines if kind == "har" else jsonl.lines
-            yield from written(self._items(capture), self.owners.get, secrets=secrets)
+    def lines(self, name: str, *, secrets: bool = False) -> Iterator[str]:
+        """Yield them in a format that is text; secrets are masked unless ``secrets`` is set.
 
-    def write(self, kind: Format, path: Path, *, secrets: bool = False) -> int:
+        Raises InspectorError for a binary format, and CaptureError.
+        """
+        lines = FORMATS[name].lines
+        if lines is None:
+            raise InspectorError(
+                f"The format {name} is binary and is not written to standard output.",
+                f"Pass a file: -o FILE{FORMATS[name].endings[0]}",
+            )
+        return self._lines(lines, secrets=secrets)
+
+    def write(self, name: str, path: Path, *, secrets: bool = False) -> int:
         """Write them to a new file; return their number. Raises InspectorError."""
-        if kind != "flows":
-            files.write(self.lines(kind, secrets=secrets), path)
+        binary = FORMATS[name].write
+        if binary is None:
+            files.write(self.lines(name, secrets=secrets), path)
             return len(self.owners)
-        from inspector.formats.mitm_flows import export_flows  # imports mitmproxy
-
         with Capture.open(self.capture) as capture:
-            return export_flows(self._records(capture), path, secrets=secrets)
+            return binary(self._records(capture), path, secrets=secrets)
 
-    def notes(self, kind: Format) -> Iterator[str]:
+    def notes(self, name: str) -> Iterator[str]:
         """Return notes about records that the format cannot contain, or contains where other tools do not look."""
-        others = " and ".join(f"{name} ({self.kinds[key]})" for key, name in _OTHERS if self.kinds[key])
-        if others and kind == "flows":
-            yield f"A flow file cannot contain {others}: they are left out."
-        if others and kind == "har":
-            yield f"HAR cannot express {others}: they are in _puppet.records."
+        others = " and ".join(f"{noun} ({self.kinds[kind]})" for kind, noun in _OTHERS if self.kinds[kind])
+        if others and (note := FORMATS[name].note):
+            yield note.format(others=others)
+
+    def _lines(self, lines: Callable[..., Iterator[str]], *, secrets: bool) -> Iterator[str]:
+        with Capture.open(self.capture) as capture:
+            yield from lines(self._items(capture), self.owners.get, secrets=secrets)
 
     def _records(self, capture: Capture) -> Iterator[Record]:
         return (record for seq in self.owners if (record := capture.record(seq)))

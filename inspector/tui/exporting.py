@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from textual.app import App
 
-    from inspector.formats.exporting import Format
     from inspector.tui.view import Application, View
 
 
@@ -36,11 +35,12 @@ def export(view: View, seqs: Sequence[int]) -> None:
         view.attempt(lambda: write(name))
 
     suggestion = f"{view.source.path.stem}-{seqs[0]}-{seqs[-1]}.jsonl"
-    label = f"{len(seqs)} records to (.jsonl, .har, or .mitm for mitmproxy): "
+    endings = ", ".join(chosen.endings[0] for chosen in exporting.FORMATS.values())
+    label = f"{len(seqs)} records to ({endings}): "
     view.ask(label, attempt, suggestion)
 
 
-def _write(app: App[object], inspector: Application, path: Path, kind: Format, seqs: Sequence[int]) -> None:
+def _write(app: App[object], inspector: Application, path: Path, kind: str, seqs: Sequence[int]) -> None:
     """Write the file in a thread: a selection may be large."""
     try:
         chosen = exporting.Chosen(

@@ -17,18 +17,23 @@ import pytest
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import files, jsonl
+from inspector.formats import exporting, files, jsonl
 from inspector.formats.importing import load
 from inspector.formats.mitm_flows import export_flows
 from inspector.model import Exchange, Gap, Leg, Request, Response
 from inspector.summaries import summary
 from tests.support import places
+from tests.support.captures import save
+from tests.support.conversations import Agent
 from tests.support.json_output import strict
 from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from inspector.model import Record
     from inspector.summaries.summary import RunBrief
+    from tests.conftest import Run
     from tests.conftest import Run as Command
 
 SCHEMAS = places.SCHEMAS
@@ -216,3 +221,18 @@ def test_show_masks_too(tmp_path: Path, run: Command) -> None:
         assert "hunter2" not in run("show", tmp_path / "c.sqlite", 1, *options)[1]
     raw = strict(run("show", tmp_path / "c.sqlite", 1, "--json", "--with-secrets")[1])
     assert raw["request"]["headers"] == [["Authorization", "Basic hunter2-horse"]]
+
+
+def test_a_format_is_one_row(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def numbers(items: Iterable[object], *_: object, secrets: bool = False) -> Iterator[str]:
+        yield from (str(item.seq) for item in items if isinstance(item, Exchange))
+
+    row = exporting.Format((".csv",), lines=numbers, note="CSV cannot express {others}.")
+    monkeypatch.setitem(exporting.FORMATS, "csv", row)
+    capture = save(tmp_path / "c.sqlite", *Agent(leg="1").catalog().records)
+    status, out, _ = run("export", capture, "-o", tmp_path / "x.csv")
+    assert (status, (tmp_path / "x.csv").read_text()) == (0, "1\n")
+    assert "x.csv" in out
+    assert run("export", capture, "--format", "csv")[:2] == (0, "1\n")
+    for form in exporting.FORMATS.values():
+        assert (form.lines is None) is (form.write is not None)
