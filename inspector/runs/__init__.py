@@ -1,1 +1,1 @@
-"""Records become runs: which record belongs to which run, and what a run is."""
+"""Runs of agents: which record belongs to which run, and what a run contains."""

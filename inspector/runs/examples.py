@@ -1,7 +1,7 @@
 """Conversations for examples and tests: ``talk(ca(), crl(), csr(), issued(), catalog(), report())``.
 
-Each part makes one exchange of an agent with its master, well-formed and healthy unless told otherwise.
-Certificates are made when first needed, and kept. Nothing here is for production use.
+Each part makes one exchange between an agent and its master. It is well-formed and healthy by default. Certificates are
+created on first use and cached. Nothing here is for production use.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ type Shown = Literal["own", "foreign"]
 
 @dataclass(slots=True)
 class Scene:
-    """Who talks, and when."""
+    """The agent of a conversation, and its time."""
 
     version: str
     certificate: bool
@@ -44,7 +44,7 @@ class Scene:
     certname: str = NAME
     address: str = "192.0.2.7"
     connection: str = ""
-    """Tells one talk's connections from another's."""
+    """Distinguishes the connections of one conversation from those of another."""
     seq: int = 0
     master_version: str = "7.23.0"
 
@@ -55,7 +55,7 @@ class Scene:
 
 @cache
 def authorities() -> tuple[pki.Authority, pki.Authority]:
-    """The root CA of everything here, and the CA below it that issues."""
+    """The root CA of all examples, and the intermediate CA that issues certificates."""
     root = pki.make_ca("Sample Root CA")
     return root, pki.make_ca("Sample CA", root)
 
@@ -71,7 +71,7 @@ def foreign_ca() -> Certificate:
 
 
 def forged_crl() -> bytes:
-    """The CRL bundle, the issuing CA's list signed with another key."""
+    """The CRL bundle, with the issuing CA's CRL signed by another key."""
     root, own = authorities()
     forger = pki.Authority(own.certificate, private_key("forger"))
     return pki.pem(pki.make_crl(forger, last_update=_start()), pki.make_crl(root, last_update=_start()))
@@ -79,13 +79,13 @@ def forged_crl() -> bytes:
 
 @cache
 def private_key(_name: str) -> pki.PrivateKey:
-    """Somebody's key, by a name."""
+    """A key, identified by a name."""
     return pki.new_key()
 
 
 @cache
 def _chain(certname: str, key: str, issuer: str = "own") -> tuple[bytes, ...]:
-    # "renewed" is by the own CA too, but another certificate.
+    # "renewed" is issued by the same CA, but is another certificate.
     authority = _foreign() if issuer == "foreign" else authorities()[1]
     leaf = pki.sign(authority, private_key(key).public_key(), certname)
     return (leaf.public_bytes(Encoding.DER),)
@@ -93,11 +93,11 @@ def _chain(certname: str, key: str, issuer: str = "own") -> tuple[bytes, ...]:
 
 @cache
 def weakly_signed(digest: Literal["md5", "sha1"]) -> CertificateSigningRequest:
-    """A signing request that says it is signed over MD5 or SHA-1; its signature does not verify."""
+    """A signing request whose signature algorithm is given as MD5 or SHA-1; its signature does not verify."""
     from cryptography.x509 import load_der_x509_csr
 
     strong = pki.make_csr(NAME, pki.new_key(2048)).public_bytes(Encoding.DER)
-    algorithm = bytes.fromhex("2a864886f70d0101")  # pkcs-1; what follows says which
+    algorithm = bytes.fromhex("2a864886f70d0101")  # PKCS #1; the following byte says which algorithm
     weak = {"md5": b"\x04", "sha1": b"\x05"}[digest]
     return load_der_x509_csr(strong.replace(algorithm + b"\x0b", algorithm + weak))
 
@@ -113,7 +113,8 @@ def made(
     foreign: bool = False,
     serial: int | None = None,
 ) -> Certificate:
-    """A certificate, valid from and until so many seconds from the beginning of a talk; by the own CA or another."""
+    """A certificate from the installation's own CA or another; its validity is in seconds from the start of a
+    conversation."""
     authority = _foreign() if foreign else authorities()[1]
     start = datetime.datetime.fromtimestamp(_time() + 3600 + starts, datetime.UTC)
     return pki.sign(
@@ -123,12 +124,12 @@ def made(
 
 
 def carried(certificate: Certificate) -> tuple[bytes, ...]:
-    """A certificate as a connection carries it: for ``altered(..., leg={"peer_chain": carried(made())})``."""
+    """A certificate as stored for a connection, for ``altered(..., leg={"peer_chain": carried(made())})``."""
     return (certificate.public_bytes(Encoding.DER),)
 
 
 def _time() -> float:
-    """Within the validity of everything made here, without looking at a clock."""
+    """A fixed time within the validity of every certificate made here."""
     return authorities()[0].certificate.not_valid_before_utc.timestamp() + 86_500
 
 
@@ -146,10 +147,11 @@ def talk(
     after: float = 0.0,
     master_version: str = "7.23.0",
 ) -> list[Record]:
-    """A conversation of one agent: a record a part, numbered from 1, one second apart.
+    """A conversation of one agent: one record per part, numbered from 1, one second apart.
 
-    ``version`` is the agent's, ``certificate`` whether its run requests carry one, ``shown`` which CA made
-    the certificate that the agent is shown for the master's; it begins ``after`` seconds later than others.
+    ``version`` is the agent's version. ``certificate``: whether its run requests carry a certificate. ``shown``: which
+    CA issued the certificate presented to the agent as the master's. The conversation starts ``after`` seconds later
+    than others.
     """
     scene = Scene(version, certificate, shown, _time() + 3600 + after, certname, address, f"{certname}+{after:g}",
                   master_version=master_version)  # fmt: skip
@@ -164,13 +166,13 @@ def talk(
 
 
 def together(*talks: Sequence[Record]) -> list[Record]:
-    """Several conversations on one wire: in the order of time, numbered anew."""
+    """Several conversations in one capture, ordered by time and renumbered."""
     records = sorted((record for one in talks for record in one), key=lambda record: record.time)
     return [dataclasses.replace(record, seq=seq) for seq, record in enumerate(records, 1)]
 
 
 def wait(seconds: float) -> ExamplePart:
-    """Nothing is said for so long."""
+    """A silence of this many seconds."""
 
     def part(scene: Scene) -> None:
         scene.time += seconds - 1
@@ -188,10 +190,10 @@ def altered(
     answers: Mapping[str, str | None] | None = None,
     **changes: Any,
 ) -> ExamplePart:
-    """A part with some fields of its records set to other values.
+    """A part with some fields of its records changed.
 
-    ``leg``, ``request`` and ``response`` set fields of the agent's leg and of the messages; ``headers`` and
-    ``answers`` set headers of request and response (None takes one away); ``changes`` set fields of the exchange.
+    ``leg``, ``request`` and ``response`` set fields of the agent's leg and of the messages. ``headers`` and ``answers``
+    set headers of the request and the response (None removes a header). ``changes`` sets fields of the exchange.
     """
 
     def other(scene: Scene) -> Record | None:
@@ -218,7 +220,7 @@ def _with(headers: Headers, wanted: Mapping[str, str | None]) -> Headers:
 
 
 def slow(part: ExamplePart, seconds: float) -> ExamplePart:
-    """A part whose answer begins only after so many seconds."""
+    """A part whose response starts only after this many seconds."""
 
     def other(scene: Scene) -> Record | None:
         exchange = part(scene)
@@ -232,7 +234,7 @@ def slow(part: ExamplePart, seconds: float) -> ExamplePart:
 
 
 def skewed(part: ExamplePart, seconds: float) -> ExamplePart:
-    """A part that a master answers whose clock is so far ahead."""
+    """A part answered by a master whose clock is this far ahead."""
 
     def other(scene: Scene) -> Record | None:
         date = email.utils.formatdate(scene.time + seconds, usegmt=True)
@@ -242,7 +244,7 @@ def skewed(part: ExamplePart, seconds: float) -> ExamplePart:
 
 
 def unanswered(part: ExamplePart, error: str = "the master closed the connection") -> ExamplePart:
-    """A part that got no answer."""
+    """A part without a response."""
 
     def other(scene: Scene) -> Record | None:
         exchange = part(scene)
@@ -261,7 +263,7 @@ def refused(
     certificate: bool = False,
     leg: Mapping[str, Any] | None = None,
 ) -> ExamplePart:
-    """A TLS handshake that failed; ``certificate``: the agent had shown its own."""
+    """A TLS handshake that failed; ``certificate``: the agent had presented its own."""
 
     def part(scene: Scene) -> Handshake:
         made = _leg(scene, run=certificate, fresh=True)
@@ -343,7 +345,7 @@ def ca(*, refresh: bool = False, status: int = 200) -> ExamplePart:
 
 
 def bundle(*certificates: Certificate, status: int = 200, body: bytes | None = None) -> ExamplePart:
-    """The download of another CA bundle than ``ca`` gives: of these certificates, or of these bytes."""
+    """The download of a CA bundle other than that of ``ca``, made of these certificates or these bytes."""
     return lambda scene: _exchange(
         scene, "GET", _ca_path(scene, "certificate/ca"), status=status,
         body=pki.pem(*certificates) if body is None else body,
@@ -364,8 +366,8 @@ def crl(
 ) -> ExamplePart:
     """The download of the CRL bundle; ``complete=False`` leaves the root's CRL out.
 
-    ``starts`` and ``ends`` are seconds from the moment of the download (by default a day before, and years
-    after); ``number`` and ``revoked`` are those of the issuing CA's list.
+    ``starts`` and ``ends`` are in seconds from the time of the download (default: one day before, and years after).
+    ``number`` and ``revoked`` belong to the issuing CA's CRL.
     """
     root, own = authorities()
 
@@ -397,10 +399,10 @@ def csr(
     alt_names: Sequence[str] = (),
     attributes: Mapping[str, str] | None = None,
 ) -> ExamplePart:
-    """A signing request; ``text`` is what the CA says after the name when it refuses, ``body`` all it says.
+    """A signing request; ``text`` is the CA's text after the name in a refusal, ``body`` its whole answer.
 
-    ``key`` names whose key it is for (by default the agent's own), ``path`` another name than the certname in
-    the URL, ``made`` another request.
+    ``key`` names the owner of the key (default: the agent), ``path`` a name in the URL other than the certname,
+    ``made`` another signing request.
     """
 
     def part(scene: Scene) -> Exchange:
@@ -420,7 +422,7 @@ def csr(
 
 
 def asking_for(extensions: Mapping[str, str], certname: str = NAME) -> CertificateSigningRequest:
-    """A signing request with extensions (dotted OID and value) as csr_attributes.yaml adds them: ``csr(made=...)``."""
+    """A signing request with extensions (dotted OID and value), as csr_attributes.yaml adds them: ``csr(made=...)``."""
     from cryptography import x509
 
     builder = x509.CertificateSigningRequestBuilder().subject_name(
@@ -433,7 +435,7 @@ def asking_for(extensions: Mapping[str, str], certname: str = NAME) -> Certifica
 
 
 def issued(*, key: str = "", made: Certificate | None = None) -> ExamplePart:
-    """The signed certificate, made for the agent's key or for another; or another certificate."""
+    """The signed certificate for the agent's key or another key; or another certificate."""
 
     def part(scene: Scene) -> Exchange:
         body = pki.pem(made) if made else _pem(_chain(scene.certname, key or scene.certname))
@@ -443,7 +445,7 @@ def issued(*, key: str = "", made: Certificate | None = None) -> ExamplePart:
 
 
 def not_issued() -> ExamplePart:
-    """A poll before anybody signed."""
+    """A poll before the certificate was signed."""
     return lambda scene: _exchange(
         scene, "GET", _ca_path(scene, f"certificate/{scene.certname}"), status=404,
         body=f"Could not find certificate {scene.certname}".encode(),
@@ -451,7 +453,7 @@ def not_issued() -> ExamplePart:
 
 
 def renewal(*, status: int = 200, key: str = "") -> ExamplePart:
-    """The renewal of the agent's certificate (8.2 and later), for its own key or another."""
+    """The renewal of the agent's certificate (8.2 and later), for the same key or another."""
 
     def part(scene: Scene) -> Exchange:
         body = _pem(_chain(scene.certname, key or scene.certname, "renewed")) if status == 200 else b"Not found"
@@ -472,7 +474,7 @@ def node(*, environment: str = "production", status: int = 200) -> ExamplePart:
 
 
 def plugins(*, environment: str = "production", status: int = 200, text: str = "") -> ExamplePart:
-    """The listing of the plugins: there are none."""
+    """The list of plugins, which is empty."""
     return asked(
         "file_metadatas/plugins", [_metadata("/plugins", ".", None)] if status == 200 else None, status=status,
         text=text, environment=environment, query="&recurse=true",
@@ -483,14 +485,14 @@ def metadata(
     name: str, content: bytes | None = b"content", *, algorithm: str = "sha256", status: int = 200,
     environment: str = "production",
 ) -> ExamplePart:  # fmt: skip
-    """What the master says of one file, e.g. ``modules/demo/app.conf``; or 404."""
+    """The metadata of one file, e.g. ``modules/demo/app.conf``; or 404."""
     text = "" if status == 200 else f"Not Found: Could not find file_metadata {name}"
     body = _metadata(f"/srv/{name}", None, content, algorithm) if status == 200 else None
     return asked(f"file_metadata/{name}", body, status=status, text=text, environment=environment)
 
 
 def listing(name: str, files: Mapping[str, bytes], *, environment: str = "production") -> ExamplePart:
-    """What the master says of a directory: names below it, and their content."""
+    """The metadata of a directory: the names below it, and their content."""
     body = [_metadata(f"/srv/{name}", each, content) for each, content in files.items()]
     return asked(f"file_metadatas/{name}", body, environment=environment, query="&recurse=true")
 
@@ -515,7 +517,7 @@ def bucket(
     body: bytes = b"content", *, told: bytes | None = None, method: str = "PUT", status: int = 200,
     algorithm: str = "sha256",
 ) -> ExamplePart:  # fmt: skip
-    """A file on its way to the filebucket, under the digest of ``told``; or back (``method="GET"``)."""
+    """A file sent to the filebucket, under the digest of ``told``; or fetched from it (``method="GET"``)."""
     digest = hashlib.new(algorithm, body if told is None else told, usedforsecurity=False).hexdigest()
 
     def part(scene: Scene) -> Exchange:
@@ -535,9 +537,9 @@ def asked(
     environment: str = "production", query: str = "", run: bool = True, media: str = "application/json",
     sent: object = None,
 ) -> ExamplePart:  # fmt: skip
-    """Any request below the master's prefix, with JSON both ways; ``text`` is the message of a refusal.
+    """Any request below the master's prefix, with JSON in both directions; ``text`` is the message of a refusal.
 
-    A path that begins with a slash is taken as it is. ``run=False``: without a certificate, on a connection of its own.
+    A path that begins with a slash is used unchanged. ``run=False``: without a certificate, on a separate connection.
     """
 
     def part(scene: Scene) -> Exchange:
@@ -566,10 +568,10 @@ def catalog(
     text: str = "Server Error: no catalog",
     **fields: Any,
 ) -> ExamplePart:
-    """The catalog: facts there, resources back.
+    """The catalog request with facts, and its answer with resources.
 
-    ``asks`` is the environment asked for, ``environment`` the one that the catalog is for; ``facts`` are added
-    to the agent's version, ``form`` to the form's fields, ``fields`` to the catalog's.
+    ``asks`` is the requested environment, ``environment`` the catalog's environment. ``facts`` are added to the agent's
+    version, ``form`` to the form's fields, ``fields`` to the catalog's.
     """
 
     def part(scene: Scene) -> Exchange:
@@ -591,7 +593,7 @@ def catalog(
 
 
 def report(*, uuid: str | None = "a-1", status: int = 200, told: str = "unchanged", **fields: Any) -> ExamplePart:
-    """The report; ``told`` is the run's status in it, ``fields`` are set in it besides."""
+    """The report; ``told`` is its run status, ``fields`` are additional fields."""
 
     def part(scene: Scene) -> Exchange:
         environment = fields.get("environment", "production")

@@ -1,6 +1,6 @@
-"""What a capture has shown so far of names, keys, certificates and lists: for deviations that span runs.
+"""What a capture has shown so far of names, keys, certificates and CRLs: for deviations that span runs.
 
-Everything in it is bounded: whoever can reach the CA can invent names.
+All tables are bounded, because any client that reaches the CA can invent names.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 NAMES = 10_000
-"""Certnames that are remembered; who was silent for longest is forgotten first."""
+"""Maximum number of certnames; the one that was silent longest is dropped first."""
 KEYS = 8
-"""Different keys that are remembered of one certname."""
+"""Maximum number of different keys per certname."""
 MASTERS = 100
-"""Names under which agents call their master, of which the CA bundle is remembered."""
+"""Maximum number of master names (as called by agents) whose CA bundle is remembered."""
 ISSUERS = 100
-"""CAs whose revocation list is remembered."""
+"""Maximum number of CAs whose CRL is remembered."""
 SERIALS = 200_000
-"""Revoked serial numbers that are remembered of one CA."""
+"""Maximum number of revoked serial numbers per CA."""
 REFUSED = DAY
-"""Seconds after which a failed handshake no longer counts as one of a series."""
+"""Seconds after which a failed handshake is no longer part of a series."""
 
 
 class Understood(Protocol):
@@ -49,18 +49,18 @@ class Understood(Protocol):
 
 @dataclass(slots=True)
 class CsrSeen:
-    """A signing request with one key, sent once or many times."""
+    """A signing request with one key, sent once or several times."""
 
     key: str
     seq: int
     time: float
-    """Of the first one."""
+    """Number of the first record."""
     last_seq: int
     last_time: float
     status: int | None
-    """What the last one was answered."""
+    """The answer to the latest request."""
     taken: bool = False
-    """The CA took one of them: it waits there, or is signed."""
+    """Whether the CA accepted one of them: it is pending there, or signed."""
     times: int = 1
 
 
@@ -75,7 +75,7 @@ class Issued:
 
 @dataclass(slots=True)
 class Presented:
-    """A client certificate in use: the last one of a name."""
+    """A client certificate in use: the latest one of a certname."""
 
     seq: int
     time: float
@@ -84,27 +84,27 @@ class Presented:
     address: str | None
     last_seq: int = 0
     accepted: int | None = None
-    """The last request with it that the master did not refuse."""
+    """The latest request with it that the master did not refuse."""
 
 
 @dataclass(slots=True)
 class NameHistory:
-    """What was seen of one certname."""
+    """What is known of one certname."""
 
     csrs: dict[str, CsrSeen] = field(default_factory=dict)
-    """By key, in the order in which the keys were last used."""
+    """By key, ordered by when the key was last used."""
     issued: Issued | None = None
-    """The last certificate that was served for it."""
+    """The latest certificate served for the certname."""
     renewed: Issued | None = None
-    """The last certificate that it got by renewal."""
+    """The latest certificate that the agent got by renewal."""
     presented: Presented | None = None
     first_presented: tuple[int, float] | None = None
-    """The first request with a certificate of this name, and when."""
+    """The first request with a certificate of this certname, and its time."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleSeen:
-    """A CA bundle that the master handed out."""
+    """A CA bundle served by the master."""
 
     seq: int
     time: float
@@ -113,7 +113,7 @@ class BundleSeen:
 
 @dataclass(frozen=True, slots=True)
 class CrlSeen:
-    """A CA's revocation list, where it was seen first."""
+    """A CA's CRL, and where it was first seen."""
 
     seq: int
     time: float
@@ -127,16 +127,16 @@ class CrlSeen:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Handshakes of one agent that failed one after the other, in the same way."""
+    """Consecutive failed handshakes of one agent, all with the same error."""
 
     alert: str | None
     by: str | None
     side: str
     seqs: tuple[int, ...]
-    """The latest ones."""
+    """The latest records."""
     times: int
     time: float
-    """Of the last one."""
+    """Of the latest record."""
 
 
 @dataclass(slots=True)
@@ -145,31 +145,31 @@ class Ledger:
 
     names: dict[str, NameHistory] = field(default_factory=dict)
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Public keys of signing requests: the certname that used it first, and where."""
+    """Public keys of signing requests: the certname that used the key first, and the record."""
     bundles: dict[str, BundleSeen] = field(default_factory=dict)
-    """The last CA bundle, by the name under which the master was called."""
+    """The latest CA bundle, by the name under which the master was called."""
     crls: dict[tuple[str, str | None], CrlSeen] = field(default_factory=dict)
-    """The last revocation list of each CA, by its name and key identifier."""
+    """The latest CRL of each CA, by its name and key identifier."""
     refusals: dict[str, Refusals] = field(default_factory=dict)
-    """By certname; by address for an agent that had not shown its certificate yet."""
+    """By certname; by address for an agent that has not presented a certificate yet."""
     fleet: Fleet = field(default_factory=Fleet)
     now: float = 0.0
-    """The latest moment that a record told of."""
+    """The latest time in any record."""
 
     def known(self, certname: str | None) -> NameHistory:
-        """What was seen of a name; empty if nothing was."""
+        """What is known of a certname; empty if nothing is known."""
         return self.names.get(certname or "") or NameHistory()
 
     def bundle(self, exchange: Exchange) -> BundleSeen | None:
-        """The last CA bundle that was handed out under the name by which this request calls the master."""
+        """The latest CA bundle served under the name by which this request calls the master."""
         return self.bundles.get(master_name(exchange))
 
     def list_of(self, crl: d.RevocationList) -> CrlSeen | None:
-        """The last revocation list that the same CA made."""
+        """The latest CRL of the same CA."""
         return self.crls.get((crl.issuer, crl.authority_key_identifier))
 
     def revoked(self, certificate: d.Certificate) -> CrlSeen | None:
-        """The revocation list that names a certificate."""
+        """The CRL that lists a certificate."""
         for (issuer, key), crl in self.crls.items():
             same = None in (key, certificate.authority_key_identifier) or key == certificate.authority_key_identifier
             if issuer == certificate.issuer and same and certificate.serial in crl.revoked:
@@ -177,7 +177,7 @@ class Ledger:
         return None
 
     def refused(self, agent: str, handshake: Handshake) -> Refusals:
-        """The series of failed handshakes that one more makes."""
+        """The series of failed handshakes after adding this one."""
         before = self.refusals.get(agent)
         kind = (handshake.alert, handshake.alert_by, handshake.leg.side)
         if before and (before.alert, before.by, before.side) == kind and handshake.time - before.time <= REFUSED:
@@ -185,7 +185,7 @@ class Ledger:
         return Refusals(*kind, (handshake.seq,), 1, handshake.time)
 
     def remember(self, run: Run, step: Understood) -> None:
-        """Take in a step, after the rules were asked about it."""
+        """Add a step, after the rules have looked at it."""
         record, match = step.record, step.match
         self.now = max(self.now, record.ended)
         if isinstance(record, Handshake):
@@ -263,7 +263,7 @@ class Ledger:
 
 
 def agent_of(handshake: Handshake, certname: str | None) -> str:
-    """Whose handshake failed: a certname, or else an address."""
+    """The client of a failed handshake: its certname, or else its address."""
     return certname or handshake.leg.address or ""
 
 
@@ -274,7 +274,7 @@ def master_name(exchange: Exchange) -> str:
 
 
 def _keep[K, V](memory: dict[K, V], key: K, value: V, most: int) -> None:
-    """Remember one thing more; what was longest untouched goes first."""
+    """Store a value; the entry that was unchanged longest is dropped first."""
     memory.pop(key, None)
     if len(memory) >= most:
         del memory[next(iter(memory))]

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from inspector.protocol.files import Checksum
 
 RETAINED = 100
-"""How many of the first and of the last items of a long series are kept."""
+"""How many of the first and of the latest items of a long series are stored."""
 FILES = 50_000
-"""Files of one run whose metadata are kept; what comes after those is not checked."""
+"""Maximum number of files of one run whose metadata are stored; further files are not checked."""
 
 
 class Bounded[T](list[T]):
-    """The first and the last items of a series: an unsigned agent polls for weeks, and memory must not grow."""
+    """The first and the latest items of a series. It is bounded, because an unsigned agent may poll for weeks."""
 
     __slots__ = ("total",)
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         super().__init__()
         self.total = 0
-        """How many items there were."""
+        """How many items the series has had."""
         self.extend(items)
 
     def append(self, item: T, /) -> None:
@@ -46,14 +46,14 @@ class Bounded[T](list[T]):
 
 
 class Numbered(Protocol):
-    """What has the number of the record that it was read from."""
+    """An observation with the number of the record that it was read from."""
 
     @property
     def seq(self) -> int: ...
 
 
 def merge[T: Numbered](series: Bounded[T], other: Bounded[T]) -> None:
-    """Add the items of another series to a series, and put all in the order of their records."""
+    """Merge two series, in the order of their records."""
     total = series.total + other.total
     items = sorted([*series, *other], key=lambda item: item.seq)
     series.clear()
@@ -63,12 +63,12 @@ def merge[T: Numbered](series: Bounded[T], other: Bounded[T]) -> None:
 
 @dataclass(slots=True)
 class PhaseSpan:
-    """How much of a run one phase took."""
+    """The share of one phase in a run."""
 
     phase: Phase
     exchanges: int = 0
     duration: float = 0.0
-    """Seconds from the first byte of each stretch of this phase to its last byte."""
+    """Seconds from the first byte to the last byte, summed over all stretches of this phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class CsrSent:
     """The public key's digest; None if the request could not be read."""
     status: int | None
     text: str
-    """The master's answer, where it gave a reason."""
+    """The master's answer, if it gave a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ class CatalogAnswer:
     requested: str | None
     """The requested environment."""
     environment: str | None
-    """The environment that the catalog is for."""
+    """The environment of the catalog."""
     text: str
-    """Why there is none, in the master's words (or in the decoder's)."""
+    """Why there is no catalog, in the words of the master (or of the decoder)."""
     transaction_uuid: str | None = None
     waited: float = 0.0
-    """Seconds from the whole request to the first byte of the answer."""
+    """Seconds from the end of the request to the first byte of the response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +126,12 @@ class Bundle[T]:
     items: list[T] | None
     """None if the body could not be read."""
     refresh: bool
-    """Asked for with If-Modified-Since: the agent has one already."""
+    """Requested with If-Modified-Since: the agent already has a copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSent:
-    """A request without a client certificate, one that was refused, or one that was put off (503)."""
+    """A request without a client certificate, a refused request, or one answered 503 (retry later)."""
 
     seq: int
     endpoint: Endpoint
@@ -142,26 +142,26 @@ class RequestSent:
 
 @dataclass(slots=True)
 class LegUse:
-    """One connection of an agent, each of which costs a TLS handshake: none is ever resumed here."""
+    """One connection of an agent. Each costs a full TLS handshake, because sessions are never resumed."""
 
     first: int
-    """The first record on it."""
+    """Number of its first record."""
     began: float
     ended: float
-    """When the last answer on it was complete."""
+    """When the latest response on it was complete."""
     phase: Phase
     """Of its first request."""
     requests: int = 0
     idle: float = 0.0
     """Seconds of silence before the latest request on it."""
     after: int | None = None
-    """Status of the answer before the latest one."""
+    """Status of the response before the latest one."""
     status: int | None = None
-    """Of the latest answer."""
+    """Of the latest response."""
 
 
 class FileChecksum(NamedTuple):
-    """The checksum of a file as the master sent it."""
+    """The checksum of a file as sent by the master."""
 
     checksum: Checksum
     seq: int
@@ -169,7 +169,7 @@ class FileChecksum(NamedTuple):
 
 
 class MetadataAnswer(NamedTuple):
-    """The answer to the last request for the metadata of a file or directory."""
+    """The response to the latest request for the metadata of a file or directory."""
 
     status: int | None
     seq: int
@@ -177,21 +177,21 @@ class MetadataAnswer(NamedTuple):
 
 @dataclass(slots=True)
 class Fetched:
-    """Content that came, in one environment: the latest in which it was asked for."""
+    """Content received in one environment: the latest in which it was requested."""
 
     environment: str | None
     first: int
     last: int
-    """The first and the last record that brought it."""
+    """The first and the latest record with this content."""
     times: int = 1
 
 
 class Elsewhere(NamedTuple):
-    """Files of a catalog that come from a web server."""
+    """The files of a catalog that come from a web server."""
 
     resources: int
     unpinned: int
-    """Those without ``checksum_value``."""
+    """The files without ``checksum_value``."""
 
 
 @dataclass(slots=True)
@@ -202,27 +202,27 @@ class FilesSeen:
     """
 
     checksums: dict[str, FileChecksum] = field(default_factory=dict)
-    """The latest checksum of each file by its name, from metadata responses."""
+    """The latest checksum of each file by name, from metadata responses."""
     metadata_answers: dict[str, MetadataAnswer] = field(default_factory=dict)
     """The latest metadata response for each requested name."""
     fetched: dict[str, Fetched] = field(default_factory=dict)
-    """Each name whose content was received."""
+    """Names of files whose content was received."""
     static: dict[str, list[Checksum]] = field(default_factory=dict)
-    """What a static catalog says of each file, by the key of the request that fetches it."""
+    """The metadata of each file in a static catalog, by the key of the request that fetches the file."""
     inlined: dict[str, bool] = field(default_factory=dict)
-    """Each name whose metadata a static catalog holds, and whether it says where its version is to be had."""
+    """Names of files with metadata in a static catalog, and whether the metadata say where to fetch that version."""
     code_id: str | None = None
-    """The version that the static catalog names."""
+    """The version named by the static catalog."""
     catalog: int | None = None
-    """The record of the catalog whose files these are."""
+    """The record of the catalog to which these files belong."""
     sources: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """File resources that only masters can serve: by reference the names that the agent tries in turn."""
+    """File resources that only masters can serve: by reference, the names that the agent tries in turn."""
     elsewhere: dict[str, Elsewhere] = field(default_factory=dict)
     """Web servers that the catalog's files come from, as ``https://host``."""
 
     @property
     def full(self) -> bool:
-        """True if there were more files than are remembered: what is not known may have been said."""
+        """Whether there were more files than are stored: missing metadata may then have been sent."""
         return max(len(self.checksums), len(self.metadata_answers), len(self.fetched), len(self.inlined)) > FILES
 
     def knows(self, name: str) -> bool:
@@ -234,7 +234,7 @@ class FilesSeen:
         return False
 
     def add(self, exchange: Exchange, match: Match, answer: d.Document | None) -> None:
-        """Take in an exchange about files."""
+        """Add an exchange about files."""
         name, status = match.key, exchange.response.status if exchange.response else None
         if name is None or self.full:
             return
@@ -263,7 +263,7 @@ class FilesSeen:
             self.checksums.pop(name, None)
 
     def add_catalog(self, seq: int, catalog: d.Catalog) -> None:
-        """Take in a catalog: where its files come from and, if it is static, what it says of them."""
+        """Add a catalog: the sources of its files and, if it is static, their metadata."""
         self.catalog, self.code_id = seq, catalog.code_id
         static = islice(catalog.contents.items(), FILES)
         self.static = {
@@ -294,7 +294,7 @@ class FilesSeen:
 
 _PUPPET = re.compile(r"puppet://[^/]*/+(.*[^/])/*", re.DOTALL)
 _WEB = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")
-"""Scheme and host; what holds a password is left out."""
+"""Scheme and host of a URL; user name and password are left out."""
 
 
 def served(source: str | None) -> str | None:

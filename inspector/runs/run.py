@@ -1,6 +1,6 @@
-"""What one run of an agent is: the few facts that views and rules need; bodies stay in the capture.
+"""One run of an agent: the facts that views and rules need; bodies stay in the capture.
 
-Which step belongs to which run is decided in ``segmenter``.
+``segmenter`` decides which step belongs to which run.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from inspector.runs.snapshot import Outcome, Wait
 
 WORD = 255
-"""Characters of a name that is remembered of every run: headers are anybody's."""
+"""Maximum length of a name stored for a run: headers can contain anything."""
 PAUSE = 0.05
-"""Seconds of silence that count as a wait; shorter ones are the agent's own pace."""
+"""Seconds of silence that count as a wait; shorter pauses are normal for an agent."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,17 +58,17 @@ class Run:
     dialect: Dialect | None = None
     agent_version: str | None = None
     version_from: str | None = None
-    """What told the agent's version: ``header``, ``user agent``, ``facts`` or ``report``."""
+    """Where the agent's version was found: ``header``, ``user agent``, ``facts`` or ``report``."""
     tool: str | None = None
-    """Who it is, if it is no agent (``curl/7.88.1``): a tool's calls on an agent's endpoints."""
+    """The name of a client that is not an agent (``curl/7.88.1``): a tool that calls an agent's endpoints."""
     master_versions: dict[str, int] = field(default_factory=dict)
-    """X-Puppet-Version of the answers, each with the first record that said so."""
+    """X-Puppet-Version of the responses, each with its first record."""
     compilers: dict[str, int] = field(default_factory=dict)
-    """X-Puppet-Compiler-Name of the catalogs (7 and later), likewise."""
+    """X-Puppet-Compiler-Name of the catalogs (7 and later), each with its first record."""
     environment_asked: str | None = None
-    """The first environment that the agent asked for."""
+    """The first environment that the agent requested."""
     environment: str | None = None
-    """The environment it ended up with."""
+    """The final environment."""
     transaction_uuid: str | None = None
     key: str | None = None
     """Digest of the agent's public key, from its CSR or its certificate."""
@@ -89,68 +89,68 @@ class Run:
     anonymous: Bounded[RequestSent] = field(default_factory=Bounded)
     """Requests on connections without a client certificate."""
     denied: Bounded[RequestSent] = field(default_factory=Bounded)
-    """Requests that a run needs, answered 401 or 403."""
+    """Requests necessary for a run that were answered 401 or 403."""
     authenticated: int | None = None
-    """The first request that was made with a client certificate."""
+    """The first request with a client certificate."""
     answered: int = 0
-    """How many requests got an answer."""
+    """How many requests were answered."""
     delayed: Bounded[RequestSent] = field(default_factory=Bounded)
     """Requests that were answered 503."""
     files: FilesSeen = field(default_factory=FilesSeen)
     changed: frozenset[str] = frozenset()
-    """Resources that the report calls changed."""
+    """How many resources are changed, according to the report."""
     file_environments: dict[str, int] = field(default_factory=dict)
-    """The environments that the latest catalog's files were asked in, each with the first request."""
+    """The environments in which files of the latest catalog were requested, each with the first request."""
     findings: list[Finding] = field(default_factory=list)
     ignored: int = 0
-    """How many findings a site's rules.yaml took away."""
+    """How many findings were dropped because of a site's rules.yaml."""
     beyond: dict[str, int] = field(default_factory=dict)
-    """How many findings of a rule came after the first ``analyzer.FINDINGS`` of it, which alone are kept."""
+    """How many findings per rule came after the first ``analyzer.FINDINGS``; only those are stored."""
     closed: bool = False
     phase: Phase = Phase.OTHER
-    """Where the run is now."""
+    """The current phase."""
     listings: dict[str, int | None] = field(default_factory=dict)
-    """Plugin listings of this round (target without query -> status)."""
+    """Plugin lists of the current round (target without query -> status)."""
     place: int = 0
-    """Where it stands among all that began in its capture, tools' calls included."""
+    """Its position among everything that started in the capture, including calls of tools."""
     number: int | None = None
-    """Its number as people see it; None as long as nothing in it is part of a run."""
+    """The run number shown to users; None until it contains part of an agent run."""
     waits: dict[Wait, float] = field(default_factory=dict)
-    """Seconds in which nothing was on the wire, by what the agent did meanwhile."""
+    """Seconds of silence, by the agent's activity during them."""
     sent: int = 0
     received: int = 0
-    """Bytes of bodies as on the wire, from the agent and to it; bytes that the capture does not contain included."""
+    """Bytes of bodies as on the wire, from the agent and to it, including bytes that the capture does not contain."""
     legs: dict[str, LegUse] = field(default_factory=dict)
-    """The agent's connections: the latest ones, ``connections`` counts them all."""
+    """The agent's latest connections; ``connections`` counts all of them."""
     connections: int = 0
     clocks: dict[Side, Offset] = field(default_factory=dict)
-    """How far the clocks of the two ends are ahead of the proxy's."""
+    """How far the clocks of both ends are ahead of the proxy's clock."""
 
     # -- what a person would say ------------------------------------------------------------------
 
     @property
     def generation(self) -> str | None:
-        """Whose protocol it speaks, by version: how it bootstraps and what it sends differ."""
+        """The dialect by version: it determines the bootstrap and what the agent sends."""
         return None if self.tool else _generation(self.major)
 
     @property
     def master_version(self) -> str | None:
-        """The one that showed itself last."""
+        """The latest one."""
         return next(reversed(self.master_versions), None)
 
     @property
     def compiler(self) -> str | None:
-        """The compiler of the last catalog."""
+        """The compiler of the latest catalog."""
         return next(reversed(self.compilers), None)
 
     @property
     def real(self) -> bool:
-        """False for a lone probe or tool call: no phase of a run, no handshake."""
+        """False for a single probe or a tool's call: it has no phase of a run and no handshake."""
         return bool(self.handshakes) or any(phase is not Phase.OTHER for phase in self.spans)
 
     @property
     def bootstrapping(self) -> bool:
-        """True as long as the agent did nothing that needs its certificate."""
+        """True until the agent does something that needs its certificate."""
         return self.authenticated is None and all(phase in (Phase.CERTIFICATES, Phase.OTHER) for phase in self.spans)
 
     @property
@@ -164,12 +164,12 @@ class Run:
 
     @property
     def old_engine(self) -> bool:
-        """True for agents whose bootstrap verifies nothing (``Puppet::SSL::Host``, up to 6.3)."""
+        """True for agents that verify nothing during bootstrap (``Puppet::SSL::Host``, up to 6.3)."""
         return (0, 0) < self.major < (6, 4)
 
     @property
     def certificate(self) -> d.Certificate | None:
-        """The agent's certificate as the master served it, if its key is the one of the last CSR."""
+        """The agent's certificate as served by the master, if its key is that of the latest CSR."""
         for answer in reversed(self.certificates):
             if answer.certificate and (not self.csrs or answer.certificate.key == self.csrs[-1].key):
                 return answer.certificate
@@ -177,7 +177,7 @@ class Run:
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended; the first that fits (documented in docs/json/runs.schema.json)."""
+        """The outcome; the first that fits (documented in docs/json/runs.schema.json)."""
         report = self.reports[-1] if self.reports else None
         body = report.report if report else None
         catalog = self.catalogs[-1] if self.catalogs else None
@@ -205,7 +205,7 @@ class Run:
         return "complete"
 
     def snapshot(self) -> RunSnapshot:
-        """Return the run's facts as they are now."""
+        """Return the current facts of the run."""
         return RunSnapshot(
             number=self.number,
             certname=self.certname,
@@ -235,10 +235,10 @@ class Run:
             findings=tuple(self.findings),
         )
 
-    # -- taking in --------------------------------------------------------------------------------
+    # -- adding steps -----------------------------------------------------------------------------
 
     def add(self, placed: Placed) -> None:
-        """Make a step part of this run."""
+        """Add a step to this run."""
         record, phase = placed.record, placed.phase
         time, ended = record.time, record.ended
         if not self.seqs:
@@ -292,7 +292,7 @@ class Run:
         elif phase is Phase.CATALOG:
             wait = "facts"
         elif self.phase in (Phase.CATALOG, Phase.FILES) and phase in (Phase.FILES, Phase.REPORT):
-            # Without a catalog there is nothing to apply: it sleeps before a retry, or gives up.
+            # Without a catalog there is nothing to apply: the agent waits before a retry, or gives up.
             wait = "applying" if not self.catalogs or self.catalogs[-1].usable else "other"
         self.waits[wait] = self.waits.get(wait, 0.0) + pause
 
@@ -305,7 +305,7 @@ class Run:
                 date = clocks.combined(date, clocks.at_least(latest, response.started))
             self._read_clock("master", date)
         request_document = placed.request
-        # Facts are gathered after what came before on the wire.
+        # Facts are gathered after the previous request.
         if isinstance(request_document, d.CatalogRequest) and isinstance(request_document.facts, d.Facts):
             self._read_clock("agent", clocks.of_timestamp(request_document.facts.timestamp, before, request.started))
         elif isinstance(request_document, d.Report):
@@ -400,7 +400,7 @@ class Run:
         self.reports.append(ReportSent(exchange.seq, status, report, exchange.request.size))
 
     def absorb(self, other: Run) -> None:
-        """Take in an earlier stretch that turned out to be this run's own (it had no name yet)."""
+        """Merge an earlier stretch that turned out to belong to this run (its certname was unknown)."""
         self.seqs[:] = array("Q", sorted(self.seqs + other.seqs))
         for phase, span in other.spans.items():
             total = self.spans.setdefault(phase, PhaseSpan(phase))
@@ -431,7 +431,7 @@ class Run:
         self.master_versions = other.master_versions | self.master_versions
         self.compilers = other.compilers | self.compilers
         self.dialect = self.dialect or other.dialect
-        # Whoever still holds the other one (a step) sees the whole.
+        # Steps that still refer to the other run see the whole run.
         other.certname, other.seqs, other.findings = self.certname, self.seqs, self.findings
         other.number = self.number
 
@@ -446,7 +446,7 @@ _BY_KIND: dict[Kind, Callable[[Run, Exchange, Match, Placed, int | None], None]]
     Kind.CATALOG: Run._add_catalog,
     Kind.REPORT: Run._add_report,
 }
-"""What a run takes from an exchange besides what it takes from every exchange."""
+"""Record the details of an exchange that depend on its kind."""
 
 
 @lru_cache(maxsize=256)
@@ -461,7 +461,7 @@ def _major(version: str | None, dialect: Dialect | None) -> tuple[int, int]:
 def _generation(major: tuple[int, int]) -> str | None:
     if major == (0, 0):
         return None
-    if major >= (8, 11):  # Puppet's own numbers end at 8.10 (docs/protocol.md#versions-of-openvox)
+    if major >= (8, 11):  # Puppet's own version numbers end at 8.10 (docs/protocol.md#versions-of-openvox)
         return "OpenVox 8"
     bounds = (
         ((3, 0), "2.7"),
@@ -476,7 +476,7 @@ def _generation(major: tuple[int, int]) -> str | None:
 
 @dataclass(slots=True)
 class Placed:
-    """A step as the segmenter sees it: who it is by, and what it says."""
+    """A step as input for the segmenter: its sender and its content."""
 
     record: Record
     phase: Phase
@@ -492,7 +492,7 @@ class Placed:
 
     leg_id: str | None = None
     address: str | None = None
-    """The agent's; None if only the master's leg is known."""
+    """The agent's address; None if only the master's leg is known."""
     authenticated: bool = False
     """The request was made with a client certificate."""
 
@@ -508,9 +508,9 @@ def _refreshes(exchange: Exchange) -> bool:
 
 
 def _brief(report: d.Report) -> d.Report:
-    """A report without what is large and in the capture anyway: a run is kept for ever."""
+    """A report without its large parts: runs stay in memory, and the capture contains the full report."""
     grave = [line for line in report.logs if line.level.lstrip(":") in ("err", "crit", "alert", "emerg")]
-    # What a resource says is why it failed; facts and the agent's own files grumble before it.
+    # A resource's own messages explain its failure; earlier ones come from facts and the agent's files.
     grave.sort(key=lambda line: not (line.source or "").startswith("/Stage["))
     return msgspec.structs.replace(report, logs=grave[:1], resource_statuses={}, metrics={})
 
@@ -525,5 +525,5 @@ def _reason(exchange: Exchange, answered: d.Document | None) -> str:
 
 
 def listing(match: Match) -> str:
-    """What a plugin listing is remembered by, within one round."""
+    """The key under which a plugin list is stored within one round."""
     return f"{match.endpoint.name}:{match.key or ''}"

@@ -1,4 +1,4 @@
-"""The runs of each agent in brief, after they are over: for deviations that only several runs show."""
+"""Summaries of each agent's past runs: for deviations that only several runs show."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 RUNS = 8
-"""Past runs that are remembered of each agent."""
+"""Maximum number of past runs per agent."""
 NAMES = 200
-"""Files and resources of one past run that are remembered: the first by name."""
+"""Maximum number of files and resources of one past run: the first by name."""
 STARTS = 1000
-"""Beginnings of runs that are remembered of the fleet: the latest."""
+"""Maximum number of run starts of the fleet: the latest."""
 AGENTS = 10_000
-"""Agents that are remembered; who was silent for longest is forgotten first."""
+"""Maximum number of agents; the one that was silent longest is dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """What is remembered of a run."""
+    """The summary of a past run."""
 
     number: int | None
     seqs: tuple[int, int]
-    """Its first and its last record."""
+    """Its first and its latest record."""
     started: float
     ended: float
     latest: float
     """When its latest request began."""
     catalog_time: float | None
-    """When it asked for its first catalog."""
+    """When it requested its first catalog."""
     address: str | None
     key: str | None
     transaction_uuid: str | None
     phases: frozenset[Phase]
     fetched: frozenset[str]
-    """Names of the files whose content was fetched, plugins left out."""
+    """Names of the files whose content was fetched, without plugins."""
     changed: frozenset[str]
-    """Resources that the report calls changed."""
+    """Resources that the report lists as changed."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Start:
-    """The beginning of a run that asked for a catalog."""
+    """The start of a run that requested a catalog."""
 
     time: float
     seq: int
@@ -60,19 +60,19 @@ class Start:
 
 @dataclass(slots=True)
 class Fleet:
-    """What a capture has shown of whole runs so far."""
+    """What a capture has shown so far of whole runs."""
 
     runs: dict[str, deque[PastRun]] = field(default_factory=dict)
-    """By certname, the latest last."""
+    """By certname, ordered by time."""
     starts: list[Start] = field(default_factory=list)
-    """In the order of time."""
+    """Ordered by time."""
 
     def before(self, run: Run) -> list[PastRun]:
-        """The remembered runs of the same agent, in the order in which they ended."""
+        """The stored runs of the same agent, in the order in which they ended."""
         return list(self.runs.get(run.certname or "", ()))
 
     def remember(self, run: Run) -> None:
-        """Take in a run that is over, after the rules were asked about it."""
+        """Add a finished run, after the rules have looked at it."""
         if run.certname is None or run.tool or not run.seqs or not run.authenticated:
             return
         past = self.runs.pop(run.certname, None)
@@ -94,9 +94,9 @@ class Fleet:
             del self.starts[: max(0, len(self.starts) - STARTS)]
 
     def herd(self, run: Run, agents: int, seconds: float) -> list[Start]:
-        """The beginnings within so many seconds that this run made a herd of so many agents; empty if it did not.
+        """The starts that form a thundering herd with this run: this many agents within this many seconds; else empty.
 
-        A herd is found once: by the run that completes it, not again by those that come to it.
+        A herd is reported once: by the run that completes it, not by later ones that join it.
         """
         own, time = _start(run), run.started
         before = self._between(time - 2 * seconds, time + 2 * seconds)
@@ -117,7 +117,7 @@ def _start(run: Run) -> Start:
 
 
 def _crowd(starts: list[Start], place: int, agents: int, seconds: float) -> list[Start]:
-    """So many beginnings from a place on, if that few seconds hold them and they are of different agents."""
+    """This many starts from an index on, if they lie within these seconds and belong to different agents."""
     last = place + agents - 1
     if agents < 1 or last >= len(starts) or starts[last].time - starts[place].time > seconds:
         return []

@@ -1,7 +1,7 @@
-"""Telling agent runs apart.
+"""Separates agent runs from each other.
 
-``Segmenter.place`` decides to which run a step belongs: by connection, by certname and key, by address for
-an agent that has no name yet, and by what may follow what (``PHASE_FOLLOWS``).
+``Segmenter.place`` decides to which run a step belongs: by connection, by certname and key, by address for an agent
+whose certname is unknown, and by the order of phases (``PHASE_FOLLOWS``).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
     # was one.
     Phase.CATALOG: frozenset({Phase.CATALOG, Phase.PLUGINS, Phase.FILES, Phase.REPORT, Phase.OTHER}),
     Phase.FILES: frozenset({Phase.FILES, Phase.REPORT, Phase.OTHER}),
-    # Facts that are sent again come before the report, both are phase ``report``; nothing follows a report.
+    # Facts that are sent again come before the report; both are phase ``report``. Nothing follows a report.
     Phase.REPORT: frozenset({Phase.REPORT, Phase.OTHER}),
     Phase.OTHER: frozenset(set(Phase)),
 }
-"""Where a run may move on to; any other move starts a new run."""
+"""The phases that may follow each phase; any other change starts a new run."""
 
 BURST = 10.0
-"""Seconds within which an unnamed request of an address belongs to what that address is doing."""
+"""Seconds within which a request without a certname belongs to the current run of its address."""
 SILENT = DAY
 """Seconds of silence after which an open run is over."""
 RETRY = 120.0
-"""Seconds within which failed handshakes of one agent are one try (an agent repeats them per request)."""
+"""Seconds within which failed handshakes of one agent are one attempt (an agent repeats them per request)."""
 
 
 def _may_follow(run: Run, step: Placed) -> bool:
@@ -61,7 +61,7 @@ def _may_follow(run: Run, step: Placed) -> bool:
             return False
         if step.match.endpoint.kind in PLUGIN_LISTINGS:
             status = run.listings.get(listing(step.match), 0)
-            # Each listing once a round; again only when it was redirected, failed or never answered.
+            # Each list once per round; again only after a redirect, a failure or a missing answer.
             return status is None or status == 0 or status >= 300
     return not (step.phase is Phase.NODE and run.phase is Phase.NODE and step.transaction_uuid is None)
 
@@ -71,21 +71,21 @@ class Segmenter:
 
     def __init__(self) -> None:
         self.open: dict[Run, None] = {}
-        """The open runs, the one that was silent for longest first; also those that turn out to be a tool's calls."""
+        """The open runs, the longest silent first; includes those that turn out to be calls of a tool."""
         self.over: list[Run] = []
-        """Runs that were closed since somebody last emptied this list."""
+        """Runs that were closed since the caller last emptied this list."""
         self._numbered = 0
         self._by_leg: dict[str, Run] = {}
         self._named: dict[str | None, list[Run]] = {}
-        """The open runs of each certname (None: the unnamed ones), in the order of ``runs``."""
+        """The open runs of each certname (None: certname unknown), in the order of ``runs``."""
         self._at: dict[str | None, list[Run]] = {}
         """The open runs of each address, in the order of ``runs``."""
         self._begun = 0
         self._legs_kept = 1000
 
     def place(self, step: Placed) -> Run | None:
-        """The run of a step, which is part of it then. None for a gap and for a refused verification probe: they
-        are nobody's."""
+        """Add a step to its run and return that run. None for a gap and for a refused verification probe: they
+        belong to no run."""
         if isinstance(step.record, Gap) or (isinstance(step.record, Handshake) and step.record.leg.probed):
             return None
         run = self._find(step)
@@ -112,17 +112,17 @@ class Segmenter:
         return run
 
     def _end_silent(self, now: float) -> None:
-        """Whoever said nothing for a day says no more: killed agents must not be remembered for ever."""
+        """Close runs after a day of silence: killed agents must not stay in memory."""
         while self.open and (run := next(iter(self.open))).ended < now - SILENT:
             self._end(run)
 
     def _close(self, run: Run) -> None:
         self._end(run)
         for other in list(self._open(run.certname)):
-            # A run of the same agent that had fallen silent before this one began is over.
+            # A run of the same agent that fell silent before this one started is over.
             if other.key in (None, run.key) and other.ended <= run.started:
                 self._end(other)
-        if len(self._by_leg) > self._legs_kept:  # not each time: that would be quadratic
+        if len(self._by_leg) > self._legs_kept:  # not at every step: that would be quadratic
             self._by_leg = {leg: owner for leg, owner in self._by_leg.items() if not owner.closed}
             self._legs_kept = max(1000, 2 * len(self._by_leg))
 
@@ -132,7 +132,7 @@ class Segmenter:
         self._forget(run)
 
     def _forget(self, run: Run) -> None:
-        """Nothing can belong to this run any more."""
+        """Close a run: nothing more can belong to it."""
         self.open.pop(run, None)
         for index, value in ((self._named, run.certname), (self._at, run.address)):
             index[value].remove(run)
@@ -140,7 +140,7 @@ class Segmenter:
                 del index[value]
 
     def _open(self, certname: str | None) -> Iterator[Run]:
-        """Open runs of a certname (None: the unnamed ones), the latest first."""
+        """Open runs of a certname (None: certname unknown), the latest first."""
         return reversed(self._named.get(certname, []))
 
     def _find(self, step: Placed) -> Run | None:
@@ -154,14 +154,14 @@ class Segmenter:
         named = next((run for run in self._open(step.certname) if self._continues(run, step, same_leg)), None)
         unnamed = self._unnamed_beginning(step)
         if named and unnamed and (step.authenticated or not (named.bootstrapping and unnamed.bootstrapping)):
-            return named  # whoever downloads a CA after this one got on is another agent
+            return named  # a CA download after the run had moved on comes from another agent
         anew = step.phase is Phase.CERTIFICATES and not step.authenticated
         if anew and named and unnamed and unnamed.cas and any(answer.certificate for answer in named.certificates):
-            return unnamed  # up to its certificate nothing was lacking: it discarded that, and begins anew
+            return unnamed  # nothing was missing up to its certificate: the agent discarded it and starts again
         if named and unnamed and unnamed.cas and unnamed.started < named.ended:
-            return named  # it had gone on before that began: another agent's beginning
+            return named  # it had moved on before that started: the start of another agent
         if named and unnamed:
-            # The agent began anew (its files were gone), but name and key are the same: one bootstrap.
+            # The agent started again (its files were removed) with the same certname and key: one bootstrap.
             self._forget(unnamed)
             if unnamed.number == self._numbered and named.number is not None:
                 self._numbered -= 1
@@ -175,17 +175,17 @@ class Segmenter:
         if step.transaction_uuid and run.transaction_uuid == step.transaction_uuid:
             return True
         if step.phase is Phase.CERTIFICATES and run.csrs and step.key is None and not step.authenticated:
-            # A poll on a connection of its own: of the two keys of a cloned name, the one that asked last.
+            # A poll on a separate connection: if a certname has two keys, the one that made the latest request.
             latest = max((r for r in self._open(step.certname) if r.csrs), key=lambda r: r.csrs[-1].seq)
             return run is latest
         return True
 
     def _find_unnamed(self, step: Placed) -> Run | None:
-        """A request that says nothing about who makes it: it belongs to what its address is doing."""
+        """The run of a request without a client identity: the current run of its address."""
         for run in reversed(self._at.get(step.address, [])):
             recent = step.record.time - run.ended <= BURST
             if run.certname is None:
-                # A fresh agent downloads CA and CRL once: asked for again after an answer, it is another agent.
+                # A fresh agent downloads CA and CRL once: a repeated request after an answer comes from another agent.
                 fresh = step.phase is Phase.CERTIFICATES
                 another = _repeats(run, step, answered=recent) if fresh or not recent else False
                 if _may_follow(run, step) and not another:
@@ -203,7 +203,7 @@ class Segmenter:
         return None
 
     def _unnamed_beginning(self, step: Placed) -> Run | None:
-        """The unnamed run at a step's address that this named step goes on with."""
+        """The run without a certname at a step's address that this step, which has a certname, continues."""
         for run in reversed(self._at.get(step.address, [])):
             if run.certname is not None or not _may_follow(run, step):
                 continue
@@ -228,14 +228,14 @@ class Segmenter:
 
 
 class OneRun(Segmenter):
-    """Takes everything for one run's: whose it is was told apart before."""
+    """Puts everything into one run, for records that are already separated."""
 
     def __init__(self) -> None:
         super().__init__()
         self._run: Run | None = None
 
     def place(self, step: Placed) -> Run | None:
-        """The one run, which the step is part of then."""
+        """Add a step to the only run, and return that run."""
         if self._run is None:
             self._run = Run(address=step.address, place=1, number=1)
             self.open[self._run] = None
@@ -244,7 +244,8 @@ class OneRun(Segmenter):
 
 
 def _repeats(run: Run, step: Placed, *, answered: bool = False) -> bool:
-    """True if an unnamed run has already made this request (and got an answer): another agent, or the next try."""
+    """True if a run without a certname already made this request (and got an answer): another agent, or the next
+    attempt."""
     endpoint = step.match.endpoint if step.match else None
     earlier = [request for request in run.anonymous if request.endpoint is endpoint]
     return any(not answered or (request.status or 500) < 400 for request in earlier)

@@ -1,6 +1,6 @@
 """The facts of a run at one moment: outcome, versions, durations, sizes and counts, without any document.
 
-They are computed once, in ``Run.snapshot``. Tables, filters, the index and the JSON copy them from there.
+They are computed only in ``Run.snapshot``. Tables, filters, the index and the JSON copy them from there.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ type Outcome = Literal["complete", "failed", "waiting", "refused", "unfinished"]
 
 
 class Span(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """How much of a run one phase took."""
+    """The share of one phase in a run."""
 
     phase: Phase
     exchanges: int
     """Exchanges and failed handshakes."""
     duration: float
-    """Seconds from the first byte of each stretch of this phase to its last byte."""
+    """Seconds from the first byte to the last byte, summed over all stretches of this phase."""
 
 
 class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of a run. Fields as in ``Run`` where nothing else is said."""
+    """The facts of a run. Fields without a description are those of ``Run``."""
 
     number: int | None
     certname: str | None = None
@@ -46,18 +46,18 @@ class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     transaction_uuid: str | None = None
     outcome: Outcome = "unfinished"
     closed: bool = False
-    """No further record can belong to it."""
+    """Whether the run is closed: no further record can belong to it."""
     started: float = 0.0
     ended: float = 0.0
     duration: float = 0.0
     """Seconds from the first byte to the last."""
     sent: int = 0
     received: int = 0
-    """Bytes of bodies as on the wire, from the agent and to it; bytes that the capture does not contain included."""
+    """Bytes of bodies as on the wire, from the agent and to it, including bytes that the capture does not contain."""
     connections: int = 0
     records: int = 0
     spans: tuple[Span, ...] = ()
-    """One for each phase, in the order in which they began."""
+    """One per phase, in the order in which they started."""
     waits: dict[Wait, float] = {}
     clocks: dict[Side, Offset] = {}
     findings: tuple[Finding, ...] = ()
