@@ -1,1 +1,1 @@
-"""What Puppet says on the wire, pure: endpoints, bodies, certificates. No I/O, no clock, no opinion."""
+"""Puppet's protocol on the wire: endpoints, bodies, certificates. Pure functions: no I/O, no clock, no rules."""

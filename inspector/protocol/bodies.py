@@ -1,4 +1,4 @@
-"""From a message's bytes to a structure: Content-Encoding, notation, escapes; all within bounds.
+"""Decode a message's bytes to a structure: Content-Encoding, notation, escapes; all within limits.
 
 Raises Unreadable, which ``decode`` turns into ``Undecodable``.
 """
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from inspector.model import Message
 
 MAX_PLAIN = 64 * 2**20
-"""Bytes that a body may have once its Content-Encoding is taken off. A catalog of 2,000 resources has 1 MB."""
+"""Maximum bytes of a body without its Content-Encoding. A catalog of 2,000 resources has 1 MB."""
 MAX_PACKED = 16 * 2**20
-"""The same of msgpack, whose values need one byte only."""
+"""The same limit for msgpack, whose values may be one byte each."""
 MAX_ENCODINGS = 4
 MAX_DEPTH = 500
-"""Levels of nesting; views and JSON writers recurse."""
+"""Maximum nesting; views and JSON writers recurse."""
 MAX_VALUES = 3_000_000
-"""Values in a JSON body, a list or mapping counted twice: some 100 bytes of memory each. 10 MB of catalog have
-400,000."""
+"""Maximum number of values in a JSON body; a list or mapping counts twice. A value takes about 100 bytes of memory;
+a catalog of 10 MB has 400,000."""
 MAX_CONTAINERS = 1_000_000
-"""The same of lists and mappings in msgpack."""
+"""The same limit for lists and mappings in msgpack."""
 MAX_FIELDS = 10_000
-"""Fields of a form."""
+"""Maximum number of fields in a form."""
 MAX_FIELD = 2**16
-"""Bytes of a form's field that is not the facts."""
+"""Maximum bytes of a form's field other than the facts."""
 MAX_STRAYS = 10_000
-"""Percent signs in a form that escape nothing: a client escapes them."""
+"""Maximum number of percent signs in a form that are not escapes: clients escape them."""
 
 WRONG = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError, ruby_yaml.Refused)
 HTML = "an HTML page, nothing of Puppet's: something in between answered, or the bare web server"
@@ -46,14 +46,14 @@ PACKED = frozenset({"application/x-msgpack", "application/msgpack", "application
 
 
 class Unreadable(Exception):
-    """A body is not what it should be: why."""
+    """The body is malformed; the text is the reason."""
 
 
 # -- encodings ------------------------------------------------------------------------------------
 
 
 def plain(message: Message) -> bytes:
-    """The body without its Content-Encoding. Raises Unreadable."""
+    """Return the body without its Content-Encoding. Raises Unreadable."""
     body = message.body
     if not body:
         return body
@@ -90,13 +90,13 @@ def inflate(data: bytes, wbits: int, name: str) -> bytes:
     if not inflater.eof:
         raise Unreadable(f"the {name} body is cut off")
     if inflater.unused_data.strip(b"\0"):
-        # gzip may have several parts; no master nor agent sends them.
+        # gzip may have several parts; neither masters nor agents send them.
         raise Unreadable(f"the {name} body goes on after its end")
     return body
 
 
 def content_type(message: Message) -> str:
-    """The media type without parameters, lower case; empty if there is none."""
+    """Return the media type without parameters, in lower case; empty if there is none."""
     return (message.header("content-type") or "").partition(";")[0].strip().lower()
 
 
@@ -104,7 +104,7 @@ def content_type(message: Message) -> str:
 
 
 def utf8(body: bytes) -> bytes:
-    """PSON's strings are raw bytes: what is not UTF-8 is read as Latin-1, so that nothing is lost."""
+    """Decode PSON. Its strings are raw bytes: what is not UTF-8 is read as Latin-1, so that nothing is lost."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -113,7 +113,7 @@ def utf8(body: bytes) -> bytes:
 
 
 def structure[T](body: bytes, media: str, kind: type[T]) -> T:
-    """A JSON, PSON, msgpack or YAML body as ``kind``. Raises Unreadable."""
+    """Decode a JSON, PSON, msgpack or YAML body as ``kind``. Raises Unreadable."""
     if not body:
         raise Unreadable("the body is empty")
     try:
@@ -143,7 +143,7 @@ def is_html(media: str, body: bytes) -> bool:
 
 
 def looks_like(body: bytes) -> str | None:
-    """What a body that lies about its type is, where its first bytes tell."""
+    """The real type of a body with a wrong Content-Type, if its first bytes show it."""
     signs = {b"\x1f\x8b": "gzip", b"--- ": "YAML", b"---\n": "YAML", b"-----BEGIN ": "PEM", b"<": "HTML or XML"}
     if found := next((name for sign, name in signs.items() if body.startswith(sign)), None):
         return found
@@ -156,12 +156,12 @@ _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 
 
 def shallow(body: bytes) -> None:
-    """Refuse JSON that is deep or has very many values, without reading it. Raises Unreadable."""
+    """Refuse JSON that is nested too deeply or has too many values, without parsing it. Raises Unreadable."""
     if body.count(b"[") + body.count(b"{") <= MAX_DEPTH and len(body) < MAX_VALUES:
         return
     if b"\\" in body:
         body = body.replace(rb"\\", b"").replace(rb"\"", b"")
-    # Two quotes side by side don't change what is inside a string and what is not.
+    # Two adjacent quotes do not change which text is inside a string.
     marks = body.translate(None, _DROPPED).replace(b'""', b"")
     if marks.count(b'"') > MAX_VALUES:
         raise Unreadable(f"more than {MAX_VALUES} values")
@@ -194,7 +194,7 @@ def _packed[T](body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        # Ruby sends text that does not call itself UTF-8 as bytes.
+        # Ruby sends text as bytes if its encoding is not UTF-8.
         return msgspec.convert(_texts(value), kind)
 
 
@@ -209,7 +209,7 @@ def _texts(value: Any) -> Any:
 
 
 class _Envelope(msgspec.Struct):
-    """What 2.7 and 3.x wrap around an object in PSON (docs/protocol.md#pson)."""
+    """Remove the wrapper that 2.7 and 3.x put around an object in PSON (docs/protocol.md#pson)."""
 
     data: msgspec.Raw = msgspec.Raw()
     document_type: str | None = None
@@ -234,7 +234,7 @@ def _unwrap(body: bytes) -> bytes:
 
 
 def form(body: bytes) -> dict[bytes, bytes]:
-    """A form's or a query's fields, unescaped once; of a repeated one the last. Raises Unreadable."""
+    """Return a form's or a query's fields, unescaped once; of a repeated field the last. Raises Unreadable."""
     if body.count(b"&") > MAX_FIELDS:
         raise Unreadable(f"more than {MAX_FIELDS} fields")
     pairs = (part.partition(b"=") for part in body.split(b"&") if part)
@@ -246,20 +246,20 @@ _STRAY = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 def unescape(value: bytes) -> bytes:
-    """One layer of form escapes off, at most a second for the largest body. Raises Unreadable."""
+    """Remove one layer of form escapes; takes at most a second for the largest body. Raises Unreadable."""
     if b"%" not in value:
         return value.translate(_SPACES)
     pieces, at, strays = [], 0, 0
     while at < len(value):
         end = at + 2**20
-        # An escape is not cut in two.
+        # An escape must not be split.
         cut = value.rfind(b"%", end - 2, end)
         end = cut if cut > at and end < len(value) else end
         piece, found = _STRAY.subn(b"%25", value[at:end].translate(_SPACES), MAX_STRAYS + 1)
         strays += found
         if strays > MAX_STRAYS:
             raise Unreadable(f"more than {MAX_STRAYS} percent signs that escape nothing")
-        # Quoted-printable is the same with another sign; the library reads it 20 times as fast.
+        # Quoted-printable differs only in the escape sign; the library decodes it 20 times as fast.
         pieces.append(binascii.a2b_qp(piece.replace(b"=", b"=3D").replace(b"%", b"=")))
         at = end
     return b"".join(pieces)

@@ -1,4 +1,4 @@
-"""Catalogs as typed documents (docs/protocol.md#catalogs). Rich values stay raw until somebody looks at one."""
+"""Catalogs as typed documents (docs/protocol.md#catalogs). Rich values stay raw until they are read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Resource(msgspec.Struct, frozen=True):
         return f"{self.type}[{self.title}]"
 
     def value(self, name: str) -> Any:
-        """A parameter as a view shows it: rich data as ``Rich``, also what is only listed as sensitive."""
+        """A parameter for display: rich data as ``Rich``, including values that are only listed as sensitive."""
         value = rich.read(self.parameters.get(name), self.parameters)
         if name in self.sensitive_parameters and not (isinstance(value, rich.Rich) and value.sensitive):
             return rich.Rich("Sensitive", value)
@@ -43,14 +43,14 @@ class Resource(msgspec.Struct, frozen=True):
 
     @property
     def sensitive(self) -> list[str]:
-        """The parameters that hold a secret, by either way of saying so."""
+        """The parameters that contain a secret, whichever way they are marked."""
         names = set(self.sensitive_parameters)
         return [name for name, value in self.parameters.items() if name in names or rich.secrets(value)]
 
     @property
     def in_clear(self) -> list[str]:
-        """Those of ``sensitive`` whose value can be read by whoever sees the catalog: not what is empty, and not what
-        the agent finds out itself (Deferred)."""
+        """Those of ``sensitive`` whose value is readable in the catalog: not empty ones, and not those that the
+        agent computes itself (Deferred)."""
         return [name for name in self.sensitive if rich.readable(self.parameters[name])]
 
 
@@ -67,9 +67,9 @@ class FileResource(msgspec.Struct, frozen=True):
     sources: list[str]
     """In the order in which the agent tries them."""
     metadata: list[FileMetadata]
-    """What a static catalog says of it: one for a file, the tree for a directory; else none."""
+    """The metadata in a static catalog: one entry for a file, the tree for a directory; else empty."""
     checksum: str | None = None
-    """How the agent compares, where the manifest says so: ``md5``, ``sha256lite``, ``mtime``, ..."""
+    """How the agent compares content, if the manifest sets it: ``md5``, ``sha256lite``, ``mtime``, ..."""
     checksum_value: str | None = None
     """The digest that the content must have (4.6 and later)."""
 
@@ -80,7 +80,7 @@ class FileResource(msgspec.Struct, frozen=True):
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """A catalog. An empty one for another environment is no fault (docs/protocol.md#catalog-request)."""
+    """A catalog. An empty one for another environment is normal (docs/protocol.md#catalog-request)."""
 
     name: str = ""
     environment: str | None = None
@@ -92,16 +92,16 @@ class Catalog(msgspec.Struct, frozen=True):
     classes: list[str] = []
     edges: list[Edge] = []
     metadata: dict[str, FileMetadata] = {}
-    """Static catalogs: of each file resource, by its title."""
+    """Static catalogs: the metadata of each file resource, by its title."""
     recursive_metadata: dict[str, dict[str, list[FileMetadata]]] = {}
-    """Static catalogs: of each directory, by its title and its source."""
+    """Static catalogs: the metadata of each directory, by its title and its source."""
 
     @property
     def static(self) -> bool:
         return bool(self.code_id or self.metadata or self.recursive_metadata)
 
     def find(self, ref: str) -> Resource | None:
-        """The resource ``Type[title]``; the type's case does not matter."""
+        """The resource ``Type[title]``; the type is not case-sensitive."""
         kind, opened, title = ref.partition("[")
         if not opened or not title.endswith("]"):
             return None
@@ -117,12 +117,12 @@ class Catalog(msgspec.Struct, frozen=True):
 
     @property
     def in_clear(self) -> dict[str, list[str]]:
-        """Those of ``sensitive`` whose values can be read, by resource."""
+        """Those of ``sensitive`` whose values are readable, by resource."""
         return {resource.ref: names for resource in self.resources if (names := resource.in_clear)}
 
     @property
     def contents(self) -> dict[str, list[FileMetadata]]:
-        """What a static catalog says of each file, by the key of the static_file_content request that fetches it.
+        """The metadata of each file in a static catalog, by the key of the static_file_content request that fetches it.
 
         Several resources may copy one file, and their checksums may have different types.
         """

@@ -19,19 +19,19 @@ class CertificateRequest(msgspec.Struct, frozen=True):
     signature: str
     """Name of the signature's digest, e.g. ``sha256``; empty if the algorithm has none."""
     fingerprint: str
-    """As ``puppet agent --fingerprint`` prints it: SHA-256 over the DER, upper case, colons."""
+    """The fingerprint as ``puppet agent --fingerprint`` prints it: SHA-256 over the DER, upper case, colons."""
     alt_names: list[str] = []
     extensions: dict[str, str] = {}
-    """The extensions that are asked for, by Puppet's names; alternative names are not among them."""
+    """The requested extensions, by Puppet's names, without alternative names."""
     attributes: dict[str, str] = {}
     """``challengePassword`` and other custom attributes, by name."""
     der: bytes = b""
     signature_valid: bool | None = None
-    """Whether the request is signed with the key it is for; None if this machine can't tell."""
+    """Whether the request is signed with its own key; None if this machine cannot check it."""
 
     @property
     def authorizations(self) -> dict[str, str]:
-        """What it asks for that gives rights: extensions below Puppet's authorization arc."""
+        """The requested extensions that give rights: those below Puppet's authorization arc."""
         return {name: value for name, value in self.extensions.items() if authorizing(name)}
 
 
@@ -55,7 +55,7 @@ class Certificate(msgspec.Struct, frozen=True):
     alt_names: list[str] = []
     der: bytes = b""
     extensions: dict[str, str] = {}
-    """Puppet's own by their names, and what else is unusual."""
+    """Puppet's extensions by name, and any other unusual ones."""
     key_identifier: str | None = None
     authority_key_identifier: str | None = None
 
@@ -65,7 +65,7 @@ class Certificate(msgspec.Struct, frozen=True):
         return {name: value for name, value in self.extensions.items() if authorizing(name)}
 
     def is_for(self, request: CertificateRequest) -> bool:
-        """True if it was made for the key of a signing request."""
+        """True if the certificate contains the key of a signing request."""
         return self.key == request.key
 
 
@@ -92,7 +92,7 @@ class RevocationList(msgspec.Struct, frozen=True):
     """Serial numbers."""
     der: bytes = b""
     entries: list[Revoked] = []
-    """The same with their dates."""
+    """The revoked serial numbers with their dates."""
     signature: str = ""
     authority_key_identifier: str | None = None
 

@@ -1,4 +1,5 @@
-"""Whether an agent would trust a chain, and what it would say: by OpenSSL's own store."""
+"""Whether an agent would trust a certificate chain, and which error it would print, checked with OpenSSL's own
+store."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ type Revocation = Literal["chain", "leaf", "none"]
 """The agent's setting ``certificate_revocation``."""
 
 CRL_TROUBLE = frozenset({3, 11, 12})
-"""OpenSSL's codes for "no CRL", "CRL not yet valid", "CRL expired": revocation can't be told, which is no
-fault of the certificate."""
+"""OpenSSL's codes for "no CRL", "CRL not yet valid", "CRL expired": the revocation state is unknown, but the
+certificate itself is not at fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,9 @@ def in_agents_words(code: int, subject: str, issuer: str) -> str:
 
 
 _FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
-"""The years 1 and 9999: what comes before and after has no date."""
+"""The start of the year 1 and the end of the year 9999: times outside them cannot be dates."""
 _STORES = 4
-"""Stores that are kept, with all their lists."""
+"""Maximum number of cached stores, with all their CRLs."""
 
 
 def verify(
@@ -75,16 +76,17 @@ def verify(
     at: float,
     revocation: Revocation = "chain",
 ) -> list[Problem]:
-    """Every reason why an agent that trusts ``authorities`` and holds ``crls`` refuses ``chain`` at a time.
+    """Every reason why an agent that trusts ``authorities`` and has ``crls`` refuses ``chain`` at a time.
 
-    All arguments are DER; ``chain`` begins with the leaf. OpenSSL stops at the first error, so the check
-    is repeated with that error's cause taken away. Raises Malformed for bytes that are no certificate.
+    All arguments are DER; ``chain`` begins with the leaf. OpenSSL stops at the first error, so the check is repeated
+    with the cause of that error removed. Raises Malformed for bytes that are not a certificate.
     """
     return Verifier(authorities, crls).verify(chain, at, revocation)
 
 
 class Verifier:
-    """What an agent verifies by. Its latest stores are kept: a list of 100,000 serial numbers takes long to load."""
+    """The CAs and CRLs of an agent. The latest stores are cached: a CRL of 100,000 serial numbers takes long to
+    load."""
 
     def __init__(self, authorities: Sequence[bytes], crls: Sequence[bytes]) -> None:
         """Both are DER. Raises Malformed."""
@@ -93,7 +95,7 @@ class Verifier:
         self._stores: dict[tuple[Revocation, float], crypto.X509Store] = {}
 
     def verify(self, chain: Sequence[bytes], at: float, revocation: Revocation = "chain") -> list[Problem]:
-        """As ``verify`` does it."""
+        """See ``verify``."""
         certificates = [guard(x509.load_der_x509_certificate, der) for der in chain]
         try:
             return _verify(self, certificates, at, revocation)
@@ -101,7 +103,7 @@ class Verifier:
             raise Malformed("OpenSSL can't read it") from error
 
     def store(self, revocation: Revocation, at: float) -> crypto.X509Store:
-        """OpenSSL's store of these. A store's time can be set once only."""
+        """Return an OpenSSL store of these. A store's time can be set only once."""
         known = self._stores.get((revocation, at))
         if known is None:
             known = crypto.X509Store()
@@ -122,7 +124,7 @@ class Verifier:
 def _verify(by: Verifier, certificates: list[x509.Certificate], at: float, revocation: Revocation) -> list[Problem]:
     roots, at = by.roots, max(_FIRST, min(at, _LAST))
     problems: list[Problem] = []
-    # OpenSSL stops at the first certificate it dislikes: each one of the chain is looked at by itself.
+    # OpenSSL stops at the first certificate with an error, so each one of the chain is checked separately.
     for depth, cert in enumerate(_issuers(certificates[:1], [*certificates[1:], *roots])):
         mode: Revocation = revocation if depth == 0 or revocation == "chain" else "none"
         if depth and mode == "chain":
@@ -135,7 +137,7 @@ def _verify(by: Verifier, certificates: list[x509.Certificate], at: float, revoc
 
 
 def issuer_chain(der: bytes, others: Sequence[bytes]) -> list[bytes]:
-    """A certificate and its issuers, as far as they are among ``others``. Raises Malformed."""
+    """A certificate and its issuers, if they are among ``others``. Raises Malformed."""
     first = guard(x509.load_der_x509_certificate, der)
     rest = [guard(x509.load_der_x509_certificate, other) for other in others]
     return [other.public_bytes(serialization.Encoding.DER) for other in _issuers([first], rest)]
@@ -146,7 +148,7 @@ def _issuers(chain: list[x509.Certificate], others: list[x509.Certificate]) -> l
     while chain and len(chain) <= len(others) and chain[-1].issuer != chain[-1].subject:
         wanted = chain[-1].issuer
         named = [other for other in others if other.subject == wanted and other not in chain]
-        # Of a CA that was renewed or made anew there are several of one name: the one that signed.
+        # A CA that was renewed or recreated has several certificates of one name: take the one that signed.
         issuer = next((other for other in named if issued_by(chain[-1], other)), named[0] if named else None)
         if issuer is None:
             break
@@ -161,16 +163,16 @@ def _problems(
     at: float,
     revocation: Revocation,
 ) -> list[Problem]:
-    """The errors of one certificate and those above it, found by taking causes away."""
+    """The errors of one certificate and its issuers, found by removing causes one by one."""
     problems: list[Problem] = []
     reported: set[tuple[int, int]] = set()
-    # Without the CRLs the certificate's own errors show; at a time within its validity, the CRLs' do.
+    # Without the CRLs the certificate's own errors appear; at a time within its validity, the CRLs' errors do.
     if _first_problem([cert, *others], by, at, revocation) is None:
         return []
     middle = (cert.not_valid_before_utc.timestamp() + cert.not_valid_after_utc.timestamp()) / 2
     attempts: list[tuple[Revocation, float]] = [(revocation, at), ("none", at), (revocation, middle)]
     attempts.append(("leaf" if revocation == "chain" else revocation, at))
-    # A list that is out of date still says who was revoked when it was made.
+    # An outdated CRL still lists the certificates that were revoked when it was issued.
     made = [crl.last_update_utc.timestamp() for crl in by.lists if crl.issuer == cert.issuer]
     attempts += [("leaf", max(made))] if made and revocation != "none" else []
     for mode, when in attempts:

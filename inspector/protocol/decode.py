@@ -1,7 +1,7 @@
-"""Bytes to documents. Nothing here raises on hostile input: what can't be read is ``Undecodable``.
+"""Bytes to documents. Nothing here raises on hostile input: what cannot be read is ``Undecodable``.
 
-A decoder is a function ``(message) -> Document``; ``ENDPOINTS`` names the one for each side of each
-endpoint. Content-Encoding is taken off first, within bounds; then Content-Type says which notation it is.
+A decoder is a function ``(message) -> Document``; ``ENDPOINTS`` names one for each side of each endpoint.
+Content-Encoding is removed first, within limits; then Content-Type determines the notation.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ from inspector.protocol.files import ChecksumResult, bucket_file
 type Decoder = Callable[[Message], Document]
 
 MAX_TEXT = 4096
-"""Characters of an error message that are kept."""
+"""Maximum length of a stored error message."""
 
 
 def content(message: Message) -> bytes | None:
-    """A body's bytes without Content-Encoding; None if that can't be taken off."""
+    """A body's bytes without Content-Encoding; None if it cannot be removed."""
     try:
         return plain(message)
     except Unreadable:
@@ -75,15 +75,15 @@ def content(message: Message) -> bytes | None:
 
 
 def answer(decoder: Decoder, request: Request, response: Response) -> Document:
-    """A response by its endpoint's decoder. Without a body, what answers GET is an empty file, if it is a file; what
-    answers HEAD, PUT or DELETE is nothing, whatever its headers say."""
+    """Decode a response with its endpoint's decoder. Without a body, the response to a GET is an empty file if the
+    endpoint serves files; the response to HEAD, PUT or DELETE is ``Nothing``, whatever its headers say."""
     if request.method in ("HEAD", "PUT", "DELETE") and not response.body:
         return Nothing()
     return decoder(response)
 
 
 def _decoder(read: Callable[[Message, bytes], Document], *, partial: bool = False) -> Decoder:
-    """Return a decoder; ``partial`` if it also reads a body of which only the beginning was recorded."""
+    """Return a decoder; ``partial``: it also reads a body of which only the beginning was recorded."""
 
     def decode(message: Message) -> Document:
         try:
@@ -111,7 +111,7 @@ def _cut(message: Message) -> str:
 
 
 class _Error(msgspec.Struct):
-    """The error documents: of Ruby and of the newer Clojure endpoints (docs/protocol.md#error-documents)."""
+    """Decode the error documents of Ruby and of the newer Clojure endpoints (docs/protocol.md#error-documents)."""
 
     message: str | None = None
     issue_kind: str | None = None
@@ -147,7 +147,7 @@ def _error(message: Response, body: bytes) -> Document:
 
 
 def _title(body: bytes) -> str:
-    """What an HTML page says: its title or else its first words."""
+    """The message of an HTML page: its title, or else its first words."""
     page = body[: MAX_TEXT * 4].decode("utf-8", "replace")
     if found := re.search(r"<(title|h1)\b[^>]{0,200}>([^<]{1,400})", page, re.IGNORECASE):
         return " ".join(unescape(found[2]).split())
@@ -166,7 +166,7 @@ def _typed(kind: type[Any], wrap: Callable[[Any], Document] | None = None) -> De
 
 
 def _read_submitted(_message: Message, body: bytes) -> Document:
-    """What a CA says to a signing request: nothing (4 and later), or what it made of it (2.7 and 3.x)."""
+    """A CA's answer to a signing request: empty (4 and later), or the request's new state (2.7 and 3.x)."""
     if not body:
         return Nothing()
     for read in (lambda: Certificates(x509.read_certificates(body)), lambda: x509.read_csr(body)):
@@ -176,7 +176,7 @@ def _read_submitted(_message: Message, body: bytes) -> Document:
 
 
 def _or_nothing(kind: type[Any], wrap: Callable[[Any], Document] | None = None) -> Decoder:
-    """A tool's endpoint: without a body where there is nothing to say; text where a master says text."""
+    """A response for tools: no body if there is nothing to report; text if the master sends text."""
 
     def read(message: Message, body: bytes) -> Document:
         if not body:
@@ -206,7 +206,7 @@ def _read_opaque(message: Message, body: bytes) -> Document:
         whole = message.digest and message.header("content-encoding") is None
         return Opaque(message.size, message.digest) if whole else Undecodable(_cut(message))
     if not message.body and (message.header("content-length") or "0").strip() != "0":
-        return Nothing()  # broken off before it began: that is no empty file
+        return Nothing()  # the connection broke before the body started: that is not an empty file
     return Opaque(len(body), hashlib.sha256(body).hexdigest())
 
 
@@ -227,7 +227,7 @@ def _read_bucket(message: Message, body: bytes) -> Document:
         return Nothing()
     if content_type(message) == "text/pson":
         contents = structure(body, "text/pson", _Contents).contents
-        # Bytes that are no UTF-8 were read as Latin-1.
+        # Bytes that are not UTF-8 were read as Latin-1.
         body = contents.encode("latin-1" if utf8(body) is not body else "utf-8", "replace")
     found = bucket_file(message.target if isinstance(message, Request) else "", body)
     if message.lost:
@@ -244,7 +244,7 @@ def _read_catalog_request(message: Message, body: bytes) -> Document:
     sent = raw.pop(b"facts", None)
     if long := [name[:40] for name, value in raw.items() if len(name) + len(value) > MAX_FIELD]:
         raise Unreadable(f"the field {long[0]!r} is longer than {MAX_FIELD} bytes")
-    # Facts may hold bytes that are no UTF-8; nothing else may, it would break whoever prints it.
+    # Facts may contain bytes that are not UTF-8; other text may not, because printing it would fail.
     fields = {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in raw.items()}
     facts: Facts | Undecodable | None = None
     if sent is not None:
@@ -282,7 +282,7 @@ report: Decoder = _typed(Report)
 catalog_request: Decoder = _decoder(_read_catalog_request)
 processors: Decoder = _decoder(_read_anything)
 bucket: Decoder = _decoder(_read_bucket, partial=True)
-"""A filebucket's PUT: the body's digest against the URL's."""
+"""A filebucket's PUT: compares the body's digest with the one in the URL."""
 environments: Decoder = _or_nothing(Environments)
 environment_classes: Decoder = _or_nothing(EnvironmentClasses)
 master_status: Decoder = _or_nothing(MasterStatus)

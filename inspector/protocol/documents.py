@@ -1,7 +1,7 @@
 """Bodies as typed documents. A Struct lists the fields that a rule or a view reads; the rest stays raw.
 
-Declaring a field is checking it: a body whose field has another type is ``Undecodable`` with msgspec's
-own message. Field names are the wire's.
+A declared field is also checked: a body whose field has another type is ``Undecodable`` with msgspec's own message.
+Field names are those on the wire.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from inspector.protocol.tools import MasterStatus as MasterStatus
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """A body that is not what it should be. A document like the others: traffic is data."""
+    """A malformed body. It is a document like the others, because traffic is data."""
 
     reason: str
 
 
 class Nothing(msgspec.Struct, frozen=True):
-    """An empty body where none is needed."""
+    """An empty body, where none is necessary."""
 
 
 class Opaque(msgspec.Struct, frozen=True):
-    """Content of a file, which may be empty: bytes that mean nothing to the protocol."""
+    """Content of a file, which may be empty: bytes without meaning for the protocol."""
 
     size: int
     """Bytes after content-decoding."""
@@ -64,27 +64,27 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Data(msgspec.Struct, frozen=True):
-    """A tool's structured body, as it is."""
+    """A tool's structured body, unchanged."""
 
     value: Any
 
 
 class ErrorDocument(msgspec.Struct, frozen=True):
-    """Why the master refused, whatever shape it came in (docs/protocol.md#error-documents)."""
+    """The reason of a refusal, in any format that masters send (docs/protocol.md#error-documents)."""
 
     message: str
     issue_kind: str | None = None
     stacktrace: bool = False
-    """Whether frames of the master's code came along; only up to 4.x."""
+    """Whether stack frames of the master's code are included; only up to 4.x."""
 
     @property
     def html(self) -> bool:
-        """True if a web page came, so from a proxy or a load balancer (or Jetty: a path it does not know)."""
+        """True for a web page, which comes from a proxy or a load balancer (or from Jetty: an unknown path)."""
         return self.message.startswith(HTML)
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What an agent says of its node (docs/protocol.md#facts)."""
+    """An agent's facts about its node (docs/protocol.md#facts)."""
 
     name: str
     values: dict[str, Any] = {}
@@ -93,7 +93,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def puppet_version(self) -> str | None:
-        """The agent's version as its facts tell it: the only place before 4.0 (``clientversion`` up to 3)."""
+        """The agent's version according to its facts: the only source before 4.0 (``clientversion`` up to 3)."""
         for fact in ("puppetversion", "clientversion"):
             value = self.values.get(fact)
             if isinstance(value, str):
@@ -107,21 +107,21 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """Values, those within structured facts each, as an agent counts them."""
+        """The number of values as an agent counts them, including each value within structured facts."""
         return sum(1 for _ in leaves(self.values))
 
     @property
     def size(self) -> int:
-        """Bytes as compact JSON."""
+        """The size as compact JSON, in bytes."""
         return len(msgspec.json.encode(self.values, enc_hook=str))
 
     def exceeded(self, limits: FactLimits | None = None) -> list[str]:
-        """The limits that an agent would warn of; by default those of 8.x."""
+        """The limits that an agent would warn about; by default those of 8.x."""
         return list((limits or FactLimits()).exceeded_by(self.values))
 
 
 class CatalogRequest(msgspec.Struct, frozen=True):
-    """The form that asks for a catalog (docs/protocol.md#catalog-request)."""
+    """The form that requests a catalog (docs/protocol.md#catalog-request)."""
 
     environment: str | None = None
     configured_environment: str | None = None
@@ -129,14 +129,14 @@ class CatalogRequest(msgspec.Struct, frozen=True):
     transaction_uuid: str | None = None
     static_catalog: bool = False
     checksum_type: str | None = None
-    """As sent: several, the preferred one first, with dots between them."""
+    """As sent: several, the preferred one first, separated by dots."""
     facts_format: str | None = None
     facts: Facts | Undecodable | None = None
     job_uuid: str | None = None
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A node (docs/protocol.md#nodes). The agent uses the environment only."""
+    """A node (docs/protocol.md#nodes). The agent reads only the environment."""
 
     name: str = ""
     environment: str | None = None
@@ -172,7 +172,7 @@ type Document = (
 
 
 def plain(document: Document | None) -> dict[str, Any] | None:
-    """A document as JSON-able structure, which one under ``kind``; DER left out, other bytes in Base64."""
+    """A document as a JSON-able structure; ``kind`` names its type. DER is left out, other bytes are Base64."""
     if document is None:
         return None
     fields = msgspec.to_builtins(document, enc_hook=str, builtin_types=(bytes,))
@@ -186,5 +186,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # JSON has none, YAML and msgpack have
+        return str(value)  # not in JSON, but in YAML and msgpack
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value

@@ -1,8 +1,8 @@
-"""Which request is which: one row per endpoint, both dialects, first row that fits wins.
+"""The table of endpoints: one row per endpoint, both dialects; the first matching row wins.
 
-To add an endpoint, add a row to ``ENDPOINTS``. A row says what kind of request it is, in which phase of a run it
-belongs, how its bodies are read and which part of the URL is a certname. Rows are tried on the raw path, before
-any normalisation: the double slash in a filebucket path is meant.
+To add an endpoint, add a row to ``ENDPOINTS``. A row contains the kind of request, its phase in a run, the decoders of
+its bodies, and which part of the URL is a certname. Rows are matched against the raw path, before any normalisation:
+the double slash in a filebucket path is intended.
 
 Each endpoint has an entry in docs/protocol.md; URLs: docs/protocol.md#legacy-urls, docs/protocol.md#v3-urls.
 """
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 type Dialect = Literal["legacy", "v3"]
 type Area = Literal["master", "ca", "root"]
-"""Where an endpoint lives: below ``/puppet/v3``, below ``/puppet-ca/v1``, or at a path of its own."""
+"""The area of an endpoint's path: ``/puppet/v3``, ``/puppet-ca/v1``, or outside both."""
 
 _MOUNTS = f"(?:{'|'.join(PLUGIN_MOUNTS)})"
 DIGESTS = r"(?:md5|sha1|sha224|sha256|sha384|sha512)"
 
 
 class Endpoint(NamedTuple):
-    """One row: what an agent (or a tool) asks a master for."""
+    """One row: a request that an agent (or a tool) sends to a master."""
 
     name: str
     kind: Kind
@@ -46,7 +46,7 @@ class Endpoint(NamedTuple):
     """Regular expression for the path below its area; group ``name`` is a certname, ``key`` any other key."""
     purpose: str
     caller: str
-    """Who asks, and when; which versions."""
+    """Which client sends it, when, and in which versions."""
     access: Access
     request: Decoder = decode.nothing
     response: Decoder = decode.opaque
@@ -54,20 +54,20 @@ class Endpoint(NamedTuple):
     """A regular expression that the query must contain."""
     dialects: tuple[Dialect, ...] = ("legacy", "v3")
     needed: bool = False
-    """A run can't go on when this is refused (HTTP 401, 403)."""
+    """Whether a run cannot continue when this is refused (HTTP 401, 403)."""
     settings: str = "no agent settings"
-    """Which of the agent's settings govern it (docs/protocol.md#default-settings)."""
+    """The agent's settings that control it (docs/protocol.md#default-settings)."""
     removed: str = ""
-    """The first version of masters that no longer has it."""
+    """The first version of masters without it."""
 
     @property
     def source(self) -> str:
-        """Where the protocol page describes it."""
+        """Its section in the protocol page."""
         return f"docs/protocol.md#endpoint-{self.name}"
 
     @property
     def verbs(self) -> tuple[Verb, ...]:
-        """What its requests are to the indirector: each once, in the order of ``methods``."""
+        """The indirector's names for its requests: each once, in the order of ``methods``."""
         return verbs(self.methods, self.path) if self.area != "root" else ()
 
 
@@ -213,28 +213,28 @@ ENDPOINTS: tuple[Endpoint, ...] = (
              _NO, request=decode.anything, response=decode.anything, dialects=_V3),
 )  # fmt: skip
 KINDS = {endpoint.name: endpoint.kind for endpoint in ENDPOINTS}
-"""By name, for what holds no more of an endpoint than that."""
+"""Endpoints by name, for code that only has the name."""
 
 V3_PREFIXES = {"master": "/puppet/v3/", "ca": "/puppet-ca/v1/", "root": ""}
-"""What the paths of an area begin with."""
+"""The path prefixes of the areas."""
 _RESERVED = {"puppet", "puppet-ca", "puppet-admin-api", "status", "metrics", "v2.0"}
-"""First path segments that are prefixes of the v3 dialect, not environments of the legacy one."""
+"""First path segments that are prefixes of the v3 dialect, and not environments of the legacy one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An endpoint and what its URL says."""
+    """An endpoint and the data in its URL."""
 
     endpoint: Endpoint
     dialect: Dialect
     environment: str | None
     certname: str | None
-    """The certname in the URL, where the endpoint has one there."""
+    """The certname in the URL, for endpoints that have one there."""
     key: str | None
-    """The rest of the URL that names a thing (a file, a mount), percent-decoded once as a master does."""
+    """The part of the URL that names an object (a file, a mount), percent-decoded once as on a master."""
     parameters: tuple[tuple[str, str], ...]
     verb: Verb | None = None
-    """None where there is no indirection, and for a method that a master has no support for."""
+    """None if there is no indirection, or if a master does not support the method."""
 
 
 def _compile(endpoint: Endpoint) -> tuple[Endpoint, re.Pattern[str] | None, re.Pattern[str] | None]:
@@ -242,7 +242,7 @@ def _compile(endpoint: Endpoint) -> tuple[Endpoint, re.Pattern[str] | None, re.P
     if "v3" in endpoint.dialects:
         v3 = re.compile(re.escape(V3_PREFIXES[endpoint.area]) + endpoint.path, re.ASCII | re.DOTALL)
     if "legacy" in endpoint.dialects:
-        # The environment is part of the path, also for the CA's objects, where it means nothing.
+        # The environment is part of the path even for the CA's objects, where it has no meaning.
         prefix = "" if endpoint.area == "root" else "/(?P<environment>[^/]+)/"
         legacy = re.compile(prefix + endpoint.path, re.ASCII | re.DOTALL)
     return endpoint, v3, legacy
@@ -253,7 +253,7 @@ _COMPILED = tuple(_compile(endpoint) for endpoint in ENDPOINTS)
 
 @lru_cache(maxsize=4096)
 def match(method: str, target: str) -> Match | None:
-    """The endpoint of a request line, None if it is none of Puppet's. ``target`` as sent (Latin-1)."""
+    """Return the endpoint of a request line; None if it is not Puppet's. ``target`` as sent (Latin-1)."""
     path, _, query = target.partition("?")
     first = path[1:].partition("/")[0]
     for endpoint, v3, legacy in _COMPILED:
@@ -281,7 +281,7 @@ def match(method: str, target: str) -> Match | None:
 
 
 def paths(of: Collection[Kind]) -> re.Pattern[str]:
-    """Return an expression that finds the path of these kinds of requests in a target, cheaper than ``match``."""
+    """Return an expression that finds the paths of these kinds of requests in a target, faster than ``match``."""
     bare = (re.sub(r"\(\?P<\w+>", "(?:", endpoint.path) for endpoint in ENDPOINTS if endpoint.kind in of)
     return re.compile(f"/(?:{'|'.join(bare)})", re.ASCII | re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""What an agent counts of its facts before it sends them (docs/protocol.md#limits-of-facts)."""
+"""The facts as an agent counts them before it sends them (docs/protocol.md#limits-of-facts)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEGACY_STARTS = ("ipaddress_", "ipaddress6_", "macaddress_", "mtu_", "netmask_",
 
 
 def leaves(value: Any, path: FactPath = ()) -> Iterator[tuple[FactPath, Any]]:
-    """Each value that is no mapping and no list, with the way to it."""
+    """Each value that is neither a mapping nor a list, with its path."""
     waiting: list[tuple[FactPath, Any]] = [(path, value)]
     while waiting:
         path, value = waiting.pop()
@@ -47,13 +47,13 @@ class FactLimits(msgspec.Struct, frozen=True):
     payload: int = 16 * 2**20
 
     def exceeded_by(self, facts: dict[str, Any]) -> Iterator[str]:
-        """Each limit that is exceeded, once, in words."""
+        """Each exceeded limit, once, in words."""
         if len(facts) > self.top_level:
             yield f"{len(facts)} top-level facts, more than {self.top_level}"
         count, long_name, long_value = 0, "", ""
         for path, value in leaves(facts):
             count += 1
-            # As an index of PostgreSQL would hold it: the agent's own estimate.
+            # The size in an index of PostgreSQL: the agent's own estimate.
             if 8 + 2 * len(path) + len("".join(map(str, path)).encode("utf-8", "replace")) > self.name:
                 long_name = long_name or str(path[0])
             if isinstance(value, str) and len(value.encode("utf-8", "replace")) > self.value:

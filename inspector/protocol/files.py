@@ -1,4 +1,4 @@
-"""Files on the wire: their metadata, whether content is what its metadata says, and the filebucket."""
+"""Files on the wire: their metadata, the check of content against metadata, and the filebucket."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from urllib.parse import unquote
 import msgspec
 
 PLUGIN_MOUNTS = ("plugins", "pluginfacts", "locales", "facts")
-"""Where agents get their plugins from: the first part of a name; ``facts`` in 2.7 (docs/protocol.md#pluginsync)."""
+"""The mounts of plugins: the first part of a name; ``facts`` in 2.7 (docs/protocol.md#pluginsync)."""
 LITE = 512
-"""Bytes that md5lite and sha256lite look at."""
+"""Number of bytes that md5lite and sha256lite read."""
 NO_DIGESTS = frozenset({"mtime", "ctime", "none"})
 DIGESTS = frozenset({"md5", "md5lite", "sha1", "sha224", "sha256", "sha256lite", "sha384", "sha512"})
 
 
 class ChecksumResult(StrEnum):
-    """Whether bytes are those that a checksum was made of."""
+    """Whether bytes match a checksum."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -28,7 +28,7 @@ class ChecksumResult(StrEnum):
 class Checksum(msgspec.Struct, frozen=True):
     type: str
     value: str
-    """With the type in braces before it: ``{sha256}...``."""
+    """The checksum with its type in braces: ``{sha256}...``."""
 
     @property
     def digest(self) -> str:
@@ -41,7 +41,7 @@ def is_plugin(name: str) -> bool:
 
 
 class FileMetadata(msgspec.Struct, frozen=True):
-    """What a master says of a file (docs/protocol.md#file-metadata)."""
+    """A file's metadata from a master (docs/protocol.md#file-metadata)."""
 
     path: str = ""
     relative_path: str | None = None
@@ -54,7 +54,7 @@ class FileMetadata(msgspec.Struct, frozen=True):
     group: int | str | None = None
     source: str | None = None
     content_uri: str | None = None
-    """Static catalogs: where this very version is to be had (through static_file_content)."""
+    """Static catalogs: where to fetch this exact version (through static_file_content)."""
 
     @property
     def content_path(self) -> str | None:
@@ -71,19 +71,20 @@ class FileMetadatas(msgspec.Struct, frozen=True):
 
 
 class BucketFile(msgspec.Struct, frozen=True):
-    """A file on its way to the bucket: the URL says its digest, the body must have it."""
+    """A file sent to the filebucket: its body must have the digest in the URL."""
 
     size: int
     sha256: str
     algorithm: str | None = None
     sum: str | None = None
     path: str | None = None
-    """Where the file was; in the URL after the sum."""
+    """The original path of the file; in the URL after the digest."""
     verdict: ChecksumResult = ChecksumResult.UNCHECKABLE
 
 
 def digest(content: bytes, algorithm: str) -> str | None:
-    """The hexadecimal digest as Puppet names algorithms; None for what is none (mtime) or unknown."""
+    """The hexadecimal digest, for an algorithm by Puppet's name; None for unknown ones and for mtime, which is not a
+    digest."""
     if algorithm not in DIGESTS:
         return None
     if algorithm.endswith("lite"):
@@ -92,7 +93,7 @@ def digest(content: bytes, algorithm: str) -> str | None:
 
 
 def check(content: bytes, checksum: Checksum | None) -> ChecksumResult:
-    """Content against the checksum of its metadata; times are no digests (docs/protocol.md#file-metadata)."""
+    """Check content against the checksum in its metadata; times are not digests (docs/protocol.md#file-metadata)."""
     if checksum is None or checksum.type in NO_DIGESTS:
         return ChecksumResult.UNCHECKABLE
     made = digest(content, checksum.type)
@@ -105,7 +106,7 @@ _BUCKET = re.compile(r"/file_bucket_file/([a-z0-9]+)/([0-9a-f]+)(?:/([^?]*))?")
 
 
 def bucket_file(target: str, content: bytes) -> BucketFile:
-    """A body against the digest in a filebucket's URL (raw, as sent)."""
+    """Check a body against the digest in a filebucket's URL (raw, as sent)."""
     size, sha256 = len(content), hashlib.sha256(content).hexdigest()
     found = _BUCKET.search(target)
     if found is None:

@@ -1,4 +1,4 @@
-"""What Puppet itself calls a request: find, search, save, head or destroy of an indirection.
+"""Puppet's own names for requests: find, search, save, head or destroy of an indirection.
 
 docs/protocol.md#indirections-and-methods
 """
@@ -17,23 +17,23 @@ INDIRECTIONS = (
     "instrumentation_probe", "instrumentation_probes", "inventory", "key", "node", "report", "resource", "resources",
     "resource_type", "resource_types", "run", "status", "statuses",
 )  # fmt: skip
-"""As they stand in URLs, singular and plural. What else there is, is no indirection and has no verbs."""
+"""Indirections as they appear in URLs, singular and plural. Other paths are not indirections and have no verbs."""
 
 _METHODS: dict[str, Verb] = {"GET": "find", "POST": "find", "PUT": "save", "HEAD": "head", "DELETE": "destroy"}
 _SINGULAR = frozenset({"facts", "status", "certificate_status"})
 
 
 def verb(method: str, path: str) -> Verb | None:
-    """What a request is to the indirector; ``path`` is that below the environment or ``/puppet/v3``.
+    """The indirector's name for a request; ``path`` is the part below the environment or ``/puppet/v3``.
 
-    None for what is no indirection, and for a method that a master has no support for.
+    None if it is not an indirection, or if a master does not support the method.
     """
     name, _, key = path.partition("/")
     return _verb(method, name) if key and name in INDIRECTIONS else None
 
 
 def verbs(methods: tuple[str, ...], pattern: str) -> tuple[Verb, ...]:
-    """What requests may be whose path is a row of the endpoints' table: each once, in the order of ``methods``."""
+    """The indirector's names for requests to a row of the endpoint table: each once, in the order of ``methods``."""
     head = _HEAD.match(pattern)
     names = [name for name in INDIRECTIONS if head and re.fullmatch(head[0], name)]
     tried = (_verb(method, name) for method in methods for name in names)
@@ -41,7 +41,7 @@ def verbs(methods: tuple[str, ...], pattern: str) -> tuple[Verb, ...]:
 
 
 _HEAD = re.compile(r"(?:\(\?:[^()]*\)\??|[a-z_]\??)+(?=/)")
-"""A pattern's first segment, if another one follows."""
+"""A pattern's first segment, if another segment follows."""
 
 
 def _verb(method: str, name: str) -> Verb | None:

@@ -1,8 +1,8 @@
-"""What a request is like: one kind per row of the endpoint table, and who may make it. Code and rules ask for kinds,
-never for names.
+"""Kinds of requests, one per row of the endpoint table, and their permissions. Code and rules test the kind, never the
+name.
 
-A new endpoint of a known kind (a second way to fetch a file's content, say) is a row in ``ENDPOINTS`` and nothing
-else: the file view, the runs, the filters and the rules treat it like the others of its kind.
+A new endpoint of a known kind (a second way to fetch a file's content, for example) only needs a row in ``ENDPOINTS``:
+the file view, the runs, the filters and the rules handle it like the others of its kind.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What a request asks for or sends."""
+    """The purpose of a request: what it fetches or sends."""
 
     CA_BUNDLE = "CA bundle"
     CERTIFICATE = "certificate"
@@ -35,10 +35,10 @@ class Kind(StrEnum):
     FACTS = "facts"
     REPORT = "report"
     SERVER_STATUS = "server status"
-    """Whether a server of ``server_list`` is up."""
+    """Whether a server of ``server_list`` is available."""
     CERTIFICATE_STATUS = "certificate status"
     REMOVED = "removed"
-    """A tool's request that newer masters no longer support; the row says since which version."""
+    """A tool's request that newer masters no longer support; the row contains the first version without it."""
     TOOL = "tool"
     """Any other request of a tool or of monitoring."""
 
@@ -46,23 +46,23 @@ class Kind(StrEnum):
 CONTENT = (Kind.FILE_CONTENT, Kind.PLUGIN_CONTENT, Kind.STATIC_CONTENT)
 """Fetches of one file's content."""
 METADATA = (Kind.FILE_METADATA, Kind.FILE_LISTING, Kind.PLUGIN_LISTING)
-"""Requests for the metadata of files that may be fetched then."""
+"""Requests for the metadata of files that may be fetched next."""
 FILES = (*CONTENT, *METADATA, Kind.ENVIRONMENT_CHECK, Kind.BACKUP)
-"""Everything about single files or lists of them: most of a run's requests."""
+"""All requests about single files or lists of files: most of a run's requests."""
 PLUGIN_LISTINGS = (Kind.ENVIRONMENT_CHECK, Kind.PLUGIN_LISTING)
-"""What an agent asks for once per round of plugins."""
+"""Requests that an agent makes once per round of plugins."""
 PARSED = (
     Kind.NODE, Kind.ENVIRONMENT_CHECK, Kind.PLUGIN_LISTING, Kind.CATALOG, Kind.FILE_METADATA, Kind.FILE_LISTING,
 )  # fmt: skip
-"""What agents read by its Content-Type."""
+"""Responses that agents decode by their Content-Type."""
 RUN = (*PARSED, *CONTENT, Kind.BACKUP, Kind.FACTS, Kind.REPORT)
-"""What a run asks for, without the requests for certificates."""
+"""Requests of a run, except those for certificates."""
 BOOTSTRAP = (Kind.CA_BUNDLE, Kind.CRL, Kind.CERTIFICATE, Kind.CSR, Kind.CSR_LOOKUP, Kind.RENEWAL)
-"""What an agent asks the CA for."""
+"""Requests of an agent to the CA."""
 
 
 class Access(StrEnum):
-    """Who may, by the default rules (docs/protocol.md#default-rules)."""
+    """Who may make the request, by the default rules (docs/protocol.md#default-rules)."""
 
     ANYBODY = "anybody"
     CERTIFICATE = "any certificate"
@@ -71,4 +71,4 @@ class Access(StrEnum):
     CLI = "pp_cli_auth"
     """A certificate with the extension pp_cli_auth: the server's own."""
     DENIED = "nobody"
-    """Must be opened in auth.conf first."""
+    """Nobody, until auth.conf allows it."""

@@ -21,9 +21,9 @@ AUTHORIZATION_OIDS = {
     "2.16.840.1.113730.1.13": "nsComment",
 }
 AUTHORIZATION = "1.3.6.1.4.1.34380.1.3."
-"""Extensions that give rights: a CA signs them only if it is told to."""
+"""Extensions that give rights: a CA signs them only if it is configured to."""
 REQUESTED_EXTENSIONS = frozenset({"1.2.840.113549.1.9.14", "1.3.6.1.4.1.311.2.1.14"})
-"""The attributes of a signing request that hold its extensions: of PKCS#9, and Microsoft's."""
+"""The attributes of a signing request that contain its extensions: the one of PKCS#9 and Microsoft's."""
 
 
 def oid_name(dotted: str) -> str:

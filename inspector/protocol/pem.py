@@ -1,4 +1,4 @@
-"""PEM and DER to plain fields. Raises Malformed for what is none."""
+"""PEM and DER to plain fields. Raises Malformed for anything else."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
-# What the library finds odd in others' certificates is no matter for the terminal; rules say what matters.
+# The library's warnings about unusual certificates must not reach the terminal; rules report what matters.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"inspector\.")
 
 MAX_BLOCKS = 10_000
-"""PEM blocks read from one body (a CRL bundle of a large site has a handful)."""
+"""Maximum number of PEM blocks read from one body (a CRL bundle of a large site has only a few)."""
 
 _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----[^-]+-----END \1-----")
 
 
 class Malformed(ValueError):
-    """The bytes are no PEM of the kind that was asked for."""
+    """The bytes are not PEM of the requested kind."""
 
 
 def pem_blocks(data: bytes, *labels: str) -> list[bytes]:
-    """The PEM blocks with one of these labels; text between blocks is ignored, as agents do.
+    """Return the PEM blocks with one of these labels. Text between blocks is ignored, as in agents.
 
     Raises Malformed if there is none.
     """
@@ -48,24 +48,24 @@ def pem_blocks(data: bytes, *labels: str) -> list[bytes]:
 
 
 def read_certificates(data: bytes) -> list[Certificate]:
-    """Every certificate of a PEM bundle. Raises Malformed."""
+    """Return every certificate of a PEM bundle. Raises Malformed."""
     blocks = pem_blocks(data, "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE")
     return [guard(_pem_certificate, block) for block in blocks]
 
 
 def read_der(der: bytes) -> Certificate:
-    """One certificate in DER, as a TLS handshake carries it. Raises Malformed."""
+    """Return one certificate from DER, as in a TLS handshake. Raises Malformed."""
     return guard(_der_certificate, der)
 
 
 def read_csr(data: bytes) -> CertificateRequest:
-    """The first signing request of a body. Raises Malformed."""
+    """Return the first signing request of a body. Raises Malformed."""
     block = pem_blocks(data, "CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST")[0]
     return guard(_request, block)
 
 
 def read_crls(data: bytes) -> list[RevocationList]:
-    """Every CRL of a PEM bundle. Raises Malformed."""
+    """Return every CRL of a PEM bundle. Raises Malformed."""
     return [guard(_crl, block) for block in pem_blocks(data, "X509 CRL")]
 
 
@@ -97,14 +97,15 @@ def fingerprint(der: bytes, digest: str = "sha256") -> str:
 
 
 def printed_fingerprint(der: bytes, by: Literal["agent", "2.7", "ca"] = "agent") -> str:
-    """As ``puppet agent --fingerprint`` prints it (2.7: MD5, nothing before it), or ``puppetserver ca list``."""
+    """The fingerprint as ``puppet agent --fingerprint`` prints it (2.7: MD5, without a label), or ``puppetserver ca
+    list``."""
     if by == "2.7":
         return fingerprint(der, "md5")
     return f"(SHA256){' ' if by == 'agent' else '  '}{fingerprint(der)}"
 
 
 def key_id(key: CertificatePublicKeyTypes) -> str:
-    """SHA-256 of the SubjectPublicKeyInfo: the same for a key wherever it appears."""
+    """SHA-256 of the SubjectPublicKeyInfo: the same for a key in every document."""
     spki = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(spki).hexdigest()
 
@@ -194,7 +195,7 @@ def _request(block: bytes) -> CertificateRequest:
 
 
 def _extensions(extensions: x509.Extensions) -> dict[str, str]:
-    """Puppet's own and what else the library has no class for."""
+    """Puppet's extensions, and others that the library has no class for."""
     return {
         oid_name(extension.oid.dotted_string): _extension_text(extension.value)
         for extension in extensions
@@ -252,7 +253,7 @@ def _reason(entry: x509.RevokedCertificate) -> str | None:
 
 
 def names_match(cert: Certificate, host: str) -> bool:
-    """True if an agent that asked for ``host`` accepts this certificate's names (CN only without SANs)."""
+    """True if an agent that called ``host`` accepts this certificate's names (CN only if there are no SANs)."""
     names = [name.partition(":")[2] for name in cert.alt_names if name.startswith(("DNS:", "IP:"))]
     if not names and cert.common_name:
         names = [cert.common_name]

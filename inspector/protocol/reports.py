@@ -1,4 +1,4 @@
-"""Reports, formats 2 to 12, whatever their notation (docs/protocol.md#reports)."""
+"""Reports, formats 2 to 12, in any notation (docs/protocol.md#reports)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """What happened, or in noop mode would have happened, to one property."""
+    """A change of one property, or in noop mode the change that would have been made."""
 
     status: str | None = None
     """``success``, ``failure``, ``noop`` or ``audit``."""
@@ -36,7 +36,7 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class ResourceStatus(msgspec.Struct, frozen=True):
-    """2.7 on a newer Ruby sends empty ones: its key in the report still says which resource it is."""
+    """Empty from 2.7 on a newer Ruby: the key in the report still names the resource."""
 
     failed: bool | None = None
     changed: bool | None = None
@@ -60,11 +60,11 @@ class Metric(msgspec.Struct, frozen=True):
     name: str = ""
     label: str = ""
     values: list[Any] = []
-    """Each of key, label, number."""
+    """Entries of key, label, number."""
 
     @property
     def numbers(self) -> dict[str, float]:
-        """By key; what is no number is left out."""
+        """The numbers by key; other values are left out."""
         return {
             str(entry[0]): entry[2]
             for entry in self.values
@@ -95,18 +95,18 @@ class Report(msgspec.Struct, frozen=True):
     code_id: str | None = None
     job_id: str | None = None
     server_used: str | None = None
-    """The server that the agent chose from its server_list, 6.24 and later."""
+    """The server that the agent chose from server_list, 6.24 and later."""
     master_used: str | None = None
-    """The same, 4.6 to 6."""
+    """The same for 4.6 to 6."""
 
     @property
     def times(self) -> dict[str, float]:
-        """Seconds by phase and by resource type, ``total`` among them."""
+        """Seconds by phase and by resource type, including ``total``."""
         return self._numbers("time")
 
     @property
     def counts(self) -> dict[str, float]:
-        """Resources by what became of them; from the statuses where there is no metric (format 2)."""
+        """Number of resources by outcome; from the statuses if there is no metric (format 2)."""
         return self._numbers("resources") or {
             word: sum(bool(getattr(entry, word)) for entry in self.resource_statuses.values())
             for word in ("failed", "changed", "skipped", "out_of_sync")
@@ -114,7 +114,7 @@ class Report(msgspec.Struct, frozen=True):
         }
 
     def metric(self, group: str, name: str) -> float | None:
-        """One number, e.g. ``metric("resources", "failed_to_restart")``; None if it was not sent."""
+        """Return one number, e.g. ``metric("resources", "failed_to_restart")``; None if it was not sent."""
         return self._numbers(group).get(name)
 
     def _numbers(self, name: str) -> dict[str, float]:
@@ -132,7 +132,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def outcome(self) -> str | None:
-        """``status``, or for format 2, which has none, what the resources' statuses amount to."""
+        """``status``; for format 2, which has none, the status derived from the resources."""
         if self.status is not None or not self.resource_statuses:
             return self.status
         return "failed" if self.failed else "changed" if self.changed else "unchanged"

@@ -1,6 +1,6 @@
-"""Puppet's rich data: values that JSON and msgpack can't carry, marked by ``__ptype``: docs/protocol.md#rich-data.
+"""Puppet's rich data: values that JSON and msgpack cannot represent, marked by ``__ptype``: docs/protocol.md#rich-data.
 
-Decoding a body leaves them as they are, which is fast; ``read`` turns a value into what a view can show.
+Decoding a body leaves them unchanged, which is fast; ``read`` converts a value for display.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 MARK, VALUE = "__ptype", "__pvalue"
 REDACTED = "Sensitive [value redacted]"
 MAX_DEPTH = 200
-"""Levels below which a value stays as it was sent."""
+"""Maximum depth; deeper values stay as sent."""
 MAX_REFERRED = 10_000
-"""Values that all the LocalRefs of a value stand for, together: a few of them can double and double again."""
+"""Maximum number of values that all LocalRefs of a value expand to: a few of them can double repeatedly."""
 MAX_PATH = 1000
-"""Characters of a LocalRef."""
+"""Maximum length of a LocalRef."""
 
 _STEP = re.compile(
     r"""\[(?: (-?\d{1,9}) | (null|true|false) | '((?:[^'\\]|\\.)*)' | "((?:[^"\\]|\\.)*)" )\] | \.([A-Za-z_]\w*)""",
@@ -60,10 +60,10 @@ class Rich(msgspec.Struct, frozen=True):
 
 
 def read(value: Any, root: Any = None) -> Any:
-    """A decoded value with every ``__ptype`` in it as ``Rich``. What is malformed stays as it was sent.
+    """Return a decoded value with every ``__ptype`` in it as ``Rich``. Malformed values stay as sent.
 
-    A LocalRef is replaced by what it refers to, seen from ``root`` (the parameters of a resource; by default the value
-    itself), unless that is nowhere, or holds the LocalRef itself, or is too much.
+    A LocalRef is replaced by its target, resolved from ``root`` (the parameters of a resource; by default the value
+    itself), unless the target does not exist, contains the LocalRef itself, or is too large.
     """
     return _Reader(value if root is None else root).read(value, 0)
 
@@ -73,7 +73,7 @@ class _Reader:
         self.root = root
         self.left = MAX_REFERRED
         self.open: list[Any] = []
-        """Collections that are being read: none may be read within itself."""
+        """Collections that are being read: a collection must not be read within itself."""
 
     def read(self, value: Any, depth: int) -> Any:
         if not isinstance(value, list | dict) or depth > MAX_DEPTH:
@@ -109,7 +109,7 @@ class _Reader:
         return Rich(_name(kind), self.read(value, depth))
 
     def _referred(self, path: str) -> Any:
-        """What ``$['a'][0]`` is; ``_NOWHERE`` if it is not to be had."""
+        """The target of ``$['a'][0]``; ``_NOWHERE`` if it cannot be resolved."""
         if not path.startswith("$") or len(path) > MAX_PATH or self.left <= 0:
             return _NOWHERE
         found, at = self.root, 1
@@ -128,7 +128,7 @@ class _Reader:
         number, word, *quoted, name = step.groups()
         text = next((re.sub(r"\\(.)", r"\1", value) for value in quoted if value is not None), name)
         key = int(number) if number else _KEYS[word] if word else text
-        # The way leads through what is marked: an agent counts in its own values, not in what was sent.
+        # The path goes through the marked values: an agent resolves it in its own values, not in the sent form.
         while isinstance(value, dict) and value.get(MARK) == "Sensitive":
             value = value.get(VALUE)
         if isinstance(value, dict) and value.get(MARK) == "Hash" and isinstance(value.get(VALUE), list):
@@ -143,7 +143,7 @@ class _Reader:
 
 
 def _name(kind: Any) -> str:
-    # A type that the agent may not know is sent as an object itself.
+    # A type that the agent may not know is itself sent as an object.
     return kind if isinstance(kind, str) else str(kind.get("name", "Object")) if isinstance(kind, dict) else str(kind)
 
 
@@ -154,7 +154,7 @@ def _pairs(items: list[Any]) -> list[list[Any]]:
 
 
 def _within(value: Any) -> Iterator[Any]:
-    """A decoded value and everything in it."""
+    """Iterate over a decoded value and everything in it."""
     waiting = [value]
     while waiting:
         value = waiting.pop()
@@ -164,7 +164,7 @@ def _within(value: Any) -> Iterator[Any]:
 
 
 def _size(value: Any, most: int) -> int:
-    """Values in a value, counted up to one more than ``most``."""
+    """Count the values in a value, up to one more than ``most``."""
     return sum(1 for _ in islice(_within(value), most + 1))
 
 
@@ -174,7 +174,7 @@ def secrets(value: Any) -> bool:
 
 
 def readable(secret: Any) -> bool:
-    """True if something of a secret value can be read: not of an empty one, nor of what an agent finds out itself."""
+    """True if part of a secret value is readable: not an empty value, nor one that the agent computes itself."""
     waiting = [(secret, True)]
     while waiting:
         value, sent = waiting.pop()

@@ -1,7 +1,7 @@
-"""YAML as Ruby writes it (reports of 2.7 and early 3.x, their facts), read without trusting it.
+"""YAML as written by Ruby (reports of 2.7 and early 3.x, their facts), read as untrusted input.
 
-Objects become mappings, symbols and binary text strings; nothing is ever instantiated. Values are built from the
-parser's events, without recursion: a depth or a reference that nobody honest sends ends it at once.
+Objects become mappings, symbols and binary text become strings; nothing is ever instantiated. Values are built from the
+parser's events, without recursion. Nesting or references beyond what real agents send stop the parser at once.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from typing import Any
 import yaml
 
 MAX_BYTES = 16 * 2**20
-"""The parser's events take some 100 bytes for each byte of hostile text, one after the other."""
+"""Maximum bytes: for hostile text the parser's events take some 100 bytes per byte, one after the other."""
 MAX_DEPTH = 200
 MAX_EVENTS = 600_000
-"""Of the parser, each some 2 us. A real report has one in 16 bytes: 10 MB of it are read."""
+"""Maximum number of the parser's events, some 2 us each. A real report has one per 16 bytes: 10 MB of it can be
+read."""
 MAX_NODES = 1_000_000
-"""Values of a document once its aliases are written out (600 bytes can stand for 10**9)."""
+"""Maximum number of values after aliases are expanded (600 bytes can expand to 10**9)."""
 MAX_NUMBER = 100
-"""Characters of a number."""
+"""Maximum length of a number."""
 
 
 class Refused(ValueError):
-    """No YAML, or YAML that nobody honest sends."""
+    """Not YAML, or YAML that no real agent sends."""
 
 
 _WORDS: dict[str, bool | None] = {
@@ -50,8 +51,8 @@ _BINARY = frozenset({"!binary", "tag:yaml.org,2002:binary"})
 def _plain(text: str) -> Any:
     """A plain scalar: null, a truth value, a number, a symbol, or else text.
 
-    Times stay text: Ruby's have nine digits and a space, which no library keeps. So do numbers to the base of
-    60 (``1:30``): Ruby writes none.
+    Times stay text: Ruby's have nine digits and a space, which no library preserves. Numbers to base 60 (``1:30``) also
+    stay text: Ruby does not write them.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -67,7 +68,7 @@ def _number(text: str) -> Any:
         return float(digits) if _FLOAT.fullmatch(text) else _ENDLESS.get(text, text)
     if found := _INTEGER.fullmatch(text):
         base = {"0b": 2, "0x": 16, "0": 8}.get(found[found.lastindex or 0], 10)
-        with suppress(ValueError):  # underscores and nothing else
+        with suppress(ValueError):  # only underscores
             return int(digits, base)
     return text
 
@@ -84,12 +85,12 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
         try:
             return data.decode()
         except UnicodeDecodeError:
-            return data.decode("latin-1")  # as PSON's bytes: nothing is lost
+            return data.decode("latin-1")  # as in PSON: nothing is lost
     return _plain(text) if tag in _TYPES else text
 
 
 def load(body: bytes) -> Any:
-    """A document's value, in plain dicts, lists and scalars; ``body`` must be UTF-8. Raises Refused."""
+    """Return a document's value as plain dicts, lists and scalars; ``body`` must be UTF-8. Raises Refused."""
     if len(body) > MAX_BYTES:
         raise Refused(f"{len(body)} bytes of YAML, more than {MAX_BYTES} are not read")
     try:
@@ -97,7 +98,7 @@ def load(body: bytes) -> Any:
     except yaml.YAMLError as error:
         raise Refused(f"no YAML: {' '.join(str(error).split())}") from error
     if isinstance(value, dict):
-        # A symbol's colon and an instance variable's @ are Ruby's, not part of the name.
+        # The colon of a symbol and the @ of an instance variable are Ruby syntax, not part of the name.
         return {str(key).lstrip(":@"): item for key, item in value.items()}
     return value
 
@@ -106,17 +107,17 @@ _MISSING: Any = object()
 
 
 class _Builder:
-    """One document's events to its value."""
+    """Builds the value of one document from its events."""
 
     def __init__(self) -> None:
         self.top: Any = _MISSING
         self.nodes = 0
         self.anchors: dict[str | None, tuple[Any, int]] = {}
-        """What an anchor stands for, and how many values that is."""
+        """The value of each anchor, and its number of values."""
         self.open: list[tuple[dict[Any, Any] | list[Any], str | None, int, str | None]] = []
-        """Collections that have begun: value, anchor, nodes before it, tag."""
+        """Open collections: value, anchor, nodes before it, tag."""
         self.keys: list[Any] = []
-        """Of each open collection the key that waits for its value."""
+        """The pending key of each open collection."""
 
     def build(self, body: bytes) -> Any:
         for events, event in enumerate(yaml.parse(body, Loader=yaml.CSafeLoader)):
@@ -191,7 +192,7 @@ def _merged(value: Any) -> dict[Any, Any] | None:
 
 
 def _object(tag: str, value: dict[Any, Any] | list[Any]) -> Any:
-    """Ruby's sets are lists (a report's tags), its subclasses of String are text; other objects mappings."""
+    """Convert an object: Ruby's sets become lists (a report's tags), subclasses of String text, others mappings."""
     if isinstance(value, list):
         return value
     if tag.startswith("!ruby/string"):

@@ -41,7 +41,7 @@ def _signed_by(signed: bytes, authority: bytes, *, crl: bool) -> bool | None:
 
 
 def issued_by(signed: x509.Certificate | x509.CertificateRevocationList, issuer: x509.Certificate) -> bool | None:
-    """Return what ``signed_by`` returns, for objects of the library."""
+    """Return the result of ``signed_by`` for objects of the library."""
     try:
         key = issuer.public_key()
     except UnsupportedAlgorithm:

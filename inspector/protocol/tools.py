@@ -1,4 +1,4 @@
-"""What tools and monitoring are told (docs/protocol.md#endpoints-for-tools): typed as far as somebody reads it."""
+"""Responses for tools and monitoring (docs/protocol.md#endpoints-for-tools), typed as far as their fields are read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ClassFile(msgspec.Struct, frozen=True):
     path: str
     classes: list[PuppetClass] = []
     error: str | None = None
-    """Instead of classes: why the file could not be parsed."""
+    """Why the file could not be parsed; replaces the classes."""
 
 
 class EnvironmentClasses(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class MasterStatus(msgspec.Struct, frozen=True):
 
 
 class CertificateStatus(msgspec.Struct, frozen=True):
-    """A certificate or a signing request, as the CA sees it."""
+    """A certificate or a signing request, as listed by the CA."""
 
     name: str
     state: str | None = None
@@ -68,7 +68,7 @@ class CertificateStatuses(msgspec.Struct, frozen=True):
 
 
 class DesiredState(msgspec.Struct, frozen=True):
-    """What a tool asks the CA to do with a certificate."""
+    """A tool's request to change the state of a certificate at the CA."""
 
     desired_state: str
     cert_ttl: int | str | None = None

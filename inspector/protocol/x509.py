@@ -1,8 +1,8 @@
-"""Certificates, signing requests and revocation lists: PEM to plain fields, and what an agent would say.
+"""Certificates, signing requests and revocation lists: PEM to plain fields, and the errors an agent would print.
 
-Reading uses cryptography. Verifying a chain uses OpenSSL's own store, because that is what agents and
-masters use: the same checks in the same order, so the same errors (``cryptography.x509.verification``
-refuses Puppet's critical extendedKeyUsage and knows no CRL).
+Reading uses cryptography. Verifying a chain uses OpenSSL's own store, because agents and masters use it too: the same
+checks in the same order give the same errors (``cryptography.x509.verification`` refuses Puppet's critical
+extendedKeyUsage and does not support CRLs).
 """
 
 from __future__ import annotations
