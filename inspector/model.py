@@ -1,10 +1,10 @@
-"""The vocabulary: what was seen on the wire, as plain frozen records.
+"""The records of a capture: what was seen on the wire, as plain frozen objects.
 
-A capture is a sequence of records: ``Exchange`` (a request and what became of it), ``Handshake`` (a TLS
-handshake that failed: the commonest Puppet trouble never becomes HTTP) and ``Gap`` (something we could
-not record). What we *think* of them (phases, runs, findings) is never stored and does not live here.
+A capture is a sequence of records. An ``Exchange`` is a request and its response or error. A ``Handshake`` is a TLS
+handshake that failed: the most common Puppet problems never reach HTTP. A ``Gap`` is something that could not be
+recorded. Conclusions (phases, runs, findings) are never stored in records.
 
-Times are seconds since the epoch (UTC) as floats; ``None`` is "not known", never "zero".
+Times are seconds since the epoch (UTC) as floats; ``None`` means "not known", never "zero".
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ type Headers = tuple[tuple[str, str], ...]
 """Names and values as on the wire, in order; bytes are mapped one to one (Latin-1)."""
 
 type Side = Literal["agent", "master"]
-"""Which end of the wire, seen from the proxy: the agent's leg or the master's leg."""
+"""A side of the proxy: the agent's leg or the master's leg."""
 
 PROBE = "puppet-inspector verification probe"
-"""The CA of the certificate that an agent is shown to see whether it refuses it."""
+"""The CA of the certificate that is presented to an agent to test whether the agent refuses it."""
 
 
 class Phase(StrEnum):
@@ -37,7 +37,8 @@ class Phase(StrEnum):
 
 
 class Severity(StrEnum):
-    """A contract: ERROR breaks a run or is forbidden, WARNING works but no healthy pair does it."""
+    """The severity of a finding: ERROR breaks a run or is forbidden; WARNING works, but does not occur between a
+    healthy agent and master."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -50,7 +51,7 @@ class Severity(StrEnum):
 
 
 class Visible(StrEnum):
-    """How a deviation shows itself: in decrypted traffic, in a handshake, or only by what follows from it."""
+    """How a deviation becomes visible: in decrypted traffic, in a handshake, or only through its consequences."""
 
     WIRE = "wire"
     HANDSHAKE = "handshake"
@@ -59,7 +60,7 @@ class Visible(StrEnum):
 
 @lru_cache(maxsize=8)
 def _first(headers: Headers) -> dict[str, str]:
-    """The first value of each header: rules ask for some ten of an exchange."""
+    """The first value of each header: rules look up about ten headers per exchange."""
     return {key.lower(): value for key, value in reversed(headers)}
 
 
@@ -69,22 +70,23 @@ class Message:
 
     headers: Headers = ()
     body: bytes = b""
-    """Raw: still content-encoded, so that a lying ``Content-Encoding`` stays visible."""
+    """Raw: still content-encoded, so that a wrong ``Content-Encoding`` stays visible."""
     http_version: str = "HTTP/1.1"
     started: float | None = None
     ended: float | None = None
     lost: int = field(default=0, kw_only=True)
-    """Bytes of the body that were passed on and not kept: it was too large."""
+    """Bytes of the body that were passed on but not recorded, because the body was too large."""
     digest: str = field(default="", kw_only=True)
-    """The SHA-256 (hex) of a whole body of which not all was kept; empty if it is all there, or not known."""
+    """The SHA-256 (hex) of the whole body if only part of it was recorded; empty if all was recorded, or if it is
+    not known."""
 
     @property
     def size(self) -> int:
-        """Bytes of the body as on the wire, those that were passed on and not kept included."""
+        """Bytes of the body as on the wire, including those that were passed on but not recorded."""
         return len(self.body) + self.lost
 
     def header(self, name: str) -> str | None:
-        """The first value of a header, its name compared without case; None if it is absent."""
+        """The first value of a header, whose name is not case-sensitive; None if it is absent."""
         return _first(self.headers).get(name.lower())
 
 
@@ -92,7 +94,7 @@ class Message:
 class Request(Message):
     method: str = "GET"
     target: str = "/"
-    """Path and query exactly as sent (Latin-1), double slashes and a trailing ``?`` included."""
+    """Path and query exactly as sent (Latin-1), including double slashes and a trailing ``?``."""
 
     @property
     def path(self) -> str:
@@ -132,18 +134,18 @@ class Leg:
     peer_chain: tuple[bytes, ...] = ()
     """DER certificates the peer presented, its own first. On the agent's leg: the client certificate."""
     own_chain: tuple[bytes, ...] = ()
-    """DER certificates the proxy presented to this peer, its own first. On the agent's leg: what the agent
-    took for the master's; on the master's leg: the identity that was lent."""
+    """DER certificates the proxy presented to this peer, its own first. On the agent's leg: the certificate that the
+    agent saw as the master's; on the master's leg: the identity used on the agent's behalf."""
 
     @property
     def probed(self) -> bool:
-        """The agent was shown a certificate that it must not trust, on purpose: refusing that is no fault."""
+        """The agent was deliberately presented a certificate that it must not trust: refusing it is not a fault."""
         return self.side == "agent" and bool(self.own_chain) and _probes(self.own_chain[0])
 
 
 @lru_cache(maxsize=256)
 def _probes(certificate: bytes) -> bool:
-    # DER holds the issuer's name as it is; only the proxy itself shows certificates on this side.
+    # DER contains the issuer's name unchanged; only the proxy itself presents certificates on this side.
     return PROBE.encode() in certificate
 
 
@@ -157,7 +159,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A leg and its end; also of connections that never carried a request."""
+    """A leg and its end; also for connections that never carried a request."""
 
     leg: Leg
     closed: Closed | None = None
@@ -165,37 +167,37 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whether the proxy spoke to the master as the calling agent, and why not."""
+    """Whether the proxy used the calling agent's identity towards the master, and why not."""
 
     mode: str
     """``keys``, ``headers``, ``mint`` or ``none``."""
     certname: str | None = None
-    """As whom; None when no identity was lent."""
+    """The certname of the identity; None if none was used."""
     reason: str | None = None
-    """Why nothing was lent though the agent has a certificate; None when all is well or none is needed."""
+    """Why no identity was used though the agent has a certificate; None if one was used or none is necessary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and what became of it."""
+    """One request and its response or error."""
 
     agent: Leg
     request: Request
     response: Response | None = None
-    """None: no answer came, ``error`` says why."""
+    """None: there was no response, ``error`` says why."""
     master: Leg | None = None
     """None: the master was never reached (or the flow file does not say)."""
     identity: Identity | None = None
     error: str | None = None
     stripped: tuple[str, ...] = ()
-    """Header names that the agent sent and the proxy withheld from the master."""
+    """Header names that the agent sent and the proxy did not pass on to the master."""
     seq: int = 0
     failed: float | None = None
-    """When it was given up, if no answer came."""
+    """When it was aborted, if there was no response."""
 
     @property
     def time(self) -> float:
-        """When it began, as nearly as is known."""
+        """When it began, as precisely as is known."""
         return self.request.started or self.agent.secured or self.agent.connected or 0.0
 
     @property
@@ -212,13 +214,13 @@ class Handshake:
     leg: Leg
     time: float
     reason: str
-    """In the agent's own words where it has some (what a Puppet agent prints for this failure)."""
+    """In the agent's own words if it has some (what a Puppet agent prints for this failure)."""
     alert: str | None = None
-    """The TLS alert's name as in RFC 8446, e.g. ``certificate_revoked``; None if none was seen."""
+    """The TLS alert's name as in RFC 8446, e.g. ``certificate_revoked``; None if there was no alert."""
     alert_by: Literal["agent", "proxy", "master"] | None = None
     """Who sent the alert."""
     culprits: tuple[str, ...] = ()
-    """Every verification error found, each with the subject of the certificate or CRL it is about."""
+    """Every verification error found, each with the subject of its certificate or CRL."""
     seq: int = 0
 
     @property
@@ -228,7 +230,7 @@ class Handshake:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something we saw but could not record, or a hook of ours that failed."""
+    """Something that could not be recorded, or a hook of the inspector that failed."""
 
     time: float
     reason: str
@@ -245,31 +247,31 @@ type Record = Exchange | Handshake | Gap
 
 
 type RecordTab = Literal["meaning", "request", "response", "tls", "timing"]
-"""The tabs of a record on which evidence is shown."""
+"""The tabs of a record on which evidence appears."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a record: a tab, a part of it, and a text to look for there."""
+    """A place in a record: a tab, a part of it, and a text to find there."""
 
     tab: RecordTab
     part: str = ""
-    """The part's title in lower case; empty: every part of the tab."""
+    """The part's title in lower case; empty: all parts of the tab."""
     needle: str = ""
-    """Looked for without case; empty: the beginning of the part."""
+    """The text to find, not case-sensitive; empty: the beginning of the part."""
     fallback: str = ""
-    """Looked for where the needle is not found."""
+    """The text to find where the needle is not found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A deviation from the protocol: which rule, how bad, what exactly, and the records that prove it."""
+    """A deviation from the protocol: the rule, the severity, a message, and the records that are its evidence."""
 
     rule: str
     severity: Severity
     message: str
     seqs: tuple[int, ...] = field(default=())
     since: float = field(default=0.0, compare=False)
-    """When it first showed; 0 if that is not known."""
+    """When it first appeared; 0 if that is not known."""
     places: tuple[Place, ...] = field(default=(), compare=False)
-    """Where its records show it; in each record the first place that exists there counts."""
+    """The places of the evidence in its records; in each record the first place that exists there counts."""

@@ -1,1 +1,1 @@
-"""One agent or one run explained: its bootstrap, trust, files, resources, connections."""
+"""Explanations of one agent or one run: its bootstrap, trust, files, resources, connections."""

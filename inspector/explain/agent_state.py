@@ -1,4 +1,5 @@
-"""What an agent knew at a moment of its run, as far as the wire shows it: its trust, its certificate, its catalog."""
+"""An agent's state at a moment of its run, as far as it is visible in the traffic: its trust, certificate and
+catalog."""
 
 from __future__ import annotations
 
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
 
 UNSEEN = "not seen"
 NAMED = 3
-"""CRLs that are listed one by one."""
+"""Maximum number of CRLs that are listed one by one."""
 WORDS = 120
-"""Characters of what a master said."""
+"""Maximum length of a master's message."""
 
 
 def known(run: Run, asked: d.CatalogRequest | None = None, got: d.Catalog | None = None) -> list[tuple[str, str]]:
-    """Labels and words for what the agent knew after the records that ``run`` has seen (``analyzer.retrace``).
+    """Labels and texts for the agent's state after the records in ``run`` (``analyzer.retrace``).
 
-    A run keeps neither facts nor catalogs: ``asked`` and ``got`` are its latest ones, for their format and version.
+    A run stores neither facts nor catalogs: ``asked`` and ``got`` are its latest ones, for their format and version.
     """
     rows = [
         ("CA", _ca(run)),
@@ -60,11 +61,11 @@ def _said(text: str) -> str:
     return beginning(line, WORDS + 1)
 
 
-# -- whom it trusts -----------------------------------------------------------------------------------------
+# -- trust --------------------------------------------------------------------------------------------------
 
 
 def _bundle[T](bundles: Iterable[Bundle[T]]) -> tuple[str, Bundle[T] | None]:
-    """What became of a download, and the latest that brought something."""
+    """The result of a download, and the latest one with content."""
     latest = list(bundles)
     if not latest:
         return UNSEEN, None
@@ -106,7 +107,7 @@ def _crl(run: Run) -> str:
     return f"{words}: {'; '.join(lists)}{f'; {more} more' if more > 0 else ''}"
 
 
-# -- who it is ----------------------------------------------------------------------------------------------
+# -- identity -----------------------------------------------------------------------------------------------
 
 
 def _key(run: Run) -> str:
@@ -149,7 +150,7 @@ def _certificate(run: Run) -> str:
     return f"requested {many}, not received: {last.status or 'no answer'}"
 
 
-# -- what it received ---------------------------------------------------------------------------------------
+# -- documents from the master ------------------------------------------------------------------------------
 
 
 def _environment(run: Run) -> str:

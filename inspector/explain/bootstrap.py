@@ -1,7 +1,7 @@
-"""The way of an agent to its certificate, rebuilt from the wire: one rung a state, and where it hangs.
+"""An agent's bootstrap, rebuilt from the traffic: one step per state, and the step where the agent is stuck.
 
-Also which keys were seen for a name, and how long what the agent was given will carry it. Pure: the moment is an
-argument. The words are in ``ladder_text``.
+It also shows which keys were seen for a certname, and how long the agent's CA, CRLs and certificate remain valid. Pure:
+the time is an argument. ``bootstrap_text`` formats the result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 ATTEMPTS = 10_000
-"""Runs that are remembered; the oldest is forgotten first."""
+"""Maximum number of runs; the oldest is dropped first."""
 MACHINE = {
     BootstrapState.CA: "NeedCACerts",
     BootstrapState.CRL: "NeedCRLs",
@@ -33,7 +33,7 @@ MACHINE = {
     BootstrapState.RENEWAL: "NeedRenewedCert",
     BootstrapState.RUN: "Done",
 }
-"""The names that 6.4 and later give their states (docs/protocol.md#ssl-state-machine)."""
+"""The names of the states in 6.4 and later (docs/protocol.md#ssl-state-machine)."""
 RISKS = {
     BootstrapState.CA: "an attacker in between could have delivered their own CA and act as this node's master from "
     "then on",
@@ -43,52 +43,51 @@ RISKS = {
     "different one",
     BootstrapState.CERTIFICATE: "an attacker in between could have withheld the certificate, or delivered another one",
 }
-"""What an attacker could have done where the agent did not verify whom it talked to."""
+"""What an attacker could have done where the agent did not verify the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One step of the way: a request, or the same one again and again."""
+    """One step of the bootstrap: a request, or repetitions of the same request."""
 
     state: BootstrapState
     run: int | None
     began: float
     ended: float
-    """When its last one was answered."""
+    """When the latest request was answered."""
     times: int
     answers: tuple[str, ...]
-    """What it was answered, each once in the order in which they came: ``200``, ``400 already has a requested
-    certificate``."""
+    """The different answers, in the order in which they came: ``200``, ``400 already has a requested certificate``."""
     verified: bool | None
-    """Whether the agent verified whom it asked; None if that can't be told."""
+    """Whether the agent verified the server; None if unknown."""
     facts: RequestDetails
     interval: float | None
-    """Seconds between two of them, where the agent waits."""
+    """Seconds between two requests, if the agent waits."""
     seqs: tuple[int, ...]
     """Its first and its last record."""
     old: bool
-    """By an agent of up to 6.3."""
+    """Whether the agent is of version 6.3 or older."""
 
     @property
     def agent_state(self) -> str | None:
-        """The agent's own word for it; None where it has none."""
+        """The agent's own name for the state; None if it has none."""
         return None if self.old else MACHINE.get(self.state)
 
     @property
     def risk(self) -> str:
-        """What could have happened here without the agent noticing; empty where it verified."""
+        """What an attacker could have done here without the agent noticing; empty if the agent verified the server."""
         return RISKS.get(self.state, "") if self.verified is False else ""
 
 
 @dataclass(frozen=True, slots=True)
 class KeySighting:
-    """Where a public key was seen for a name."""
+    """A record in which a public key was seen for a certname."""
 
     kind: KeyRole
     key: str
     """SHA-256 of the public key (SubjectPublicKeyInfo)."""
     fingerprint: str
-    """Of the request or certificate, as the CA lists it; of the latest one."""
+    """The fingerprint of the latest request or certificate, as the CA lists it."""
     first: float
     last: float
     seqs: tuple[int, ...]
@@ -97,42 +96,42 @@ class KeySighting:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Where an agent got stuck."""
+    """The step where an agent got stuck."""
 
     state: BootstrapState
     why: str
     since: float
     last: float
-    """When it was last heard of there."""
+    """When the agent was last seen there."""
     next_try: float | None
-    """When it will try again, if it was seen to wait at an interval."""
+    """When it will try again, if it waits at a known interval."""
     overdue: bool
-    """The capture goes on beyond that, and it did not try: it was stopped."""
+    """The capture continues after that time without another attempt: the agent was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """An agent's way to its certificate, and how long that will carry it."""
+    """An agent's bootstrap, and how long its result remains valid."""
 
     certname: str
-    """Or the address of an agent that stopped before it named itself."""
+    """The certname; the address of an agent that stopped before it sent a certname."""
     addresses: tuple[str, ...]
     version: str | None
     generation: str | None
     rungs: tuple[Rung, ...]
     keys: tuple[KeySighting, ...]
     says: tuple[str, ...]
-    """What the keys prove."""
+    """The conclusion from the keys."""
     hangs: Hang | None
     trust: Trust | None
     """None if no CA bundle was seen."""
     now: Judgement | None
     breaks: tuple[Judgement, ...]
-    """The moments after that one at which something new goes wrong, each with only what is new."""
+    """The later times at which a new error appears, each with only the new errors."""
 
 
 class Ladders:
-    """The ladders of all agents of a capture: give it each analyzed step in order."""
+    """The bootstraps of all agents of a capture. Pass it each analyzed step in order."""
 
     def __init__(self) -> None:
         self._attempts: dict[Run, Attempt] = {}
@@ -142,7 +141,7 @@ class Ladders:
         self._now = 0.0
 
     def add(self, step: Step) -> None:
-        """Take in the next step."""
+        """Add the next step."""
         run = step.run
         self._now = max(self._now, step.record.ended)
         if run is None or run.tool or not concerns(step):
@@ -157,11 +156,11 @@ class Ladders:
         self._ca, self._crls = attempt.ca or self._ca, attempt.crls or self._crls
 
     def names(self) -> list[str]:
-        """The certnames in the order in which they appeared; the address of an agent that has no name yet."""
+        """The certnames in the order in which they appeared; the address of an agent without a certname."""
         return [name for name in self._by_name() if name]
 
     def _by_name(self) -> dict[str, list[Attempt]]:
-        """The attempts of each agent. A run may learn its name late, so they are told apart as late as that."""
+        """The attempts of each agent. A run may learn its certname late, so they are grouped only when requested."""
         if self._named is None:
             self._named = {}
             for attempt in self._attempts.values():
@@ -169,7 +168,7 @@ class Ladders:
         return self._named
 
     def of(self, certname: str, at: float) -> Ladder:
-        """The ladder of a certname (or an address), judged at a moment. One without rungs if nothing was seen."""
+        """The bootstrap of a certname (or an address), judged at a time. It has no steps if nothing was seen."""
         attempts = sorted(self._by_name().get(certname, []), key=lambda attempt: attempt.began)
         keys = _keys(attempts)
         trust = self._trust(attempts) if attempts else None
@@ -190,7 +189,7 @@ class Ladders:
         )
 
     def _trust(self, attempts: Sequence[Attempt]) -> Trust | None:
-        """What an agent judges by: what it was given, else what others were."""
+        """The CA and CRLs by which an agent judges: its own downloads, else those of other agents."""
         own = next((attempt for attempt in reversed(attempts) if attempt.ca), None)
         bundle = own.ca if own else self._ca
         if bundle is None:
@@ -199,7 +198,7 @@ class Ladders:
             None if own else self._crls
         )
         last = next((attempt for attempt in reversed(attempts) if attempt.shown), attempts[-1])
-        # Up to 5 an agent keeps only the first certificate of the bundle (real ones do).
+        # Up to 5 an agent stores only the first certificate of the bundle (as observed with real agents).
         first_only = own is not None and (0, 0) < own.run.major < (6, 0)
         held = tuple(bundle.certificates[: 1 if first_only else FEW])
         crls = tuple(lists.crls[:FEW]) if lists else None
@@ -207,7 +206,7 @@ class Ladders:
                       _own_certificate(attempts))  # fmt: skip
         worked = next((attempt.worked for attempt in reversed(attempts) if attempt.worked), None)
         if crls and worked and any("CRL" in problem for problem in trust.judged(worked).problems):
-            return replace(trust, revocation="leaf")  # it went on all the same
+            return replace(trust, revocation="leaf")  # it continued all the same
         return trust
 
     def _hang(self, attempts: Sequence[Attempt], trust: Trust | None) -> Hang | None:
@@ -231,7 +230,7 @@ class Ladders:
 
 
 def _own_certificate(attempts: Sequence[Attempt]) -> d.Certificate | None:
-    """The agent's certificate; None if the one it was given is for another key: that it throws away."""
+    """The agent's certificate; None if it belongs to another key, because the agent then discards it."""
     attempt = next((attempt for attempt in reversed(attempts) if attempt.presented or attempt.certificate), None)
     if attempt is None or attempt.presented:
         return attempt.presented if attempt else None
@@ -249,7 +248,7 @@ def _frozen(rung: StateVisit, attempt: Attempt) -> Rung:
 
 
 def _joined(rungs: Iterable[Rung]) -> Iterator[Rung]:
-    """Runs with the same certificate one after the other are one rung: ``times`` is how many there were."""
+    """Merge consecutive runs with the same certificate into one step; ``times`` is their number."""
     last: Rung | None = None
     for rung in rungs:
         if rung.state is BootstrapState.RUN:
@@ -265,7 +264,7 @@ def _joined(rungs: Iterable[Rung]) -> Iterator[Rung]:
 
 
 def _keys(attempts: Sequence[Attempt]) -> list[Sighting]:
-    """Every key of a name, in the order in which they were last seen as that."""
+    """Every key of a certname, in the order in which they were last seen."""
     found = Attempt(attempts[0].run) if attempts else None
     for attempt in attempts:
         for key in attempt.keys.values():
@@ -276,7 +275,7 @@ def _keys(attempts: Sequence[Attempt]) -> list[Sighting]:
 
 
 def _replaces(other: Attempt, attempt: Attempt) -> bool:
-    """Whether an agent that got stuck began anew later: then that tells how it went on."""
+    """Whether a stuck agent started again later: then the later attempt shows the outcome."""
     return other.began > attempt.last.ended
 
 
@@ -288,7 +287,7 @@ def _key(seen: Sighting) -> KeySighting:
 
 
 def _say(certname: str, keys: Sequence[Sighting], attempts: Sequence[Attempt]) -> Iterator[str]:
-    """What the public keys prove; nobody's private key is needed for that."""
+    """The conclusion from the public keys; no private key is necessary."""
     if not keys:
         return
     if len({key.key for key in keys}) == 1:
@@ -317,17 +316,17 @@ def _in_turn(one: Sighting, other: Sighting) -> bool:
 
 
 def short(key: str) -> str:
-    """A digest's beginning, which tells it from others."""
+    """The beginning of a digest, long enough to distinguish it."""
     return f"{key[:16]}..."
 
 
 def stamp(time: float) -> str:
-    """A moment to the second."""
+    """A time to the second."""
     return f"{clocks.date(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _why(attempt: Attempt, rung: StateVisit) -> str | None:
-    """Why a attempt ends at a rung; None if it got where it wanted."""
+    """Why an attempt ends at a step; None if it succeeded."""
     last = next(reversed(rung.answers), "no answer")
     match rung.state:
         case BootstrapState.RENEWAL:
@@ -347,6 +346,6 @@ def _why(attempt: Attempt, rung: StateVisit) -> str | None:
                 return "it received a certificate that it did not request; most likely for another key than the agent's"
             return "it received its certificate, but no run followed"
         case BootstrapState.CA | BootstrapState.CRL | BootstrapState.CSR if last[:1] in "23":
-            # A refresh is not on the way to a certificate.
+            # A refresh is not part of the bootstrap.
             return None if attempt.presented else f"it stopped after the {rung.state}"
     return last if last == "no answer" else f"answered {last}"

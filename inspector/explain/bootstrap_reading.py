@@ -1,7 +1,7 @@
-"""The ladders of a capture, by way of its index: only the records are read that a ladder is made of.
+"""Reads the bootstraps of a capture through its index: only the necessary records.
 
-A hundred thousand exchanges are mostly downloads on connections that showed their certificate before; of those it
-takes the first and the last.
+A hundred thousand exchanges are mostly downloads on connections whose certificate was seen before. Only the first and
+the last of those are read.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import Brief, RunBrief
 
 PAGE = 200
-"""Records that are read at one look into the capture."""
+"""Records per read of the capture."""
 _NOBODY = -1
-"""Stands for the place of a run where a record is no run's."""
+"""The place for records that belong to no run."""
 
 
 class ReadingCancelled(Exception):
-    """Whoever wanted the ladders does not want them any more."""
+    """The caller cancelled the reading."""
 
 
 def read(source: Source, progress: Callable[[int, int], bool], only: str | None = None) -> Ladders:
-    """The ladders of all agents in a capture, as far as it is indexed; or of one certname (or address) only, which
-    then lacks what other agents were given.
+    """The bootstraps of all agents in a capture, as far as it is indexed; or of one certname (or address). The latter
+    lacks what other agents downloaded.
 
-    ``progress`` is told how many of how many records were read, and answers whether to go on. Raises Cancelled and
-    CaptureError. Safe in a thread of its own.
+    ``progress`` is called with the number of records read and their total, and returns whether to continue. Raises
+    Cancelled and CaptureError. May run in a thread.
     """
     ladders = Ladders()
     with source.opened_index() as found:
@@ -62,7 +62,7 @@ def read(source: Source, progress: Callable[[int, int], bool], only: str | None 
                 if not left[place]:
                     feed.forget(place)
     if latest:
-        # How far the capture goes: whether an agent that waited should have been heard of again.
+        # The end of the capture: it shows whether a waiting agent should have tried again.
         with source.capture() as capture:
             record = capture.record(latest)
         if record is not None:
@@ -72,7 +72,8 @@ def read(source: Source, progress: Callable[[int, int], bool], only: str | None 
 
 
 class _Feed:
-    """Analyzes each run by itself: who is whose was told apart before, with more than what is read here."""
+    """Analyzes each run separately: the index already assigned the records to runs, using more records than are read
+    here."""
 
     def __init__(self, ladders: Ladders, briefs: dict[int, RunBrief]) -> None:
         self._ladders = ladders
@@ -81,7 +82,7 @@ class _Feed:
         self._runs: dict[Run, RunBrief] = {}
 
     def take(self, record: Record, place: int) -> None:
-        """Take in the next record, of the run at this place."""
+        """Add the next record, of the run at this place."""
         analyzer = self._analyzers.get(place)
         if analyzer is None:
             analyzer = self._analyzers[place] = Analyzer(rules=())
@@ -91,11 +92,11 @@ class _Feed:
             self._runs[step.run] = self._briefs[place]
 
     def forget(self, place: int) -> None:
-        """Nothing more will come of the run at this place."""
+        """Close the run at this place: it has no more records."""
         self._analyzers.pop(place, None)
 
     def finish(self) -> None:
-        """Say of each run what only the whole of it tells."""
+        """Set what only a whole run shows (number, certname, address, version), from the index."""
         for run, brief in self._runs.items():
             run.number, run.certname, run.address = brief.number, brief.certname, brief.address
             run.agent_version = run.agent_version or brief.agent_version
@@ -103,18 +104,18 @@ class _Feed:
 
 @dataclass(slots=True)
 class _Choice:
-    """Which records of one run are needed."""
+    """Selects the necessary records of one run."""
 
     all: bool
     legs: set[str] = field(default_factory=set)
     seqs: set[int] = field(default_factory=set)
     last: dict[str, int] = field(default_factory=dict)
-    """Of the downloads since the last record that is more than that: the last one of each connection."""
+    """The last download of each connection since the latest record of another kind."""
     longest: tuple[float, int] = (0.0, 0)
-    """That one of them which ended last."""
+    """The one of them that ended last."""
 
     def take(self, each: Brief) -> None:
-        """Look at the run's next record."""
+        """Examine the run's next record."""
         if each.kind == "exchange" and each.endpoint is None:
             return
         refused = each.authenticated and each.status in (None, 401, 403)
@@ -127,12 +128,12 @@ class _Choice:
             self.last[each.leg] = each.seq
             self.longest = max(self.longest, (each.ended, each.seq))
         if each.leg is not None and each.leg not in self.legs:
-            # The first request of a connection says the agent's version.
+            # The first request of a connection contains the agent's version.
             self.legs.add(each.leg)
             self.seqs.add(each.seq)
 
     def close(self) -> None:
-        """Take what ended the downloads up to here."""
+        """Select the last download of each connection, and the one that ended last."""
         if self.last:
             self.seqs.update(self.last.values())
             self.seqs.add(self.longest[1])
@@ -158,5 +159,5 @@ def _wanted(found: index.Index, runs: dict[int, index.IndexedRun], only: str | N
 
 
 def _old(run: RunBrief) -> bool:
-    """Whether the agent says its version in facts and reports only (up to 3)."""
+    """Whether the agent sends its version only in facts and reports (up to 3)."""
     return run.generation in ("2.7", "3")

@@ -1,4 +1,4 @@
-"""What one run of an agent did to get its certificate, request by request: the raw matter of its ladder.
+"""The requests of one run of an agent for its certificate: the input for its bootstrap.
 
 docs/protocol.md#bootstrap-up-to-5, docs/protocol.md#bootstrap-of-60-to-63, docs/protocol.md#ssl-state-machine
 """
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     type KeyRole = Literal["csr", "certificate", "client"]
 
 MANY = 100
-"""Keys and addresses that are remembered of one agent."""
+"""Maximum number of keys and addresses per agent."""
 ANSWERS = 5
-"""Different answers to one request that are remembered."""
+"""Maximum number of different answers to one request."""
 NEAR = 3
-"""How many rungs back a request is still the same one again: polls alternate between two."""
+"""How many steps back a request counts as a repetition: polls alternate between two requests."""
 FEW = 50
-"""Certificates and CRLs of one bundle that are looked at: whoever answers can send thousands."""
+"""Maximum number of certificates and CRLs read from one bundle: a server can send thousands."""
 
 
 class BootstrapState(StrEnum):
-    """Where an agent is on its way (6.4 and later: a state of its SSL state machine)."""
+    """A stage of the bootstrap (6.4 and later: a state of the agent's SSL state machine)."""
 
     CA = "CA"
     CRL = "CRL"
@@ -64,11 +64,11 @@ _NONE: RequestDetails = ()
 
 @dataclass(slots=True, eq=False)
 class StateVisit:
-    """A rung that may still grow."""
+    """A step that can still be extended."""
 
     state: BootstrapState
     same: str
-    """What makes another request the same one: digest, key, status."""
+    """What identifies a repetition of the request: digest, key, status."""
     began: float
     ended: float
     seqs: tuple[int, ...]
@@ -78,7 +78,7 @@ class StateVisit:
     answers: dict[str, None] = field(default_factory=dict)
 
     def again(self, other: StateVisit) -> None:
-        """Grow by the same request made once more."""
+        """Add a repetition of the request."""
         self.times += other.times
         self.ended = max(self.ended, other.ended)
         self.seqs = (self.seqs[0], other.seqs[-1])
@@ -92,7 +92,7 @@ class StateVisit:
 
 @dataclass(slots=True)
 class Sighting:
-    """Where a public key was seen."""
+    """A record in which a public key was seen."""
 
     kind: KeyRole
     key: str
@@ -105,7 +105,7 @@ class Sighting:
 
 @dataclass(slots=True)
 class Attempt:
-    """What one run did to get its certificate, and what it was given."""
+    """The requests of one run for its certificate, and the answers."""
 
     run: Run
     rungs: Bounded[StateVisit] = field(default_factory=Bounded)
@@ -113,18 +113,18 @@ class Attempt:
     ca: d.Certificates | None = None
     crls: d.RevocationLists | None = None
     certificate: d.Certificate | None = None
-    """As the CA gave it out."""
+    """As issued by the CA."""
     presented: d.Certificate | None = None
     shown: tuple[bytes, ...] = ()
-    """The chain that the agent was shown for the master's."""
+    """The chain presented to the agent as the master's."""
     host: str | None = None
-    """As whom it called the master."""
+    """The name by which it called the master."""
     worked: float | None = None
     """When it last did something that needs its certificate."""
 
     @property
     def name(self) -> str:
-        """Its certname; the address as long as it has none."""
+        """Its certname; the address if the certname is not known."""
         return self.run.certname or self.run.address or ""
 
     @property
@@ -133,11 +133,11 @@ class Attempt:
 
     @property
     def last(self) -> StateVisit:
-        """The rung of its latest request."""
+        """The step of its latest request."""
         return max(self.rungs, key=lambda rung: rung.seqs[-1])
 
     def take(self, step: Step) -> None:
-        """Take in a step of the run, if it has to do with certificates."""
+        """Add a step of the run, if it is about certificates."""
         record = step.record
         if isinstance(record, Handshake) and record.leg.side == "agent":
             self.shown, self.host = record.leg.own_chain or self.shown, record.leg.sni or self.host
@@ -180,7 +180,7 @@ class Attempt:
         self._add(rung)
 
     def _work(self, client: d.Certificate, exchange: Exchange) -> None:
-        """A request that needs the certificate: the agent got where it wanted, or is refused there."""
+        """Add a request that needs the certificate: the bootstrap succeeded, or the certificate is refused."""
         status = _status(exchange)
         refused = exchange.response is None or exchange.response.status in (401, 403)
         rung = StateVisit(
@@ -204,11 +204,11 @@ class Attempt:
                 known.again(rung)
                 return
             if (known.state, rung.state) == (BootstrapState.CSR, BootstrapState.CERTIFICATE):
-                break  # before it asked there could be none
+                break  # there could be none before the request
         self.rungs.append(rung)
 
     def see(self, sighting: Sighting) -> None:
-        """Take in that a key was seen, once more or for the first time."""
+        """Add a record in which a key was seen."""
         known = self.keys.get((sighting.kind, sighting.key))
         if known is None:
             if len(self.keys) < MANY:
@@ -221,7 +221,7 @@ class Attempt:
 
 
 def concerns(step: Step) -> bool:
-    """Whether a step is part of the way to a certificate, or was made with one."""
+    """Whether a step is part of the bootstrap, or was made with the certificate."""
     if isinstance(step.record, Handshake):
         return step.record.leg.side == "agent"
     return isinstance(step.record, Exchange) and step.match is not None and bool(step.client or _state(step))
@@ -240,7 +240,7 @@ def _message(answered: d.Document | None) -> str:
 
 
 def _answer(status: str, message: str) -> str:
-    """An answer in brief: what its status does not say already."""
+    """A short form of the answer, without what its status already says."""
     for refusal in (WAITS, SIGNED, REVOKED):
         if refusal in message:
             return f"{status} {refusal}"
@@ -249,8 +249,8 @@ def _answer(status: str, message: str) -> str:
 
 
 def _verified(run: Run, state: BootstrapState, exchange: Exchange) -> bool | None:
-    """Only what the agent's version does by itself (docs/protocol.md#verification-by-request): B03 shows the one that
-    does not."""
+    """Whether the agent's version verifies the server by default (docs/protocol.md#verification-by-request); B03
+    reports an agent that does not."""
     if exchange.agent.peer_chain:
         return True
     if state is BootstrapState.CA and exchange.request.header("if-modified-since") is None:
@@ -268,7 +268,7 @@ def _refused(record: Handshake) -> StateVisit:
 
 
 def _digest(exchange: Exchange) -> str:
-    """SHA-256 over the PEM text, which is what ca_fingerprint is compared with (docs/protocol.md#fingerprints)."""
+    """SHA-256 over the PEM text, for comparison with ca_fingerprint (docs/protocol.md#fingerprints)."""
     try:
         body = bodies.plain(exchange.response) if exchange.response else b""
     except bodies.Unreadable:
@@ -307,7 +307,7 @@ def _certificate(certificate: d.Certificate) -> RequestDetails:
 
 
 def day(time: float) -> str:
-    """The day of a moment, UTC."""
+    """The day of a time, UTC."""
     return f"{clocks.date(time):%Y-%m-%d}"
 
 

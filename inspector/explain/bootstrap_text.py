@@ -1,4 +1,4 @@
-"""Ladders in words, for people, and as JSON (docs/json)."""
+"""Bootstraps as text and as JSON (docs/json)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from inspector.explain.trust import Judgement
 
 WIDTH = 120
-"""Columns of a line of text."""
+"""Maximum width of a line of text."""
 NO_BUNDLE = "this capture contains no CA bundle, so whether the agent trusts certificates and CRLs is unknown"
 KINDS = {"csr": "in a request", "certificate": "in the CA's certificate", "client": "in the certificate it presents"}
 
 
 def lines(ladder: Ladder) -> list[str]:
-    """A ladder as lines of text."""
+    """A bootstrap as lines of text."""
     who = ", ".join([*([f"puppet {ladder.version}"] if ladder.version else []), *ladder.addresses[:NEAR]])
     output = [f"{ladder.certname} ({who})" if who else ladder.certname]
     several = len({rung.run for rung in ladder.rungs}) > 1
@@ -64,17 +64,17 @@ def _rung(rung: Rung) -> str:
 
 
 def asked(rung: Rung) -> str:
-    """What an agent asked for at a rung."""
+    """The request of a step."""
     return f"{rung.state} PUT" if rung.state is BootstrapState.CSR else str(rung.state)
 
 
 def answered(rung: Rung) -> str:
-    """What it was answered."""
+    """Its answers."""
     return ", then ".join(rung.answers)
 
 
 def repeated(rung: Rung) -> str:
-    """How often it asked, for how long and at what interval; empty if it asked once."""
+    """How many requests there were, for how long and at what interval; empty if there was only one."""
     if rung.times < 2:
         return ""
     text = f"{rung.times} in all" if rung.answers[1:] else f"x{rung.times}"
@@ -83,14 +83,14 @@ def repeated(rung: Rung) -> str:
 
 
 def trusted(rung: Rung) -> str:
-    """Whether it verified whom it asked; empty where that is no question."""
+    """Whether the agent verified the server; empty where that does not apply."""
     if rung.state is BootstrapState.TLS:
         return ""
     return {True: "verified", False: "unverified", None: "unknown whether verified"}[rung.verified]
 
 
 def brief(label: str, value: str) -> str:
-    """A fact's value as short as tells it from others."""
+    """A digest, shortened but still distinguishable."""
     return short(value) if label == "key" else f"{value[:23]}..." if label == "with" else value
 
 
@@ -116,7 +116,7 @@ def _end(ladder: Ladder) -> Iterator[str]:
 
 
 def hanging(hang: Hang) -> str:
-    """Where an agent hangs, since when, why, and when it tries again."""
+    """Where an agent is stuck, since when, why, and when it tries again."""
     text = f"stops at {hang.state} since {stamp(hang.since)}"
     text += f", for {lasting(hang.last - hang.since)}" if hang.last - hang.since >= 1 else ""
     text += f": {hang.why}"
@@ -135,14 +135,14 @@ def seen(key: KeySighting) -> str:
 
 
 def judged(ladder: Ladder, now: Judgement) -> str:
-    """What the agent says at a moment to what it was given."""
+    """The agent's judgement at a time of its CA, CRLs and certificate."""
     if now.problems:
         return f"refuses on {day(now.at)}: {'; '.join(now.problems)}"
     return f"{'the trust it received is accepted on' if ladder.hangs else 'works on'} {day(now.at)}"
 
 
 def outlook(ladder: Ladder) -> list[tuple[str, list[str]]]:
-    """The days to come on which something new goes wrong, and what."""
+    """The days on which new errors will appear, and which."""
     return [
         (on, [_coming(problem) for forecast in same for problem in forecast.problems])
         for on, same in groupby(ladder.breaks, key=lambda forecast: day(forecast.at))
@@ -153,13 +153,13 @@ _EXPIRED = re.compile(r"The ((?:certificate|CRL issued by) '.*') has expired, ve
 
 
 def _coming(problem: str) -> str:
-    """What the agent will say on a day to come, in words for the day on which it begins."""
+    """The agent's error on a later day, worded for the day on which it begins."""
     ends = _EXPIRED.fullmatch(problem)
     return f"the {ends[1]} expires" if ends else f"refused from then on: {problem}"
 
 
 def limits(ladder: Ladder) -> str:
-    """What the judgement goes by where that is not all that the agent has; empty: by all of it."""
+    """The data used for the judgement if it is not all the data of the agent; empty if it is."""
     trust = ladder.trust
     if trust is None:
         return ""
@@ -171,7 +171,7 @@ def limits(ladder: Ladder) -> str:
 
 
 def plain(ladder: Ladder) -> dict[str, Any]:
-    """A ladder as JSON-able structure; keys are only ever added."""
+    """A bootstrap as a JSON-able structure; keys are only ever added."""
     hang, trust = ladder.hangs, ladder.trust
     return {
         "certname": ladder.certname,

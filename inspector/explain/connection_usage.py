@@ -1,4 +1,4 @@
-"""The connections of one run: the agent's, and below each those to the master that served it."""
+"""The connections of one run: the agent's, and below each the connections to the master that served it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import Brief, Party
 
 type BarCell = Literal["none", "handshake", "life", "failed"] | Phase
-"""What a cell of a connection's bar shows; a phase: a request."""
+"""The content of a cell of a connection's bar; a phase means a request."""
 
 
 class RequestTimes(NamedTuple):
@@ -29,26 +29,26 @@ class RequestTimes(NamedTuple):
 
 @dataclass(slots=True)
 class ConnectionUse:
-    """One connection, agent to proxy or proxy to master, with what went over it."""
+    """One connection, agent to proxy or proxy to master, with its requests."""
 
     id: str
     side: Side
     agent: str
-    """The agent's connection that it served; its own id if it is that one."""
+    """The agent's connection that it served; its own id for an agent's connection."""
     leg: Leg | None
-    """None: the capture does not tell of it."""
+    """None: not in the capture."""
     closed: Closed | None = None
     requests: list[RequestTimes] = field(default_factory=list)
     failed: Brief | None = None
     """The handshake that failed on it."""
     identities: dict[str, None] = field(default_factory=dict)
-    """Certnames as which the master was spoken to."""
+    """Certnames of the identities used towards the master."""
     unused_because: str | None = None
-    """Why it was spoken to as nobody, though the agent has a certificate."""
+    """Why no identity was used though the agent has a certificate."""
 
     @property
     def opened(self) -> float:
-        """When the first thing was seen of it."""
+        """The time of its first event."""
         leg = self.leg
         moment = (leg.connecting or leg.connected or leg.secured) if leg else None
         if moment is not None:
@@ -57,7 +57,7 @@ class ConnectionUse:
 
     @property
     def ended(self) -> float:
-        """When it was closed, or the last thing was seen of it."""
+        """When it was closed, or the time of its last event."""
         moments = [self.opened, *(request.ended for request in self.requests)]
         if self.failed:
             moments.append(self.failed.ended)
@@ -65,7 +65,7 @@ class ConnectionUse:
 
     @property
     def tcp(self) -> float | None:
-        """Seconds to connect; the agent's are not seen."""
+        """Seconds to connect; unknown for the agent's connections."""
         leg = self.leg
         return leg.connected - leg.connecting if leg and leg.connected and leg.connecting else None
 
@@ -77,7 +77,7 @@ class ConnectionUse:
 
     @property
     def idle(self) -> list[float]:
-        """Seconds of silence between one request and the next, and before it was closed."""
+        """Seconds of silence between requests, and before it was closed."""
         ends = [max(0.0, after.began - before.ended) for before, after in pairwise(self.requests)]
         if self.requests and self.closed:
             ends.append(max(0.0, self.closed.at - self.requests[-1].ended))
@@ -85,12 +85,12 @@ class ConnectionUse:
 
     @property
     def shown(self) -> str | None:
-        """Whose certificate the peer showed; None: none."""
+        """The subject of the certificate presented by the peer; None: none."""
         return _subject(self.leg.peer_chain) if self.leg else None
 
     @property
     def presented(self) -> str | None:
-        """Whose certificate the proxy showed it; None: none."""
+        """The subject of the certificate presented by the proxy; None: none."""
         return _subject(self.leg.own_chain) if self.leg else None
 
     @property
@@ -102,20 +102,20 @@ class ConnectionUse:
 
     @property
     def seq(self) -> int | None:
-        """The first record that tells of it."""
+        """The first record about it."""
         seqs = [request.seq for request in self.requests] + ([self.failed.seq] if self.failed else [])
         return min(seqs, default=None)
 
 
 class ConnectionTotals(NamedTuple):
-    """All connections of a run together."""
+    """Totals of all connections of a run."""
 
     agent: int
     master: int
     requests: int
     failed: int
     tls: float
-    """Seconds of all the agent's handshakes."""
+    """Seconds of all the agent's handshakes together."""
 
 
 def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> list[ConnectionUse]:
@@ -135,7 +135,7 @@ def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> lis
         if brief.master:
             served = master.setdefault(agent, {})
             leg = _use(served, brief.master, "master", agent or brief.master, known)
-            # What the proxy passes on has waited for the connection that takes it on.
+            # The request to the master starts only when the connection is ready.
             ready = (leg.leg.secured or leg.leg.connected) if leg.leg else None
             leg.requests.append(request._replace(began=min(request.ended, max(request.began, ready or 0.0))))
             if brief.lent:
@@ -150,7 +150,7 @@ def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> lis
 
 
 def totals(uses: Iterable[ConnectionUse]) -> ConnectionTotals:
-    """Sums."""
+    """Compute the totals."""
     legs = list(uses)
     mine = [leg for leg in legs if leg.side == "agent"]
     requests = {request.seq for leg in legs for request in leg.requests}
@@ -161,12 +161,12 @@ def totals(uses: Iterable[ConnectionUse]) -> ConnectionTotals:
 
 
 def ids(briefs: Iterable[Brief]) -> set[str]:
-    """The connections that records name."""
+    """The connections named in records."""
     return {ident for brief in briefs for ident in (brief.leg, brief.master) if ident}
 
 
 def bar(used: ConnectionUse, began: float, ended: float, width: int) -> list[BarCell]:
-    """A connection's life from one moment to another, a cell for each stretch of it; requests win over silence."""
+    """A connection's activity between two times, one cell per interval; requests take precedence over silence."""
     cells: list[BarCell] = ["none"] * width
     scale = width / max(ended - began, 1e-6)
 
@@ -200,7 +200,7 @@ def _use(
 def _fail(brief: Brief, known: Mapping[str, Connection], into: dict[str, ConnectionUse]) -> None:
     ident = brief.leg or ""
     connection = known.get(ident)
-    # Without its leg: only an agent's handshake tells an address, or when the agent connected.
+    # Without its leg: only an agent's handshake contains an address, or the time when the agent connected.
     agents = bool(brief.address or brief.times.agent_connected)
     side: Side = connection.leg.side if connection else "agent" if agents else "master"
     _use(into, ident, side, ident, known).failed = brief
