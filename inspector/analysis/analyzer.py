@@ -1,7 +1,7 @@
-"""Records go in, steps come out: match, decode, place in a run, ask the rules.
+"""The analyzer: records in, steps out. It matches and decodes each record, places it in a run, and applies the rules.
 
-``Analyzer.feed`` is the whole product; live and offline call the same, so they cannot disagree. No clock,
-no I/O. Our own mistakes (a rule that raises) are kept as ``Step.trouble`` and never stop anything.
+Live and offline use both call ``Analyzer.feed``, so they always agree. No clock, no I/O. Internal errors (a rule that
+raises) are stored as ``Step.trouble`` and never stop the analysis.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from inspector.rules import Ignore, Rule
 
 EVIDENCE = 100
-"""Records that a finding names as its evidence; of more, the first and the last."""
+"""Maximum number of records in the evidence of a finding; of more, the first and the last."""
 PLACES = 20
-"""Places of its evidence that a finding keeps."""
+"""Maximum number of places of evidence in a finding."""
 UNREAD = 2**20
-"""Bytes from which on a body that the master refused (401, 403) is not read."""
+"""Size from which the body of a refused request (401, 403) is not decoded."""
 FINDINGS = 20
-"""Different findings of one rule that a run keeps."""
+"""Maximum number of different findings of one rule in a run."""
 KEPT = 4096
-"""Agents whose certificates are kept decoded."""
+"""Maximum number of agents whose decoded certificates are cached."""
 _USER_AGENT = re.compile(r"Puppet/([0-9]+(?:\.[0-9]+)+)")
 
 
 @dataclass(slots=True)
 class Step:
-    """One record, understood."""
+    """One record after its analysis."""
 
     record: Record
     phase: Phase = Phase.OTHER
@@ -57,11 +57,11 @@ class Step:
     """The certificate that the agent presented."""
     run: Run | None = None
     over: list[Run] = field(default_factory=list)
-    """The runs that this record showed to be over."""
+    """The runs that were found to be over at this record."""
     findings: list[Finding] = field(default_factory=list)
-    """What this record showed; what only a whole run shows is with the run."""
+    """The findings of this record; findings about a whole run are with the run."""
     trouble: list[str] = field(default_factory=list)
-    """Mistakes of our own while understanding it."""
+    """Internal errors during its analysis."""
 
     @property
     def exchange(self) -> Exchange | None:
@@ -69,12 +69,12 @@ class Step:
 
 
 class Analyzer:
-    """Understands a sequence of records, one at a time."""
+    """Analyzes a sequence of records, one at a time."""
 
     def __init__(
         self, rules: Iterable[Rule] | None = None, ignores: Iterable[Ignore] = (), ledger: Ledger | None = None
     ) -> None:
-        """Ask all rules, or these; drop the findings that ``ignores`` cover; remember in ``ledger``, which the
+        """Apply all rules, or these. Drop findings covered by ``ignores``. Store history in ``ledger``, which the
         analyzers of several captures may share."""
         chosen = tuple(all_rules() if rules is None else rules)
         self._ignores = tuple(ignores)
@@ -87,16 +87,16 @@ class Analyzer:
 
     @property
     def runs(self) -> list[Run]:
-        """The runs so far that nobody told it to forget, in the order in which they began."""
+        """The runs so far, except forgotten ones, in the order in which they began."""
         known = [*self._over.values(), *self._segmenter.open]
         return sorted((run for run in known if run.number is not None), key=lambda run: run.number or 0)
 
     def forget(self, run: Run) -> None:
-        """Drop a run that is over: a proxy that runs for months must not remember all of them."""
+        """Remove a run that is over: a proxy that runs for months must not keep all of them in memory."""
         self._over.pop(run.place, None)
 
     def feed(self, record: Record) -> Step:
-        """Understand the next record."""
+        """Analyze the next record."""
         step = Step(record)
         if isinstance(record, Exchange):
             self._read(step, record)
@@ -116,7 +116,7 @@ class Analyzer:
         return step
 
     def finish(self) -> list[Run]:
-        """Judge the runs that are still open; returns all runs."""
+        """Judge the runs that are still open; return all runs."""
         for run in sorted(self._segmenter.open, key=lambda run: run.ended):
             run.closed = True
             self._end(run, [])
@@ -124,15 +124,15 @@ class Analyzer:
         return self.runs
 
     def judge(self, run: Run, trouble: list[str] | None = None) -> list[Finding]:
-        """What the rules that look at a whole run say of one that is still open, as it is now; ``trouble`` gets our
-        own mistakes on the way."""
+        """The current findings of the rules for whole runs, for a run that is still open. Internal errors are added
+        to ``trouble``."""
         return self._judge(run, [] if trouble is None else trouble, keep=False)
 
     def _end(self, run: Run, trouble: list[str]) -> None:
         if run.number is not None:
             self._over[run.place] = run
             self._judge(run, trouble, keep=True)
-            if self._ignores:  # not before: an agent's first requests say no name
+            if self._ignores:  # not earlier: an agent's first requests contain no certname
                 kept = [finding for finding in run.findings if not self._ignored(finding, run)]
                 run.ignored += len(run.findings) - len(kept)
                 run.findings[:] = kept
@@ -144,14 +144,14 @@ class Analyzer:
     def _ignored(self, finding: Finding, run: Run) -> bool:
         return any(ignore.covers(finding.rule, run) for ignore in self._ignores)
 
-    # -- understanding --------------------------------------------------------------------------------
+    # -- decoding -------------------------------------------------------------------------------------
 
     def _read(self, step: Step, exchange: Exchange) -> None:
         step.match = match = endpoints.match(exchange.request.method, exchange.request.target)
         if match is None:
             return
         step.phase = match.endpoint.phase
-        # What the master refused unread anybody can send: only as much is read as costs nothing.
+        # Any client can send requests that the master refuses: decode only as much as is cheap.
         if (
             exchange.response is None
             or exchange.response.status not in (401, 403)
@@ -168,7 +168,7 @@ class Analyzer:
     def _decode[*Given](self, step: Step, decoder: Callable[[*Given], d.Document], *given: *Given) -> d.Document:
         try:
             return decoder(*given)
-        except Exception as error:  # noqa: BLE001 - our own bug must never stop an agent's run
+        except Exception as error:  # noqa: BLE001 - an error of the inspector must never stop an agent's run
             step.trouble.append(f"decoding failed: {error!r}")
             return d.Undecodable(f"puppet-inspector could not decode it: {error!r}")
 
@@ -179,7 +179,7 @@ class Analyzer:
         if isinstance(record, Exchange):
             leg, chain = record.agent, record.agent.peer_chain
         elif isinstance(record, Handshake):
-            # On the master's leg the agent is whoever's certificate the proxy showed.
+            # On the master's leg the agent is the owner of the certificate that the proxy presented.
             leg = record.leg
             chain = leg.peer_chain if leg.side == "agent" else leg.own_chain
             step.phase = Phase.CERTIFICATES
@@ -219,7 +219,7 @@ class Analyzer:
         return self._chains[chain[0]]
 
     def _rules_for(self, on: On, case: Case) -> tuple[Rule, ...]:
-        # Everything that ``Rule.applies`` looks at.
+        # Everything that ``Rule.applies`` reads.
         about = (case.kind, case.refused, case.opening) if isinstance(case, ExchangeCase) else (None, False, False)
         key = on, *about, case.run.generation, case.run.tool is None
         rules = self._chosen.get(key)
@@ -232,9 +232,9 @@ class Analyzer:
     def _ask(
         self, on: On, case: Case, trouble: list[str], secrets: Callable[[], set[str]] = set, *, keep: bool = True
     ) -> Iterator[Finding]:
-        """Ask the rules about a case; ``secrets`` is what no finding may quote."""
+        """Apply the rules to a case; ``secrets`` returns what no finding may quote."""
         run = case.run
-        # Not before there is a finding: it takes as long as all the rest.
+        # Only if there is a finding: it takes as long as everything else.
         secrets = functools.cache(secrets)
         for rule in self._rules_for(on, case):
             try:
@@ -249,7 +249,7 @@ class Analyzer:
 
 
 def _redacted(finding: Finding, secrets: set[str]) -> Finding:
-    # What is hidden in a record cannot be looked for there either.
+    # Text that is masked in a record cannot be found there either.
     places = tuple(
         dataclasses.replace(place, needle=place.fallback)
         if redact.quoted(place.needle, secrets) != place.needle
@@ -260,14 +260,14 @@ def _redacted(finding: Finding, secrets: set[str]) -> Finding:
 
 
 def _secrets(step: Step, exchange: Exchange) -> set[str]:
-    """What no message may quote of an exchange."""
-    # What was left unread is not quoted.
+    """The parts of an exchange that no message may quote."""
+    # Bodies that were not decoded are not quoted.
     read = step.request is not None or len(exchange.request.body) < UNREAD
     return redact.quotable(exchange, request=read and not isinstance(step.request, d.Undecodable))
 
 
 def merged(findings: Iterable[Finding], more: Iterable[Finding]) -> list[Finding]:
-    """Findings with those that are not among them; the same said again is said once."""
+    """Add new findings to a list; identical findings are listed once."""
     known = list(findings)
     known_messages = {(finding.rule, finding.message) for finding in known}
     return known + [finding for finding in more if (finding.rule, finding.message) not in known_messages]
@@ -282,7 +282,7 @@ def _keep(run: Run, finding: Finding) -> Finding:
         alike += 1
         if known.message == finding.message:
             seqs = tuple(sorted({*known.seqs, *finding.seqs}))
-            if len(seqs) > EVIDENCE:  # the first and the last prove it best
+            if len(seqs) > EVIDENCE:  # the first and the last are the best evidence
                 seqs = (*seqs[: EVIDENCE // 2], *seqs[-EVIDENCE // 2 :])
             places = tuple(dict.fromkeys((*known.places, *finding.places)))[:PLACES]
             run.findings[place] = dataclasses.replace(known, seqs=seqs, places=places)
@@ -295,9 +295,9 @@ def _keep(run: Run, finding: Finding) -> Finding:
 
 
 def retrace(records: Iterable[Record]) -> Iterator[Step]:
-    """The steps of records that are known to be one run's, whatever stood between them; no rule is asked.
+    """The steps of records that are known to belong to one run; no rule is applied.
 
-    All steps have the same ``run``, which grows with each of them: up to there it is what was seen of the run.
+    All steps have the same ``run``, which grows with each of them: it contains the records up to that step.
     """
     analyzer = Analyzer(rules=())
     analyzer._segmenter = OneRun()
@@ -315,8 +315,8 @@ def _transaction(match: Match | None, request: d.Document | None) -> str | None:
 
 
 def _agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str | None, str | None]:
-    """The agent's version and what tells it: header (4.0 and later) or user agent; for older ones their
-    facts and reports."""
+    """The agent's version and its source: header (4.0 and later) or user agent; for older agents their facts and
+    reports."""
     if version := exchange.request.header("x-puppet-version"):
         return version, "header"
     if found := _USER_AGENT.search(exchange.request.header("user-agent") or ""):
@@ -327,8 +327,8 @@ def _agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str 
 
 
 def _tool(exchange: Exchange, match: Match | None) -> str | None:
-    """Who calls, if it is no agent (R22). Agents say X-Puppet-Version or call themselves Puppet; up to 5.5
-    they are Ruby's own client, in 4 and 5 for their file downloads only."""
+    """The client's name, if it is not an agent (R22). Agents send X-Puppet-Version or call themselves Puppet; up to
+    5.5 they are Ruby's own client, in 4 and 5 for their file downloads only."""
     name = exchange.request.header("user-agent") or ""
     if match is None or exchange.request.header("x-puppet-version") or name.startswith(("Puppet/", "Ruby")):
         return None

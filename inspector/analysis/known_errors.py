@@ -359,7 +359,7 @@ ENOUGH = 0.6
 
 
 def find(pasted: str) -> ErrorMatch | None:
-    """Return the known message that is most like a pasted line; None if no message is like it.
+    """Return the known message that is most similar to a pasted line; None if none is similar.
 
     Names, quotes, prefixes and the order of words matter little.
     """
@@ -374,7 +374,7 @@ def find(pasted: str) -> ErrorMatch | None:
 
 
 def _likeness(fixed: set[str], words: set[str]) -> float:
-    """How much a message's words agree with those of the pasted line; 0: not enough."""
+    """How well a message's words match those of the pasted line; 0: not enough."""
     shared = fixed & words
     # A short message must not match by two words, and no message by some of the common words only.
     if len(shared) < min(3, len(fixed)) or (shared <= _COMMON and shared != fixed):

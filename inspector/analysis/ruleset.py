@@ -1,4 +1,4 @@
-"""A site's own view of the rules: rules.yaml sets severities and thresholds, and says what to ignore.
+"""A site's configuration of the rules: rules.yaml sets severities and thresholds, and lists findings to ignore.
 
 ```yaml
 rules:
@@ -9,7 +9,7 @@ ignore:
   - rules: [B01, B03]           # or one id; all of them if left out
     certname: "build*.example"  # a pattern, or several; every agent if left out
     until: 2027-01-31           # for runs that begin before this day (UTC); for ever if left out
-    why: they are made anew each night
+    why: they are rebuilt every night
 ```
 """
 
@@ -42,18 +42,18 @@ LARGEST = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Ruleset:
-    """The rules to ask and the findings to drop."""
+    """The rules to apply and the findings to drop."""
 
     rules: tuple[Rule, ...]
     ignores: tuple[Ignore, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What in the file has no effect any more, in words."""
+    """Entries of the file that have no effect any more, in words."""
 
 
 def load(path: Path | None, now: float | None = None) -> Ruleset:
-    """The rules as a file wants them; all as they are without one. Raises InspectorError.
+    """The rules as configured by a file; without a file the default rules. Raises InspectorError.
 
-    With ``now``, in seconds since the epoch, there are warnings of exemptions that have ended.
+    With ``now``, in seconds since the epoch, there are warnings about exemptions that have ended.
     """
     if path is None:
         return Ruleset(all_rules())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 type Certainty = Literal["certain", "likely", "not visible"]
-"""Proved by the recorded traffic; the most likely explanation; or not visible in the traffic."""
+"""Certain from the recorded traffic; the most likely explanation; or not visible in the traffic."""
 
 _TLS = ("T06", "T07", "T08", "T09", "R03", "R04")
 _NO_CATALOG = ("R20", "R19", "R03", "P13", "P03")

@@ -1,6 +1,6 @@
-"""The files of one run: what was asked of each, what the master said, what was fetched, and whether that was right.
+"""The files of one run: the requests for each, the master's metadata, the fetches, and whether the content was right.
 
-Names are keys of the URL, as in ``seen.FilesSeen``; what a static catalog says of its files counts as asked.
+Names are keys of the URL, as in ``observations``; a file in a static catalog counts as requested.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from inspector.protocol.endpoints import Match
 
 type Asking = Literal["metadata", "listing", "plugins", "catalog", "content"]
-"""How the agent learned of a file: by a request for it, by a listing of its directory, by the listing of its mount, by
-a static catalog; ``content``: it fetched it without having asked."""
+"""How the agent learned of a file: by a request for it, by a list of its directory, by a list of its mount, or by a
+static catalog; ``content``: it fetched the file without metadata."""
 _ASKING: dict[Kind, Asking] = {
     Kind.FILE_METADATA: "metadata",
     Kind.FILE_LISTING: "listing",
@@ -33,27 +33,27 @@ _ASKING: dict[Kind, Asking] = {
 
 
 class FileState(StrEnum):
-    """What became of a file, the worst first."""
+    """The result for a file, the worst first."""
 
     WRONG = "wrong"
-    """The content is not what the master said of it."""
+    """The content does not match the master's metadata."""
     MISSING = "missing"
-    """The master has none, and no other candidate of its resource either."""
+    """The file does not exist on the master, and neither does any other candidate of its resource."""
     REFUSED = "refused"
-    """The master refused it, or did not answer."""
+    """The master refused the request, or did not answer."""
     FETCHED = "fetched"
     IN_SYNC = "in sync"
-    """Its metadata were asked for and its content was not: the agent had it."""
+    """Its metadata were requested and its content was not: the agent already had it."""
     PASSED = "passed over"
-    """The master has none, and the agent took the next candidate."""
+    """The file does not exist on the master, and the agent used the next candidate."""
     UNKNOWN = "not known"
-    """Not fetched, which here does not tell whether the agent had it: listed plugins, a run in noop mode."""
+    """Not fetched, and it is unknown whether the agent had it: plugins in a list, a run in noop mode."""
     BARE = "no content"
     """A directory or a link."""
 
     @property
     def differs(self) -> bool:
-        """Whether the agent had not what the master has."""
+        """Whether the agent's file differed from the master's."""
         return self in (FileState.WRONG, FileState.MISSING, FileState.REFUSED, FileState.FETCHED)
 
 
@@ -62,32 +62,32 @@ class Fetch(NamedTuple):
 
     seq: int
     status: int | None
-    """None: no answer."""
+    """None: there was no response."""
     size: int
-    """Bytes of the answer's body as on the wire."""
+    """Bytes of the response's body as on the wire."""
     verdict: ChecksumResult
     why: str = ""
-    """Why it can't be checked."""
+    """Why it cannot be checked."""
 
 
 @dataclass(slots=True)
 class FileUse:
-    """What one run did with one file in one environment."""
+    """The use of one file in one environment by one run."""
 
     name: str
     environment: str | None
     asking: Asking
     asked: list[int] = field(default_factory=list)
-    """The records that asked for its metadata, or told them."""
+    """The records that requested or contained its metadata."""
     status: int | None = 200
-    """Of the last answer about its metadata; None: no answer."""
+    """Of the latest response about its metadata; None: there was no response."""
     metadata: d.FileMetadata | None = None
-    """What the master said of it last."""
+    """The latest metadata from the master."""
     fetches: list[Fetch] = field(default_factory=list)
     resources: list[str] = field(default_factory=list)
     """The file resources that copy it."""
     instead: str | None = None
-    """The candidate that was taken instead of it."""
+    """The candidate that was used instead of it."""
     noop: bool = False
 
     @property
@@ -107,50 +107,50 @@ class FileUse:
 
     @property
     def present(self) -> bool | None:
-        """Whether the agent had it already; None if that is not known."""
+        """Whether the agent already had it; None if that is not known."""
         return {FileState.IN_SYNC: True, FileState.FETCHED: False, FileState.WRONG: False}.get(self.state)
 
     @property
     def times(self) -> int:
-        """How often its content came."""
+        """How often its content was received."""
         return sum(fetch.status == 200 for fetch in self.fetches)
 
     @property
     def size(self) -> int:
-        """Bytes that came, all fetches together."""
+        """Bytes received, in all fetches together."""
         return sum(fetch.size for fetch in self.fetches if fetch.status == 200)
 
     @property
     def verdict(self) -> Fetch | None:
-        """The fetch that says most about whether its content is right; None if it was not fetched."""
+        """The fetch that shows best whether the content is right; None if it was not fetched."""
         received = [fetch for fetch in self.fetches if fetch.status == 200]
         order = (ChecksumResult.WRONG, ChecksumResult.UNCHECKABLE, ChecksumResult.RIGHT)
         return min(received, key=lambda fetch: order.index(fetch.verdict), default=None)
 
     @property
     def seq(self) -> int:
-        """The record that proves its state."""
+        """The record that is the evidence for its state."""
         if fetch := self.verdict:
             return fetch.seq
         return self.fetches[-1].seq if self.fetches else self.asked[-1]
 
 
 class FileTotals(NamedTuple):
-    """All files of a run together."""
+    """Totals of all files of a run."""
 
     asked: int
     in_sync: int
     fetched: int
-    """Files, each once."""
+    """Number of different files."""
     again: int
-    """Fetches of what was fetched before."""
+    """Fetches of files that were fetched before."""
     size: int
     wrong: int
     missing: int
 
 
 def files(steps: Iterable[Step]) -> list[FileUse]:
-    """Every file that a run asked for, in the order in which it did."""
+    """Every file that a run requested, in the order of the requests."""
     seen = _Files()
     for step in steps:
         seen.add(step)
@@ -158,7 +158,7 @@ def files(steps: Iterable[Step]) -> list[FileUse]:
 
 
 def totals(uses: Iterable[FileUse]) -> FileTotals:
-    """Sums."""
+    """Compute the totals."""
     states = [(use.state, use.times, use.size) for use in uses]
     counted = {state: sum(entry[0] is state for entry in states) for state in FileState}
     return FileTotals(
@@ -176,12 +176,12 @@ class _Files:
     def __init__(self) -> None:
         self.uses: dict[tuple[str, str | None], FileUse] = {}
         self.environments: dict[str, str | None] = {}
-        """Where the metadata of each name were told last."""
+        """The latest metadata of each name."""
         self.static: dict[str, FileUse] = {}
         """By the key of the static_file_content request."""
         self.code_id: str | None = None
         self.sources: dict[str, list[str]] = {}
-        """By file resource the names that its agent tries in turn."""
+        """By file resource, the names that its agent tries in turn."""
         self.noop = False
 
     def use(self, name: str, environment: str | None, asking: Asking) -> FileUse:
@@ -289,7 +289,7 @@ def _checked(
         return ChecksumResult.UNCHECKABLE, f"checksum {metadata.checksum.type}" if metadata.checksum else "no checksum"
     if metadata.checksum.type not in DIGESTS:
         return ChecksumResult.UNCHECKABLE, f"unknown checksum {metadata.checksum.type}"
-    # Most are SHA-256, which was made when the body was read.
+    # Most are SHA-256, which was computed when the body was decoded.
     if isinstance(answer, d.Opaque) and answer.sha256 == metadata.checksum.digest:
         return ChecksumResult.RIGHT, ""
     body = decode.content(response)

@@ -1,7 +1,7 @@
-"""A run played as it happened: where it stands, how fast it goes, and what to jump to. No clock of its own.
+"""Playback of a run: its position, its speed, and the targets for jumps. It has no clock.
 
-Silences play in real time like everything else, unless ``skip`` is set (as it is at first): then one of more than
-``LONG`` seconds goes by in one second of playing.
+Silences play in real time like everything else, unless ``skip`` is set (the default): then one of more than ``LONG``
+seconds takes one second of playback.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 LONG = 5.0
-"""Seconds of silence from which on ``skip`` shortens it."""
+"""Seconds of silence above which ``skip`` shortens it."""
 SHORTENED = 1.0
-"""Seconds of playing (at speed 1) that a shortened silence takes."""
+"""Seconds of playback (at speed 1) that a shortened silence takes."""
 ROUNDED = 0.1
-"""Seconds by which a time may be beyond the end: the run's length is shown rounded."""
+"""Seconds by which a time may be beyond the end, because the run's length is displayed rounded."""
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*(%|s|)")
 
@@ -45,7 +45,7 @@ class Player:
         """When the run's first record began and when its last one ended."""
         self._take(entries)
         self.at = self.start
-        """The moment that is shown."""
+        """The current time within the run."""
 
     def _take(self, entries: Sequence[Entry]) -> None:
         records = [entry for entry in entries if entry.kind == "record"]
@@ -55,7 +55,7 @@ class Player:
         phases = [(entry.began, entry.brief.phase) for entry in entries if entry.kind == "phase" and entry.brief]
         self._phase_starts = [began for began, _ in phases]
         self._phases = [phase for _, phase in phases]
-        # A finding is proved once the record is whole.
+        # The evidence of a finding is complete when its record is.
         self._findings = sorted(record.ended for record in records if record.brief and record.brief.signs)
         self._silences = sorted(
             (entry.began, entry.ended)
@@ -64,12 +64,13 @@ class Player:
         )
 
     def extend(self, entries: Sequence[Entry]) -> None:
-        """Take the run's entries as they are now, the old ones included. Who stands at the end goes along with it."""
+        """Replace the run's entries with the current ones, including the old. A position at the end moves with the
+        end."""
         follows = self.at_end
         self._take(entries)
         self.at = self.finish if follows else min(max(self.at, self.start), self.finish)
 
-    # -- where it stands ------------------------------------------------------------------------------------
+    # -- position -------------------------------------------------------------------------------------------
 
     @property
     def at_end(self) -> bool:
@@ -77,29 +78,29 @@ class Player:
 
     @property
     def speed(self) -> float:
-        """Seconds of the run in a second of playing."""
+        """Seconds of the run per second of playback."""
         return SPEEDS[self._speed]
 
     @property
     def phase(self) -> Phase | None:
-        """The phase that the run is in at this moment."""
+        """The phase at the current time."""
         at = bisect_right(self._phase_starts, self.at) - 1
         return self._phases[at] if at >= 0 else None
 
     @property
     def skipping(self) -> bool:
-        """Whether a long silence is being shortened at this moment."""
+        """Whether a long silence is being shortened now."""
         return self.skip and self._silence() is not None
 
     def _silence(self) -> tuple[float, float] | None:
-        """The long silence that this moment is in, its last moment not included."""
+        """The long silence at the current time, without its last moment."""
         at = bisect_right(self._silences, (self.at, float("inf"))) - 1
         return self._silences[at] if at >= 0 and self.at < self._silences[at][1] else None
 
     # -- playing --------------------------------------------------------------------------------------------
 
     def tick(self, elapsed_seconds: float) -> None:
-        """Go on by this much of the user's time, if it is playing; at the end it stops."""
+        """Advance by this much of the user's time, if it is playing; at the end it stops."""
         left = elapsed_seconds * self.speed
         while self.playing and left > 0 and not self.at_end:
             silence = self._silence() if self.skip else None
@@ -133,7 +134,7 @@ class Player:
     # -- jumping --------------------------------------------------------------------------------------------
 
     def to(self, moment: float) -> None:
-        """Show this moment, or the nearest that the run has."""
+        """Go to this time, or to the nearest time within the run."""
         self.at = min(max(moment, self.start), self.finish)
 
     def begin(self) -> None:
@@ -143,22 +144,22 @@ class Player:
         self.at = self.finish
 
     def next_exchange(self) -> bool:
-        """Pause where the next record begins; at the end and False if none does."""
+        """Pause where the next record begins; at the end and False if there is none."""
         return self._step(self._exchanges)
 
     def previous_exchange(self) -> bool:
-        """Pause where the record before this moment begins; False if there is none."""
+        """Pause where the previous record begins; False if there is none."""
         self.playing = False
         place = bisect_left(self._exchanges, self.at) - 1
         self.at = self._exchanges[place] if place >= 0 else self.start
         return place >= 0
 
     def next_phase(self) -> bool:
-        """Pause where the next phase begins; at the end and False if none does."""
+        """Pause where the next phase begins; at the end and False if there is none."""
         return self._step(self._phase_starts)
 
     def next_finding(self) -> bool:
-        """Pause where the next finding is proved; stay and False if none is."""
+        """Pause at the evidence of the next finding; return False without moving if there is none."""
         return self._step(self._findings, stay=True)
 
     def _step(self, moments: Sequence[float], *, stay: bool = False) -> bool:
@@ -171,7 +172,7 @@ class Player:
         return place < len(moments)
 
     def jump(self, text: str) -> None:
-        """Show the moment that a user typed: ``12.5`` (seconds from the run's start), ``50%``, ``14:03:20`` (local
+        """Go to the time that a user typed: ``12.5`` (seconds from the run's start), ``50%``, ``14:03:20`` (local
         time). Raises InspectorError."""
         text = text.strip()
         length, slack = self.finish - self.start, ROUNDED
@@ -181,7 +182,7 @@ class Player:
             slack = 0.0 if number[2] == "%" else slack
         elif time := _CLOCK.fullmatch(text):
             moment = self._local(text, int(time[1]), int(time[2]), float(time[3] or 0))
-            slack = 1.0  # it is typed to the second
+            slack = 1.0  # typed times have no fractions of a second
         else:
             raise InspectorError(
                 f"{text!r} is not a time.",
@@ -195,7 +196,7 @@ class Player:
         self.to(moment)
 
     def _local(self, text: str, hour: int, minute: int, second: float) -> float:
-        """The first moment from the run's start on that has this local time of day."""
+        """The first time since the run's start with this local time of day."""
         if hour > 23 or minute > 59 or second >= 60:
             raise InspectorError(f"{text!r} is not a time of day.", "It is between 00:00:00 and 23:59:59.")
         day, margin = datetime.timedelta(days=1), 2 * clocks.DAY

@@ -1,7 +1,6 @@
-"""A catalog's resources with what the report says became of each.
+"""A catalog's resources with their outcomes in the report.
 
-What a report knows and the catalog does not (resources that the agent made itself, the whole of a cached catalog) is
-listed too.
+Resources that are only in the report (those that the agent generated, all those of a cached catalog) are listed too.
 """
 
 from __future__ import annotations
@@ -19,51 +18,51 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 MASK = "•••••"
-"""Stands for a value that Puppet marks sensitive."""
+"""Replaces a value that Puppet marks sensitive."""
 DEPTH = 100
-"""Containers of a resource that are named."""
+"""Maximum number of containers of a resource that are named."""
 RELATIONS = ("require", "before", "notify", "subscribe")
 
 
 class Status(StrEnum):
-    """What became of a resource, the worst first."""
+    """The outcome of a resource, the worst first."""
 
     FAILED = "failed"
     RESTART = "restart failed"
     SKIPPED = "skipped"
     CORRECTIVE = "corrective"
-    """Changed back: somebody else had changed it since the last run."""
+    """Changed back: something else had changed it since the last run."""
     CHANGED = "changed"
     OUT_OF_SYNC = "out of sync"
-    """Would have been changed, were the run not in noop mode."""
+    """Would have been changed without noop mode."""
     UNCHANGED = "unchanged"
     UNREPORTED = "not reported"
-    """There is no report, or it does not name the resource: it is a class or a define, or was never reached."""
+    """There is no report, or the resource is not in it: it is a class or a define, or was never reached."""
 
     @property
     def differs(self) -> bool:
-        """Whether it is not as it was before the run, or not as the catalog wants it."""
+        """Whether it differs from its state before the run, or from the catalog."""
         return self not in (Status.UNCHANGED, Status.UNREPORTED)
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """One resource, and what became of it."""
+    """One resource, and its outcome."""
 
     ref: str
     type: str
     title: str
     resource: d.Resource | None
-    """None: only the report knows it."""
+    """None: it is only in the report."""
     result: d.ResourceStatus | None
-    """None: the report does not name it, or there is none."""
+    """None: it is not in the report, or there is none."""
     status: Status
     file: str | None
     line: int | str | None
     sources: tuple[str, ...] = ()
-    """Where a file's content comes from, in the order in which the agent tries them."""
+    """The sources of a file's content, in the order in which the agent tries them."""
     parents: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """By reference the container of each resource of the catalog."""
+    """By reference, the container of each resource of the catalog."""
 
     @property
     def place(self) -> str:
@@ -74,7 +73,7 @@ class Applied:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """What contains it, the outermost first."""
+        """Its containers, the outermost first."""
         above: list[str] = []
         at = self.parents.get(self.ref)
         while at is not None and at not in above and len(above) < DEPTH:
@@ -86,7 +85,7 @@ class Applied:
 
     @property
     def source(self) -> str:
-        """What log lines about it name as their source: its containment path, in which a class has no brackets."""
+        """The source in its log lines: its containment path, in which a class has no brackets."""
         if self.result and self.result.containment_path:
             return "/" + "/".join(self.result.containment_path)
         named = [*self.path, self.ref]
@@ -94,7 +93,7 @@ class Applied:
 
     @property
     def time(self) -> float | None:
-        """Seconds that it took to evaluate; None if that is not known."""
+        """Seconds of its evaluation; None if not known."""
         return self.result.evaluation_time if self.result else None
 
     @property
@@ -104,7 +103,7 @@ class Applied:
 
     @property
     def parameters(self) -> Iterator[tuple[str, str]]:
-        """Names and values but the relationships, as text; sensitive ones masked."""
+        """Names and values except the relationships, as text; sensitive ones masked."""
         if self.resource:
             secret = self.secret
             for name in self.resource.parameters:
@@ -121,7 +120,7 @@ class Applied:
 
     @property
     def events(self) -> Iterator[tuple[str, str, str]]:
-        """Status, property and message of each event; what says a sensitive value is masked."""
+        """Status, property and message of each event; a message about a sensitive value is masked."""
         secret = self.secret
         for event in (self.result.events if self.result else None) or ():
             what = event.property or event.name or ""
@@ -130,16 +129,16 @@ class Applied:
 
 
 class ResourceTotals(NamedTuple):
-    """All resources of a catalog together."""
+    """Totals of all resources of a catalog."""
 
     by_status: dict[Status, int]
-    """Only what there is, the worst first."""
+    """Only outcomes that occur, the worst first."""
     time: float
     """Seconds of evaluation."""
 
 
 def resources(catalog: d.Catalog | None, report: d.Report | None) -> list[Applied]:
-    """The resources of a catalog in its order, then those that only the report knows."""
+    """The resources of a catalog in its order, then those that are only in the report."""
     statuses = report.resource_statuses if report else {}
     found: list[Applied] = []
     known: set[str] = set()
@@ -166,7 +165,7 @@ def resources(catalog: d.Catalog | None, report: d.Report | None) -> list[Applie
 
 
 def totals(applied: Iterable[Applied]) -> ResourceTotals:
-    """Sums."""
+    """Compute the totals."""
     counted = dict.fromkeys(Status, 0)
     time = 0.0
     for resource in applied:
@@ -176,7 +175,7 @@ def totals(applied: Iterable[Applied]) -> ResourceTotals:
 
 
 def logged(resources: Iterable[Applied], logs: Iterable[d.LogLine]) -> dict[str, list[d.LogLine]]:
-    """By its reference the log lines of a report about each resource, and not about what it contains.
+    """The log lines of a report about each resource, by its reference, without those about its contents.
 
     A line's source is the resource's containment path, and below it the property.
     """
@@ -185,7 +184,7 @@ def logged(resources: Iterable[Applied], logs: Iterable[d.LogLine]) -> dict[str,
     for line in logs:
         source = line.source or ""
         above, _, last = source.rpartition("/")
-        # What ends with a bracket is the title of a resource that is not known here, and no property.
+        # A last part with brackets is the title of a resource that is not known here, not a property.
         ref = refs.get(source) or (refs.get(above) if not last.endswith("]") else None)
         if ref is not None:
             by_resource.setdefault(ref, []).append(line)
@@ -193,7 +192,7 @@ def logged(resources: Iterable[Applied], logs: Iterable[d.LogLine]) -> dict[str,
 
 
 def messages(applied: Applied, lines: Iterable[d.LogLine], most: int) -> list[tuple[str, str]]:
-    """Level and text of a resource's log lines (``logged``); what says a sensitive value is masked."""
+    """Level and text of a resource's log lines (``logged``); a message about a sensitive value is masked."""
     path, secret = applied.source, applied.secret
     return [
         (line.level.lstrip(":"), MASK if (line.source or "")[len(path) + 1 :] in secret else _spaced(line.message))
@@ -202,7 +201,7 @@ def messages(applied: Applied, lines: Iterable[d.LogLine], most: int) -> list[tu
 
 
 def _spaced(text: str) -> str:
-    """Text without tabs, which differences of files are full of."""
+    """Replace tabs, which are common in diffs of files."""
     return text.replace("\t", "    ")
 
 

@@ -1,5 +1,5 @@
-"""A run in time: its records, the agent's silent times and where phases begin; what one record's time was spent on; and
-the axis that all of it is drawn on."""
+"""The timeline of a run: its records, the agent's silent times and the starts of phases. Also the time spent within
+one record, and the axis on which everything is drawn."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 type EntryKind = Literal["record", "silence", "phase"]
 type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]
-"""What the time of a record goes by with; ``proxy`` is the proxy's own share."""
+"""The activities within the time of a record; ``proxy`` is the proxy's own share."""
 type Silence = Wait | Literal["request"]
-"""Of the time that counts as waiting for a certificate, what comes before the request for it is counted apart."""
+"""The part of waiting for a certificate before the request for it is counted separately."""
 
 SILENCES: dict[Silence, str] = {
     "request": "generates its key and its request",
@@ -34,32 +34,33 @@ SILENCES: dict[Silence, str] = {
     "applying": "applies the catalog",
     "other": "silence: cause unknown",
 }
-"""What the agent does while nothing is on the wire."""
+"""The agent's activity while nothing is on the wire."""
 _REQUESTS = (kinds.Kind.CSR, kinds.Kind.CSR_LOOKUP)
-"""What an agent that has just made its key does first."""
+"""The first requests of an agent that has just created its key."""
 FRESH = 30.0
-"""Seconds for which a connection may be open before its first request here: an older one was opened for another run."""
+"""Maximum seconds between opening a connection and its first request here: an older connection was opened for
+another run."""
 SILENT_SHARE = 0.5
-"""Where silence takes longer than everything else, it is drawn as long as this share of everything else."""
+"""A silence longer than everything else is drawn as long as this share of everything else."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that happened in a run."""
+    """One event of a run."""
 
     kind: EntryKind
     seq: int | None
     """The record's number; None for a silence and for a phase."""
     brief: Brief | None
-    """The record; of a phase, the record it begins with; None for a silence."""
+    """The record; of a phase, the record with which it begins; None for a silence."""
     began: float
     ended: float
     text: str
-    """In words, clean."""
+    """A description, without control characters."""
 
     @property
     def key(self) -> Hashable:
-        """What tells it from other entries of the run: a record's number, or kind and beginning."""
+        """Identifies the entry within the run: a record's number, or kind and start."""
         return self.seq if self.seq is not None else (self.kind, self.began)
 
 
@@ -73,16 +74,18 @@ class Piece:
 
 
 def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
-    """A run's records in the order in which they began, with the agent's silent times (as ``runs.Run.waits`` counts
-    them, but that nobody waits for a certificate whose handshake failed or who has not asked for one) and a note where
-    a phase begins."""
+    """A run's records in the order in which they began, with the agent's silent times and a note where a phase begins.
+
+    The silent times are those of ``Run.waits``, with one exception: an agent whose handshake failed, or that has not
+    requested a certificate yet, is not waiting for a certificate.
+    """
     result: list[Entry] = []
     last: Brief | None = None
     phase: Phase | None = None
     noted: Phase | None = None
     ended = -math.inf
-    usable: bool | None = None  # whether the latest catalog was one
-    requested = False  # whether there is a request for its certificate
+    usable: bool | None = None  # whether the latest response was a catalog
+    requested = False  # whether the certificate was requested
     for brief in sorted(briefs, key=lambda brief: (_finite(brief.time, run.started), brief.seq)):
         time = _finite(brief.time, run.started)
         upto = max(time, _finite(brief.ended, time))
@@ -94,14 +97,14 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
                 what = "request" if brief.request_kind in _REQUESTS else "other"
             result.append(Entry("silence", None, None, ended, time, SILENCES[what]))
         begins = brief.phase is not Phase.OTHER and brief.phase is not noted
-        # A handshake that fails in the midst of a run is no way back to the certificates.
+        # A handshake that fails in the middle of a run does not start the certificates phase again.
         if begins and (brief.kind == "exchange" or noted is None):
             noted = brief.phase
             result.append(Entry("phase", None, brief, time, time, str(noted)))
         result.append(Entry("record", brief.seq, brief, time, upto, _words(brief, run.certname)))
         ended = max(ended, upto)
         last, phase = brief, brief.phase if brief.phase is not Phase.OTHER else phase
-        # A lookup that finds one: it was sent before this run.
+        # A download that succeeds: the request was sent before this run.
         requested |= brief.request_kind is kinds.Kind.CSR or (
             brief.request_kind is kinds.Kind.CSR_LOOKUP and brief.status == 200
         )
@@ -115,7 +118,7 @@ def _finite(time: float, instead: float) -> float:
 
 
 def _polls(last: Brief | None, each: Brief) -> bool:
-    """Whether it asked for its certificate and asks again: the request was sent before the run was seen."""
+    """Whether the agent polls for its certificate: the request was sent before the capture of the run began."""
     return last is not None and last.request_kind is each.request_kind is kinds.Kind.CERTIFICATE
 
 
@@ -139,11 +142,11 @@ def _words(brief: Brief, certname: str | None) -> str:
             return f"gap: {clean(brief.reason)}"
 
 
-# -- what a record's time was spent on ----------------------------------------------------------------------
+# -- time within one record ---------------------------------------------------------------------------------
 
 
 def opening(entries: Iterable[Entry]) -> dict[int, tuple[bool, bool]]:
-    """Of each record, whether it is the first of its run on the agent's connection, and on the master's."""
+    """Whether each record is the first of its run on the agent's connection, and on the master's."""
     seen: set[str] = set()
     result: dict[int, tuple[bool, bool]] = {}
     for entry in entries:
@@ -169,10 +172,10 @@ def _first(leg: str | None, seen: set[str]) -> bool:
 
 
 def pieces(brief: Brief, *, opens_agent_leg: bool, opens_master_leg: bool) -> list[Piece]:
-    """What a record's time was spent on, in order and without overlap; a moment with two goes to what began first.
+    """The parts of a record's time, in order and without overlap; where two overlap, the earlier one wins.
 
-    Connecting and TLS are shown of a connection's first exchange only. Of the agent's connection only the moment is
-    known at which it was there. The agent's own time between TLS and its request is no piece.
+    Connecting and TLS appear only at a connection's first exchange. Of the agent's connection only the time when it was
+    accepted is known. The agent's own time between TLS and its request is not a part.
     """
     times = brief.times
     known: list[tuple[Work, float | None, float | None]] = []
@@ -189,7 +192,7 @@ def pieces(brief: Brief, *, opens_agent_leg: bool, opens_master_leg: bool) -> li
     if opens_master_leg:
         reached = times.master_connected
         known.append(("connect", times.master_connecting, _or(reached, end)))
-        # What never became secure and yet was answered had no TLS.
+        # A connection without encryption but with a response had no TLS.
         secured = _or(times.master_secured, None if brief.status is not None else end)
         known.append(("tls", reached, secured))
     moments = (whole, times.master_connected, times.master_secured)
@@ -209,7 +212,7 @@ def _or(time: float | None, other: float | None) -> float | None:
 
 
 def _laid(known: list[tuple[Work, float | None, float | None]]) -> list[Piece]:
-    """The pieces whose both ends are known, each beginning where the one before ended at the earliest."""
+    """The parts whose start and end are known; none begins before the previous one ended."""
     spans = [
         (began, ended, kind)
         for kind, began, ended in known
@@ -225,7 +228,7 @@ def _laid(known: list[tuple[Work, float | None, float | None]]) -> list[Piece]:
 
 
 def _filled(laid: list[Piece], began: float, ended: float) -> list[Piece]:
-    """What is not explained otherwise, from the request's first byte to the answer's last, is the proxy's."""
+    """Assign the unexplained time between the request's first byte and the response's last byte to the proxy."""
     result: list[Piece] = []
     at = began
     for piece in laid:
@@ -243,16 +246,16 @@ def _filled(laid: list[Piece], began: float, ended: float) -> list[Piece]:
 
 @dataclass(frozen=True)
 class Axis:
-    """Moments to places from 0 to 1: linear, but where silence takes longer than all else it is drawn shorter."""
+    """Maps times to positions from 0 to 1: linear, except that a silence longer than everything else is shortened."""
 
     _moments: list[float] = field(default_factory=list)
     _places: list[float] = field(default_factory=list)
     shortened: list[tuple[float, float]] = field(default_factory=list)
-    """The silences (moments) that are not to scale."""
+    """The silences (start and end) that are not to scale."""
 
     @classmethod
     def of(cls, spans: Iterable[tuple[float, float]]) -> Axis:
-        """The axis for what happened in these spans of time."""
+        """The axis for events in these spans of time."""
         busy: list[tuple[float, float]] = []
         for began, ended in sorted(span for span in spans if all(map(math.isfinite, span))):
             if busy and began <= busy[-1][1]:
@@ -277,11 +280,11 @@ class Axis:
         return cls(moments, [length / whole for length in lengths], shortened)
 
     def place(self, moment: float) -> float:
-        """Where a moment is, from 0 to 1; what is beyond the ends is at them."""
+        """The position of a time, from 0 to 1; times beyond the ends are at the ends."""
         return _between(self._moments, self._places, moment)
 
     def moment(self, place: float) -> float:
-        """The moment that is at a place."""
+        """The time at a position."""
         return _between(self._places, self._moments, place)
 
     def short(self, began: float, ended: float) -> bool:
@@ -291,7 +294,7 @@ class Axis:
 
 
 def _most(gaps: Sequence[float], room: float) -> float:
-    """The length to which gaps must be cut so that together they take no more than this."""
+    """The length to which gaps must be shortened so that their sum does not exceed this."""
     left = len(gaps)
     for gap in sorted(gaps):
         if gap * left >= room:

@@ -1,6 +1,6 @@
-"""How an agent judges the certificates and CRLs that it was given: at a moment, and when that changes.
+"""An agent's judgement of the certificates and CRLs that it received: at a given time, and when it changes.
 
-Pure: the moment is an argument. The checks are OpenSSL's (``protocol.chains``), the words a Puppet 6 agent's.
+Pure: the time is an argument. The checks are OpenSSL's (``protocol.chains``), the messages a Puppet 6 agent's.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from inspector.protocol.chains import Revocation
 
 MOMENTS = 20
-"""How many moments to come are looked at."""
+"""Maximum number of future times that are checked."""
 NEVER = 253_402_300_000.0
-"""The end of the year 9999, with which certificates say that they do not end (RFC 5280)."""
+"""The end of the year 9999: the expiry date of certificates that never expire (RFC 5280)."""
 _UNREADABLE = (x509.Malformed, crypto.Error, ValueError, OverflowError, TypeError)
 
 
@@ -34,41 +34,41 @@ def _verifier(authorities: tuple[bytes, ...], crls: tuple[bytes, ...]) -> x509.V
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the agent says to the certificates and CRLs it was given, at a moment."""
+    """The agent's judgement of the certificates and CRLs that it received, at a given time."""
 
     at: float
     problems: tuple[str, ...]
-    """None: it goes on."""
+    """Empty: the agent continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What an agent judges, and by what."""
+    """The agent's CA certificates and CRLs, and the certificates that it checks with them."""
 
     own: bool
     """Whether its own download of the CA was seen; else ``held`` is what another agent downloaded."""
     held: tuple[d.Certificate, ...]
     """The CA certificates that it trusts."""
     crls: tuple[d.RevocationList, ...] | None
-    """None: they are not in the capture."""
+    """None: not in the capture."""
     revocation: Revocation
-    """Its setting certificate_revocation, as far as it shows; ``none`` also where its CRLs are not known."""
+    """Its setting certificate_revocation, as far as visible; ``none`` also if its CRLs are not known."""
     shown: tuple[bytes, ...] = ()
-    """The chain that it was shown for the master's (DER); empty if the capture does not have it."""
+    """The chain presented to it as the master's (DER); empty if it is not in the capture."""
     host: str | None = None
-    """As whom it called the master."""
+    """The name by which it called the master."""
     mine: d.Certificate | None = None
     """Its own certificate."""
 
     def judged(self, at: float) -> Judgement:
-        """What it says at a moment (seconds since the epoch)."""
+        """The judgement at a time (seconds since the epoch)."""
         try:
             return Judgement(at, tuple(dict.fromkeys(self._problems(at))))
         except _UNREADABLE as error:
             return Judgement(at, (f"can't be judged: {cut(error)}",))
 
     def breaks(self, now: Judgement) -> Iterator[Judgement]:
-        """The moments after one at which something new goes wrong, each with only what is new."""
+        """The later times at which a new error appears, each with only the new errors."""
         known = {*now.problems}
         for moment in [time for time in sorted(self._moments()) if now.at < time < NEVER][:MOMENTS]:
             new = tuple(problem for problem in self.judged(moment + 1).problems if problem not in known)
@@ -88,7 +88,7 @@ class Trust:
             yield from map(str, self._of_bundle(at))
 
     def _of_bundle(self, at: float) -> Iterator[x509.Problem]:
-        """What is wrong with the CA's own, where there is nobody's certificate to verify by it."""
+        """The errors of the CA certificates themselves, if there is no other certificate to verify."""
         for certificate in self.held:
             if code := 9 if at < certificate.not_before else 10 if at > certificate.not_after else 0:
                 yield x509.Problem(code, 0, certificate.subject, certificate.issuer)
@@ -101,7 +101,7 @@ class Trust:
                 yield x509.Problem(code, 0, crl.issuer, crl.issuer)
 
     def _moments(self) -> set[float]:
-        """When the judgement may change."""
+        """The times at which the judgement may change."""
         ends = {certificate.not_after for certificate in self.held}
         ends |= {crl.next_update for crl in self.crls or () if crl.next_update is not None}
         ends |= {self.mine.not_after} if self.mine else set()

@@ -1,1 +1,1 @@
-"""One line per record or run: wording, filters, the index, and following a capture."""
+"""Summaries of records and runs: one-line texts, filters, the index, and following a capture."""

@@ -1,4 +1,4 @@
-"""Completion of a filter while it is being typed."""
+"""Completion of a filter while the user types it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _LAST = re.compile(
 
 
 def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> list[str]:
-    """What a filter, written up to the cursor, could go on with: each answer stands for all of ``text``.
+    """Possible completions of a filter up to the cursor: each result replaces all of ``text``.
 
-    ``values`` are the values of a capture, by key (``agent``, ``env``, ``version``, ``rule``); they are told before
-    those that are known anyway. A key that is known by another name (``certname``) is told by its right one.
+    ``values`` are the values of a capture, by key (``agent``, ``env``, ``version``, ``rule``); they come before the
+    built-in ones. A key's other name (``certname``) is completed to its main name.
     """
     at = 0
     while (found := _LAST.match(text, at)) is not None and found.end() < len(text):
         rest = text[found.end() :]
         at = len(text) - len(rest.lstrip())
-        if at == found.end():  # a quote in the middle of a word: no filter
+        if at == found.end():  # a quote in the middle of a word: not a filter
             return []
     if found is None:
         return []

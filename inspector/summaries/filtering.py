@@ -1,7 +1,7 @@
-"""What a filter lets through of a capture: runs and records in brief.
+"""The runs and records of a capture that match a filter, in brief.
 
-What the index tells is asked at once, for a hundred thousand records in a fraction of a second. What has to be read
-(``text:``) or put into words comes step by step, so that it can be shown how far it is, and given up.
+Terms that the index can answer are tested at once: a hundred thousand records take a fraction of a second. Terms that
+need bodies (``text:``) or printed lines are tested in steps, so that progress can be shown and the search cancelled.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import Brief, RunBrief
 
 STRIDE = 200
-"""Records between two reports of how far it is."""
+"""Records between two progress reports."""
 _BACK = re.compile("since|until", re.IGNORECASE)
 
 
 class Progress[T](NamedTuple):
-    """How far it is, and what came through since the last time."""
+    """The progress, and the matches since the previous report."""
 
     done: int
     total: int
@@ -36,22 +36,22 @@ class Progress[T](NamedTuple):
 
 
 class _Owned(NamedTuple):
-    """Records, and beside them their runs: two lists, for there may be a hundred thousand."""
+    """Records, and parallel to them their runs: two lists, because there may be a hundred thousand."""
 
     briefs: list[Brief]
     runs: list[RunBrief | None]
 
     def of(self, runs: Iterable[RunBrief]) -> _Owned:
-        """Those that belong to one of some runs."""
+        """The records that belong to these runs."""
         numbers = {run.number for run in runs}
         return self._only([run is not None and run.number in numbers for run in self.runs])
 
     def fitting(self, term: Term) -> _Owned:
-        """Those for which a term holds."""
+        """The records for which a term holds."""
         holds, negated = term.asks.step, term.negated
         if not self.briefs:
             return self
-        candidate = Candidate(self.briefs[0], None, str, lambda: None)  # one for all of them
+        candidate = Candidate(self.briefs[0], None, str, lambda: None)  # reused for all records
         return self._only(
             [holds(candidate) is not negated for candidate.brief, candidate.run in zip(*self, strict=True)]
         )
@@ -66,17 +66,17 @@ class _Owned(NamedTuple):
 
 
 class Filtering:
-    """Asks a source. What it is told must be a filter: every method raises InspectorError where it is none."""
+    """Runs filters on a source. Every method raises InspectorError if its text is not a valid filter."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._words: dict[int, tuple[RunBrief, str]] = {}
         self._all = _Owned([], [])
         self._known = -1
-        """The source's revision then."""
+        """The source's revision for which ``_all`` was read."""
 
     def parse(self, text: str) -> Filter:
-        """A filter, where ``10m`` counts back from the latest record."""
+        """Parse a filter; ``10m`` counts back from the latest record."""
         latest = None
         if _BACK.search(text):
             briefs = self._every().briefs
@@ -84,16 +84,16 @@ class Filtering:
         return filters.parse(text, latest)
 
     def slow(self, text: str) -> bool:
-        """Whether ``runs`` or ``briefs`` of a large capture take long: bodies have to be read, or every record has to
-        be put into words. Then ``read_runs`` and ``read_briefs`` are for a thread."""
+        """Whether ``runs`` or ``briefs`` are slow for a large capture, because bodies have to be read or lines
+        formatted. Then call ``read_runs`` and ``read_briefs`` in a thread."""
         return any(_dear(term) for term in self.parse(text).terms)
 
     def runs(self, text: str) -> list[RunBrief]:
-        """The runs that a filter lets through, in order."""
+        """The runs that match a filter, in order."""
         return [run for progress in self.read_runs(text) for run in progress.found]
 
     def briefs(self, text: str, number: int | None = None) -> list[Brief]:
-        """The records that a filter lets through, of a run or of the whole capture, in order."""
+        """The records that match a filter, of one run or of the whole capture, in order."""
         return [match for progress in self.read_briefs(text, number) for match in progress.found]
 
     def _every(self) -> _Owned:
@@ -106,8 +106,8 @@ class Filtering:
     # -- records ----------------------------------------------------------------------------------------
 
     def read_briefs(self, text: str, number: int | None = None) -> Iterator[Progress[Brief]]:
-        """The same bit by bit. What the index tells is asked before this returns; the iterator may go on in a thread,
-        and is given up by closing it. It raises CaptureError where the capture can't be read."""
+        """Like ``briefs``, in steps. Terms for the index are tested before this returns. The iterator may be used in
+        a thread, and is cancelled by closing it. It raises CaptureError if the capture cannot be read."""
         chosen = self.parse(text)
         if number is None:
             left = self._every()
@@ -133,8 +133,8 @@ class Filtering:
                 found = []
 
     def _candidates(self, owned: _Owned) -> Iterator[Candidate]:
-        """Records as filters look at them. The capture is opened again from time to time: an open reader keeps the
-        proxy from tidying up."""
+        """Records as input for filters. The capture is reopened from time to time, because an open reader prevents
+        the proxy from cleaning up."""
         for some in batched(zip(*owned, strict=True), STRIDE):
             with self._source.capture() as capture:
                 for each, run in some:
@@ -143,7 +143,7 @@ class Filtering:
     # -- runs -------------------------------------------------------------------------------------------
 
     def read_runs(self, text: str) -> Iterator[Progress[RunBrief]]:
-        """As ``read_briefs``."""
+        """Like ``read_briefs``, for runs."""
         chosen = self.parse(text)
         forbids = bool(chosen.about_exchanges) and all(term.negated for term in chosen.about_exchanges)
         printed = self._printed if any(term.asks.words for term in chosen.about_runs) else lambda _: ""
@@ -153,7 +153,7 @@ class Filtering:
         cheap, dear = _apart(chosen.about_exchanges)
         left = self._every()
         if forbids:
-            # One record that one of the terms names is enough, whatever the others say.
+            # One record that matches one of the terms is enough, whatever the other terms are.
             named = [left.fitting(dataclasses.replace(term, negated=False)).numbers for term in cheap]
             runs = [run for run in runs if not any(run.number in numbers for numbers in named)]
         else:
@@ -177,7 +177,7 @@ class Filtering:
         yield Progress(0, total, [])
         for run in runs:
             mine = own[run.number]
-            # Those that forbid are all negated: they hold for a record that has nothing of what they name.
+            # Terms that exclude are all negated: they hold for a record that matches none of them.
             fits = (
                 all(term.asks.step(candidate) is not term.negated for term in dear)
                 for candidate in self._candidates(mine)
@@ -198,6 +198,6 @@ def _dear(term: Term) -> bool:
 
 
 def _apart(terms: Iterable[Term]) -> tuple[list[Term], list[Term]]:
-    """What the index tells, and what takes long."""
+    """Separate the terms that the index can answer from the slow ones."""
     items = list(terms)
     return [term for term in items if not _dear(term)], [term for term in items if _dear(term)]

@@ -1,18 +1,18 @@
-"""What to show: one small language for runs and for single records.
+"""The filter language for runs and for single records.
 
-A filter is terms separated by spaces; all of them must hold, and ``-term`` or ``!term`` must not. A term is
-``key:value`` (``KEYS``) or a plain word, which the printed line must contain; quotes keep spaces together.
+A filter is a list of terms separated by spaces. All terms must hold; ``-term`` or ``!term`` must not hold. A term is
+``key:value`` (``KEYS``) or a plain word, which must occur in the printed line; quotes keep spaces together.
 
-For a record a term is about the record, and where it names what only a run has (outcome, version), about the run
-that it belongs to. ``rule`` and ``severity`` are about the findings that name the record as their proof.
+For a record, a term is about the record. If it names something that only a run has (outcome, version), it is about the
+record's run. ``rule`` and ``severity`` are about the findings whose evidence includes the record.
 
-For a run a term is about the run where a run has such a thing (who, outcome, findings, its whole duration). Terms
-about exchanges (status, method, path, endpoint, phase, text) must all hold for one and the same record of it:
-``phase:catalog status:500`` are the runs whose catalog was answered with 500, not those with a catalog and some
-other 500. Where all of them are negated, no record of the run may be what they name: ``-status:>=400`` are the runs
-in which nothing went wrong.
+For a run, a term is about the run if a run has such a property (agent, outcome, findings, total duration). Terms about
+exchanges (status, method, path, endpoint, phase, text) must all hold for one and the same record of the run:
+``phase:catalog status:500`` matches runs whose catalog request was answered with 500, not those with a catalog and some
+other 500. If all of them are negated, no record of the run may match any of them: ``-status:>=400`` matches runs
+without any such status.
 
-No clock: ``since:10m`` counts back from the latest record. What a user writes becomes no regular expression but by
+No clock: ``since:10m`` counts back from the latest record. User input becomes part of a regular expression only through
 ``fnmatch``, which escapes it.
 """
 
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Candidate:
-    """What a filter looks at: a record in brief and its run; how it is printed and its bodies only if it asks."""
+    """The input of a filter: a record in brief and its run. The printed line and the bodies are produced only on
+    demand."""
 
     brief: Brief
     run: RunLike | None
@@ -59,14 +60,14 @@ class Candidate:
 
 
 def candidate(step: Step) -> Candidate:
-    """A step as a filter looks at it, with the findings of this moment; its line is empty until somebody gives it."""
+    """A step as input for a filter, with its current findings; its line is empty until the caller sets it."""
     return Candidate(summary.of(step), step.run, str, lambda: step.record)
 
 
 type StepTest = Callable[[Candidate], bool]
 """Whether a term holds for a record."""
 type RunTest = Callable[[RunSnapshot, str], bool]
-"""Whether it holds for a run, given with what is printed of it."""
+"""Whether a term holds for a run, given the run and its printed line."""
 type Number = Callable[[float], bool]
 
 
@@ -74,14 +75,14 @@ OUTCOMES: tuple[str, ...] = get_args(Outcome.__value__)
 
 
 class Asks(NamedTuple):
-    """What a term asks of a record and of a run; None: only exchanges have such a thing."""
+    """The tests of a term for a record and for a run; None: only exchanges have the property."""
 
     step: StepTest
     run: RunTest | None = None
     reads: bool = False
-    """It looks into bodies."""
+    """It reads bodies."""
     words: bool = False
-    """It looks at how a record is printed."""
+    """It reads the printed line of a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +93,19 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter, made once by ``parse``. An empty one lets everything through."""
+    """A filter, created by ``parse``. An empty one matches everything."""
 
     terms: tuple[Term, ...] = ()
     about_runs: tuple[Term, ...] = ()
     about_exchanges: tuple[Term, ...] = ()
-    """Those of the terms that only exchanges can fulfil."""
+    """The terms that only an exchange can match."""
 
     def matches_step(self, candidate: Candidate) -> bool:
-        """Whether to show a record."""
+        """Whether a record matches."""
         return all(term.asks.step(candidate) is not term.negated for term in self.terms)
 
     def marks(self, candidate: Candidate) -> bool:
-        """Whether ``matches_run`` must hear of this record when its run is asked about."""
+        """Whether this record decides about its run, for ``matches_run``."""
         if self._forbids:
             return any(term.asks.step(candidate) for term in self.about_exchanges)
         return bool(self.about_exchanges) and all(
@@ -112,8 +113,8 @@ class Filter:
         )
 
     def matches_run(self, run: RunSnapshot, line: str, *, marked: bool) -> bool:
-        """Whether to show a run; ``line`` is how it is printed, ``marked`` whether ``marks`` was true for one of
-        its records."""
+        """Whether a run matches; ``line`` is its printed line, ``marked`` whether ``marks`` was true for one of its
+        records."""
         for term in self.about_runs:
             if term.asks.run is None or term.asks.run(run, line) is term.negated:
                 return False
@@ -121,7 +122,7 @@ class Filter:
 
     @property
     def reads(self) -> bool:
-        """Whether it looks into bodies, which takes long."""
+        """Whether it reads bodies, which is slow."""
         return any(term.asks.reads for term in self.terms)
 
     @property
@@ -138,8 +139,8 @@ _TERM = re.compile(
 
 
 def parse(text: str, latest: float | None = None) -> Filter:
-    """A filter as a user writes it. ``latest`` is when the latest record ended, from where ``10m`` counts back;
-    without it such a term holds for everything. Raises InspectorError."""
+    """Parse a user's filter. ``latest`` is when the latest record ended, from which ``10m`` counts back; without it
+    such a term holds for everything. Raises InspectorError."""
     found: list[re.Match[str]] = []
     at, text = 0, text.rstrip()
     while at < len(text):
@@ -151,7 +152,7 @@ def parse(text: str, latest: float | None = None) -> Filter:
             )
         at = read.end()
         found.append(read)
-    # What has to candidate into bodies comes last.
+    # Slow terms, which read bodies, come last.
     terms = [_term(item, latest) for item in sorted(found, key=lambda item: item["key"] == "text")]
     about_exchanges = tuple(term for term in terms if term.asks.run is None)
     about_runs = tuple(term for term in terms if term.asks.run is not None)
@@ -182,7 +183,7 @@ def _term(found: re.Match[str], latest: float | None) -> Term:
     return Term(bool(found["not"]), asks)
 
 
-# -- what the keys ask ----------------------------------------------------------------------------------
+# -- tests of the keys ----------------------------------------------------------------------------------
 
 
 def _word(value: str) -> Asks:
@@ -206,7 +207,7 @@ def _agent(value: str) -> Asks:
 
 def _phase(value: str) -> Asks:
     wanted = _one_of(value, (*Phase, "handshake", "gap"))
-    # A handshake is printed as one, and is part of the phase that it kept from coming about.
+    # A handshake is printed as one, and belongs to the phase that it prevented.
     return Asks(lambda candidate: wanted in (candidate.brief.phase, candidate.brief.kind))
 
 
@@ -300,7 +301,7 @@ def _version(value: str) -> Asks:
     how, wanted = found[1] or "=", tuple(map(int, found[2].split(".")))
 
     def fits_run(run: RunLike) -> bool:
-        # Only as exact as what is asked for: 7.23.0 is 7, and not later than 7.
+        # Compare only as many parts as the value has: 7.23.0 matches 7, and is not later than 7.
         version = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", run.agent_version or "")
         return version is not None and _COMPARE[how](tuple(map(int, version[0].split(".")))[: len(wanted)], wanted)
 
@@ -308,7 +309,7 @@ def _version(value: str) -> Asks:
 
 
 def _since(moment: float) -> Asks:
-    # A run from when it ended: one that was still going on then is of interest. Nothing is before NaN.
+    # Use the end of a run: one that was still active then is of interest. Comparisons with NaN are false.
     return Asks(lambda candidate: not candidate.brief.time < moment, lambda run, _: not run.ended < moment)
 
 
@@ -317,7 +318,7 @@ def _until(moment: float) -> Asks:
 
 
 def _text(value: str) -> Asks:
-    # Quotes in a value are escaped in JSON, and so may be what is not ASCII.
+    # JSON escapes quotes in a value, and sometimes non-ASCII characters.
     written = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     wanted = tuple(part.casefold() for part in written)
 
@@ -335,7 +336,7 @@ class FilterKey(NamedTuple):
 
 
 class TimeKey(NamedTuple):
-    """A key whose value is a moment."""
+    """A key whose value is a time."""
 
     meaning: str
     example: str
@@ -370,10 +371,10 @@ OTHER_NAMES = {
     "finding": "rule", "duration": "ms", "took": "ms", "time": "ms", "bytes": "size", "body": "text",
     "header": "text", "after": "since", "before": "until", "from": "since", "to": "until",
 }  # fmt: skip
-"""What the keys might be called: only to name the right one to whoever tries."""
+"""Likely wrong names of keys, used only to suggest the right one."""
 
 
-# -- how they ask ---------------------------------------------------------------------------------------
+# -- values ---------------------------------------------------------------------------------------------
 
 
 def _of_exchange(holds: Callable[[Brief], bool]) -> Asks:
@@ -411,7 +412,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _number(value: str, read: Callable[[str], float]) -> Number:
-    """What a comparison (``>=400``), a range with both its ends (``400-499``) or a number stands for."""
+    """The test for a comparison (``>=400``), a range with both ends (``400-499``) or a number."""
     if found := re.match(">=|<=|[<>=]", value):
         compare, limit = _COMPARE[found[0]], read(value[found.end() :])
         return lambda number: compare(number, limit)
@@ -436,7 +437,7 @@ def _bytes(text: str) -> float:
 
 
 def _moment(text: str, latest: float | None) -> float:
-    """Seconds since the epoch; NaN if it counts back from what is not known."""
+    """Seconds since the epoch; NaN if it counts back from an unknown time."""
     if found := re.fullmatch("([0-9]{1,9})([smhdw])", text):
         back = int(found[1]) * clocks.UNITS[found[2]]
         return math.nan if latest is None else latest - back
@@ -446,11 +447,11 @@ def _moment(text: str, latest: float | None) -> float:
         raise ValueError("") from error
 
 
-# -- what they ask about --------------------------------------------------------------------------------
+# -- texts of records -----------------------------------------------------------------------------------
 
 
 def texts(record: Record) -> Iterator[str]:
-    """What a record says, piece by piece: bodies without their encoding, percent-encoded text also without that."""
+    """The texts of a record, one by one: bodies without their encoding; percent-encoded text also decoded."""
     match record:
         case Exchange():
             target = record.request.target
@@ -475,4 +476,4 @@ def _texts_of(message: Message) -> Iterator[str]:
     if content_type(message) == "application/x-www-form-urlencoded":
         text = unquote_plus(text)
         yield text
-        yield unquote_plus(text)  # a catalog request's facts are encoded once more
+        yield unquote_plus(text)  # the facts in a catalog request are encoded twice

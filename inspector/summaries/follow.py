@@ -1,8 +1,7 @@
-"""A capture line by line: as it lies there, and while a proxy writes it.
+"""A capture line by line: as stored, or while a proxy writes it.
 
-``listed`` reads a capture to its end before it says anything, so that every line has all that is known of its
-record. ``Follower`` says of each record what is known when it comes: for ``follow``, and for the proxy's own console
-(``teller``).
+``listed`` reads a capture to its end first, so that every line is based on everything known of its record. ``Follower``
+prints each record with what is known when it arrives: for ``follow``, and for the proxy's own console (``teller``).
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import Brief
 
 INTERVAL = 0.2
-"""Seconds between two looks at a capture: a proxy writes as often."""
+"""Seconds between two polls of a capture: a proxy writes as often."""
 PATIENCE = 5.0
-"""Seconds for which a capture may be unreadable: somebody may just be making it."""
+"""Seconds for which a capture may be unreadable: it may just be in creation."""
 DO = "  do: "
-"""How a line begins that says what to do."""
+"""The prefix of a line with a fix."""
 QUIET = 5.0
-"""Seconds of silence after which a run that did not end properly is summed up."""
+"""Seconds of silence after which a run without a proper end is summarised."""
 
 
 def numbered(seq: int, line: str) -> str:
-    """A record's line with its number in front, by which ``show`` finds it."""
+    """A record's line, preceded by its number, which ``show`` accepts."""
     return f"{seq:>5}  {line}"
 
 
-# -- a capture as it lies there ---------------------------------------------------------------------------
+# -- a stored capture -------------------------------------------------------------------------------------
 
 
 def latest(path: Path) -> float | None:
@@ -60,9 +59,9 @@ def latest(path: Path) -> float | None:
 
 
 def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]]:
-    """The records that a filter lets through, with their runs and their lines. Raises InspectorError.
+    """The records that match a filter, with their runs and their lines. Raises InspectorError.
 
-    Whose a record is and what it proves is only known at the end: until then each is kept in brief.
+    The run and the findings of a record are only known at the end: until then each record is stored in brief.
     """
     chosen = filters.parse(text, latest(path))
     analyzer = Analyzer()
@@ -73,7 +72,7 @@ def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]
             step = analyzer.feed(record)
             items.append((summary.of(step), step.run))
             for found in step.findings:
-                # A finding of very many records does not name all of them in the end.
+                # A finding with very many records does not list all of them in the end.
                 if record.seq in found.seqs:
                     signs.setdefault(record.seq, {})[found] = None
         whole = {run.number: run for run in analyzer.finish()}
@@ -81,7 +80,7 @@ def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]
             for seq in found.seqs:
                 signs.setdefault(seq, {})[found] = None
         for each, placed in items:
-            # An agent's beginning without a name may have become part of a run since.
+            # A run without a certname may have become part of another run since.
             run = whole.get(placed.number, placed) if placed else None
             each.signs = summary.signs_of(signs.pop(each.seq, ()))
             line = functools.partial(wording.line, each, run)
@@ -109,16 +108,16 @@ def row(record: Brief, run: Run | None) -> dict[str, Any]:
     }
 
 
-# -- while a proxy writes it ------------------------------------------------------------------------------
+# -- while a proxy writes -----------------------------------------------------------------------------------
 
 
 def follow(
     path: Path | None, text: str = "", *, everything: bool = False, pause: Callable[[], None] | None = None
 ) -> Iterator[str]:
-    """Lines of what is added to a capture (with ``everything``: first of what it holds), for ever.
+    """Lines for what is added to a capture (with ``everything``: first for its existing records), without end.
 
     Without a path it is the capture in ``captures.FOLDER`` that was written last, and then every new one that appears
-    there. ``pause`` is called whenever there is nothing more to say, and may end it with an exception. Raises
+    there. ``pause`` is called whenever there is nothing new, and may stop the loop with an exception. Raises
     InspectorError.
     """
     known = set() if path else set(paths.FOLDER.glob("*.sqlite"))
@@ -144,7 +143,7 @@ def last(path: Path) -> int:
 
 
 def wait() -> None:
-    """Let some time pass. Raises BrokenPipeError as soon as nobody reads what we print."""
+    """Wait for some time. Raises BrokenPipeError as soon as the reader of our output is gone."""
     out = select.poll()
     out.register(sys.stdout, 0)
     if out.poll(INTERVAL * 1000):
@@ -152,26 +151,27 @@ def wait() -> None:
 
 
 class PrintedLine(NamedTuple):
-    """A line, and what it is about."""
+    """A line, and its subject."""
 
     text: str
     step: Step | None = None
-    """The record that it tells."""
+    """The record on the line."""
     run: Run | None = None
-    """The run that it sums up. Neither: the line is about the capture."""
+    """The run summarised on the line. If both are None, the line is about the capture."""
     trouble: tuple[str, ...] = ()
-    """Mistakes of our own while summing it up."""
+    """Internal errors while summarising it."""
 
 
 class Follower:
     """Reads what is added to one capture.
 
-    It is opened for each look: an open reader would keep the proxy from tidying up when it ends, and one that was
-    opened before the proxy would not see what that writes.
+    The capture is opened for each poll. A reader that stays open would prevent the proxy from cleaning up at its end,
+    and one opened before the proxy started would not see the proxy's records.
     """
 
     def __init__(self, path: Path, chosen: Filter, *, after: int = 0, ruleset: Ruleset | None = None) -> None:
-        """The records up to ``after`` are only understood; ``ruleset`` says which rules to ask (default: all)."""
+        """Records up to ``after`` are analyzed but not printed; ``ruleset`` contains the rules to apply (default:
+        all)."""
         self._path = path
         self._chosen = chosen
         self._silent = after
@@ -189,7 +189,7 @@ class Follower:
         self._told: dict[Run, str] = {}
 
     def look(self) -> Iterator[PrintedLine]:
-        """Lines of what came since the last look. Raises CaptureError."""
+        """Lines for what was added since the last poll. Raises CaptureError."""
         try:
             yield from self._check()
             while self._file is not None:
@@ -198,7 +198,7 @@ class Follower:
                     following = capture.continued_in
                 if following is None or not following.exists():
                     break
-                # The same conversation goes on in another capture, and so do the numbers.
+                # The same traffic continues in another capture, and so do the numbers.
                 self._path, self._file = following, None
                 yield from self._check()
             self._readable = time.monotonic()
@@ -210,7 +210,7 @@ class Follower:
         yield from self.sum_up()
 
     def _check(self) -> Iterator[PrintedLine]:
-        """Say so when the capture is gone, or another one."""
+        """Report that the capture was deleted or replaced."""
         try:
             status = self._path.stat()
         except OSError:
@@ -231,7 +231,7 @@ class Follower:
         return PrintedLine(f"-- {clean(str(self._path))} was replaced by another capture")
 
     def _read(self, capture: Capture) -> Iterator[PrintedLine]:
-        if 0 < capture.last < self._after:  # deleted and made again between two looks
+        if 0 < capture.last < self._after:  # deleted and recreated between two polls
             yield self._anew()
         for record in capture.records(self._after):
             step = self._analyzer.feed(record)
@@ -260,17 +260,17 @@ class Follower:
         self._marked.difference_update(run.seqs)
 
     def sum_up(self, *, ended: bool = False) -> Iterator[PrintedLine]:
-        """The runs that fell silent without an end of their own; with ``ended`` all that are open."""
+        """The runs that fell silent without a proper end; with ``ended`` all open runs."""
         now = time.monotonic()
         due = [run for run, last in self._active.items() if ended or now - last >= QUIET]
         for run in due:
             del self._active[run]
-        # A beginning without a name that became part of a run is none itself any more.
+        # A run without a certname that became part of another run is not a separate run any more.
         for run in [open_run for open_run in self._analyzer.runs if open_run in due] if due else ():
             yield from self._tell(run)
 
     def _tell(self, run: Run) -> list[PrintedLine]:
-        """A run's summary and verdict, unless that was said or the filter does not let it through."""
+        """A run's summary and verdict, unless they were printed already or the filter does not match the run."""
         if not run.real or self._told.get(run) == _state(run):
             return []
         self._told[run] = _state(run)

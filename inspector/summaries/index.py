@@ -1,8 +1,7 @@
 """The derived index beside a capture: its records and runs in brief, so that a list needs neither bodies nor analysis.
 
-It holds nothing that the capture does not tell; it can be thrown away at any time and is made anew (``indexer``) when
-it was made by another version, or of another capture. This module reads it and says whether it is good; importing it
-is cheap.
+It contains only data derived from the capture, and can be deleted at any time. ``indexer`` rebuilds it if it was made
+by another version, or from another capture. This module reads it and checks whether it is valid; importing it is cheap.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ CREATE TABLE run (place INTEGER PRIMARY KEY, change INTEGER NOT NULL, data BLOB,
 CREATE INDEX changes ON run (change);
 """
 _PAGE = 500
-"""Values in one SQL statement."""
+"""Maximum number of values in one SQL statement."""
 
 
 class IndexedRun(NamedTuple):
@@ -47,20 +46,20 @@ class IndexedRun(NamedTuple):
 
 
 class IndexState(NamedTuple):
-    """How far an index has come."""
+    """The progress of an index."""
 
     last: int
-    """The last record that is in it."""
+    """The last record in the index."""
     change: int
     """The number of its latest flush."""
     complete: bool
-    """Nobody writes the capture any more, and all of it is here."""
+    """The capture is no longer written, and the index contains all of it."""
     trouble: str
-    """What could not be read; empty if all could."""
+    """The part of the capture that could not be read; empty if all could."""
 
 
 def maker() -> str:
-    """Who makes an index: the version, and the very code, so that a rule that was just edited is asked anew."""
+    """The builder of an index: the version and a digest of the code, so that an edited rule is applied again."""
     digest = hashlib.sha256()
     for path in sorted(installation.PACKAGE.rglob("*.py")):
         status = path.stat()
@@ -69,7 +68,7 @@ def maker() -> str:
 
 
 def place(capture: Path) -> Path:
-    """Where the index of a capture belongs: beside it, or in the user's cache if nothing can be written there."""
+    """The path of a capture's index: beside the capture, or in the user's cache if that directory is not writable."""
     beside = capture.with_name(f"{capture.name}.index")
     if os.access(capture.parent, os.W_OK):
         return beside
@@ -78,13 +77,13 @@ def place(capture: Path) -> Path:
 
 
 class Busy(CaptureError):
-    """Whoever writes the index has it for himself just now."""
+    """Another process has the index locked for writing."""
 
 
 class Index:
-    """An index, opened to read; somebody else may be writing it meanwhile.
+    """An index, opened for reading; another process may write to it at the same time.
 
-    What asks it for records or runs raises CaptureError where it can't be read, ``Busy`` where it can be later.
+    Methods that return records or runs raise CaptureError if it cannot be read, or ``Busy`` if it can be read later.
     """
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -92,7 +91,7 @@ class Index:
 
     @classmethod
     def open(cls, path: Path) -> Self | None:
-        """None if there is none, or none that this version made. It may be used by several threads."""
+        """Open an index; None if there is none, or if another version made it. It may be used by several threads."""
         try:
             db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=1,
                                  check_same_thread=False)  # fmt: skip
@@ -111,7 +110,7 @@ class Index:
         self._db.close()
 
     def fits(self, capture: Capture) -> bool:
-        """Whether it was made of this capture, as far as it goes."""
+        """Whether it was made from this capture, as far as it goes."""
         meta = self._meta()
         try:
             last = int(meta.get("last", "0"))
@@ -123,7 +122,7 @@ class Index:
         )
 
     def state(self) -> IndexState:
-        """How far it has come."""
+        """Its progress."""
         meta = self._meta()
         with _readable():
             return IndexState(
@@ -134,7 +133,7 @@ class Index:
             )
 
     def runs(self, after: int = 0) -> dict[int, IndexedRun | None]:
-        """The runs that a later flush than this one wrote, by their place; None: it is part of another one now."""
+        """The runs written by a flush later than this one, by their place; None: the run is now part of another one."""
         with _readable():
             rows = self._db.execute(
                 "SELECT place, data, seqs FROM run WHERE change > ? ORDER BY place", (after,)
@@ -146,7 +145,7 @@ class Index:
         wanted = sorted(seqs)
         for at in range(0, len(wanted), _PAGE):
             some = wanted[at : at + _PAGE]
-            # Placeholders only: the numbers never become part of the statement.
+            # Placeholders only: the numbers are never part of the statement.
             marks = ",".join("?" * len(some))
             asked = f"SELECT data FROM brief WHERE seq IN ({marks}) ORDER BY seq"  # noqa: S608
             with _readable():
@@ -156,7 +155,7 @@ class Index:
     def all_briefs(self, after: int = 0) -> Iterator[Brief]:
         """The records after this one, in order; their ``signs`` are with the runs, and their ``times`` with ``briefs``.
 
-        A hundred thousand of them are kept at once: what they have in common they share.
+        A hundred thousand of them are in memory at once, so equal values are shared.
         """
         shared: dict[str, str] = {}
         with _readable():
@@ -187,5 +186,5 @@ def _readable() -> Iterator[None]:
 _BRIEF = msgspec.msgpack.Decoder(Brief)
 _NO_TIMES = Times()
 _ALIKE = ("certname", "address", "endpoint", "environment", "method", "target", "reason", "lent", "leg", "master")
-"""What many records have the same of."""
+"""The values that many records have in common."""
 _RUN = msgspec.msgpack.Decoder(RunBrief)

@@ -1,7 +1,7 @@
-"""Making the derived index of a capture, and keeping it up while a proxy writes the capture.
+"""Builds the derived index of a capture, and updates it while a proxy writes the capture.
 
-It is a process of its own, so that nobody who reads the index ever waits for the analysis.
-It ends when the capture is complete, or with whoever started it (its standard input ends).
+It is a separate process, so that readers of the index never wait for the analysis. It ends when the capture is
+complete, or when its parent process ends (its standard input is closed).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from inspector.runs.run import Run
 
 BATCH = 1000
-"""Records between two commits: whoever looks sees that it goes on."""
+"""Records between two commits: each commit shows progress to readers."""
 INTERVAL = 0.2
-"""Seconds between two looks at a capture that is being written."""
+"""Seconds between two polls of a capture that is being written."""
 
 
 def build(capture: Path, target: Path, wait: Callable[[], bool] = lambda: False) -> None:
-    """Bring an index up to its capture, and as long as ``wait`` returns True to what is added. Raises CaptureError.
+    """Bring an index up to date, and while ``wait`` returns True also with what is added. Raises CaptureError.
 
-    Does nothing if somebody else is at it.
+    Does nothing if another process writes the index.
     """
     with _mine(target) as mine:
         if mine:
@@ -53,7 +53,7 @@ def build(capture: Path, target: Path, wait: Callable[[], bool] = lambda: False)
 
 @contextlib.contextmanager
 def _mine(target: Path) -> Iterator[bool]:
-    """Whether nobody else writes this index; until the end nobody will."""
+    """Lock the index for this process; return False if another process has the lock."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(f"{target}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -62,7 +62,8 @@ def _mine(target: Path) -> Iterator[bool]:
         except BlockingIOError:
             yield False
         else:
-            # Whoever had it before may have taken the file away: then somebody else's lock can be at its place.
+            # The previous owner may have removed the file: then another process may have a lock on a new file at its
+            # path.
             mine = _inode(Path(f"{target}.lock")) == os.fstat(descriptor).st_ino
             try:
                 yield mine
@@ -99,14 +100,14 @@ class _Writer:
         if not good:
             self._db.executescript(index.SCHEMA)
             self._db.execute("INSERT INTO meta VALUES ('maker', ?)", (index.maker(),))
-        self._db.execute("PRAGMA synchronous = OFF")  # what a power failure spoils is made anew
+        self._db.execute("PRAGMA synchronous = OFF")  # an index damaged by a power failure is rebuilt
         self._inode = _inode(target)
 
     def close(self) -> None:
         self._db.close()
 
     def read(self) -> bool:
-        """Take in what was added. True if nothing more will come."""
+        """Add what is new. Returns True if nothing more will come."""
         with Capture.open(self._path) as capture:
             live = capture.live
             if capture.last < self._after:
@@ -122,7 +123,7 @@ class _Writer:
         return not live
 
     def _records(self, capture: Capture) -> Iterator[Record]:
-        """What was added; what is damaged is said and left out."""
+        """The new records; damaged parts are reported and left out."""
         while True:
             try:
                 for record in capture.records(self._after):
@@ -160,7 +161,7 @@ class _Writer:
                     self._written[run] = None
             for run in [entry for entry in self._written if entry.closed or entry.place not in open_now]:
                 del self._written[run]
-                if not run.closed:  # it turned out to be the beginning of another one
+                if not run.closed:  # it turned out to be the beginning of another run
                     runs.append((run.place, self._change, None, b""))
             self._dirty = {}
         last = max(self._after, self._known)
@@ -193,7 +194,7 @@ def _anew(target: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Build the index of a capture, and follow it as long as standard input is open."""
+    """Build the index of a capture, and follow it while standard input is open."""
     capture, target = map(Path, arguments)
     waits = select.poll()
     waits.register(sys.stdin, select.POLLIN)

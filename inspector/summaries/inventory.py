@@ -1,6 +1,6 @@
-"""What captures a directory holds: since when, how large, whose runs, with which findings.
+"""The captures of a directory: start, size, agents and findings of each.
 
-Runs and findings are the derived index's, which is made where there is none yet.
+Runs and findings come from the derived index, which is built if there is none yet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COLUMNS = ("capture", "from", "to", "size", "agents", "runs", "findings", "state
 
 @dataclass(frozen=True, slots=True)
 class CaptureSummary:
-    """What the index knows of a capture."""
+    """A capture's data from the index."""
 
     begun: float
     """When its first record began; seconds since the epoch."""
@@ -39,7 +39,7 @@ class CaptureSummary:
     """When its last record ended."""
     records: int
     agents: int
-    """By their certnames, or their addresses if they said none."""
+    """The agents' certnames, or addresses if the certname is not known."""
     runs: int
     findings: tuple[Finding, ...]
 
@@ -50,16 +50,16 @@ class CaptureEntry:
 
     path: Path
     size: int
-    """Bytes, with what is being written."""
+    """Bytes, including files that are being written."""
     live: bool = False
-    """A proxy is writing it, or was killed while it did."""
+    """A proxy is writing it, or was killed while writing."""
     known: CaptureSummary | None = None
-    """None: there is no record in it, or it can't be read."""
+    """None: it contains no record, or it cannot be read."""
     trouble: str = ""
-    """What can't be read of it; empty if nothing."""
+    """The part that cannot be read; empty if all can."""
 
     def row(self) -> tuple[str, ...]:
-        """Its cells for ``COLUMNS``; times are local."""
+        """The cells for ``COLUMNS``; times are local."""
         known = self.known
         state = "; ".join(filter(None, ("open" if self.live else "", text.clean(self.trouble))))
         name, size = text.clean(self.path.name), text.size(self.size)
@@ -77,7 +77,7 @@ class CaptureEntry:
         )
 
     def plain(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """The capture for ``--json``."""
         known = self.known
         return {
             "capture": str(self.path),
@@ -105,7 +105,7 @@ def captures_in(folder: Path) -> list[Path]:
 
 
 def look(path: Path, say: Callable[[str], None]) -> CaptureEntry:
-    """A capture at a glance. ``say`` gets a line before it takes long. Never raises: see ``trouble``."""
+    """A capture's summary. ``say`` is called with a line before a slow step. Never raises: see ``trouble``."""
     held = CaptureEntry(path, paths.size(path))
     try:
         with Capture.open(path) as capture:
@@ -139,7 +139,7 @@ def _index(path: Path) -> Iterator[Index | None]:
 
 
 def _whole(state: IndexState, last: int, *, live: bool) -> bool:
-    """Whether an index says all that there is to say by now."""
+    """Whether an index is complete and up to date."""
     return state.last == last and (state.complete or live)
 
 

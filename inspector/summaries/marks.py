@@ -1,4 +1,4 @@
-"""Marks and notes as the views use them: a run goes by the number of its first record, which never changes."""
+"""Marks and notes for the views: a run is identified by the number of its first record, which never changes."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class Marks:
         return self._notes.marked("run", self._first(run))
 
     def toggle_run(self, run: int) -> None:
-        """Mark a run, or take the mark away. Raises InspectorError."""
+        """Mark a run, or remove its mark. Raises InspectorError."""
         self._notes.toggle("run", self._first(run))
 
     def note_of_run(self, run: int) -> str:
-        """What was noted about a run; empty if nothing was."""
+        """The note on a run; empty if there is none."""
         return self._notes.note("run", self._first(run)) or ""
 
     def note_run(self, run: int, text: str) -> None:
-        """Note something about a run; empty: take it away. Raises InspectorError."""
+        """Set the note on a run; an empty text removes it. Raises InspectorError."""
         self._notes.set_note("run", self._first(run), text)
 
     def refresh(self) -> bool:
-        """Look for what another inspector noted; True if there is something."""
+        """Read what another inspector noted; True if there is something new."""
         return self._notes.refresh()
 
     @property
     def trouble(self) -> str:
-        """Why notes can't be read, or are shown nowhere; empty if all is well."""
+        """Why notes cannot be read, or where they are not shown; empty if there is no problem."""
         stale = sum(note.stale for note in self._notes.all())
         of = f"{stale} note{'s are' if stale > 1 else ' is'} about another capture that had this name" if stale else ""
         return str(self._notes.error or of)
@@ -57,13 +57,13 @@ class Marks:
         return self._notes.marked("record", seq)
 
     def toggle(self, seq: int) -> None:
-        """Mark a record, or take the mark away. Raises InspectorError."""
+        """Mark a record, or remove its mark. Raises InspectorError."""
         self._notes.toggle("record", seq)
 
     def note_of(self, seq: int) -> str:
-        """What was noted about a record; empty if nothing was."""
+        """The note on a record; empty if there is none."""
         return self._notes.note("record", seq) or ""
 
     def note(self, seq: int, text: str) -> None:
-        """Note something about a record; empty: take it away. Raises InspectorError."""
+        """Set the note on a record; an empty text removes it. Raises InspectorError."""
         self._notes.set_note("record", seq, text)

@@ -1,7 +1,7 @@
-"""What the views read: a capture by way of its index, and single records from the capture itself.
+"""The data source of the views: a capture through its index, and single records from the capture itself.
 
-The index is made and kept up by a process of its own; here it is only read, so nothing that a view asks for takes
-longer than a look into a file.
+The index is built and updated by a separate process. It is only read here, so every request of a view takes no longer
+than reading a file.
 """
 
 from __future__ import annotations
@@ -31,47 +31,47 @@ if TYPE_CHECKING:
 
 
 SOON = 0.5
-"""Seconds in which the process that indexes ends by itself if it only follows."""
+"""Seconds in which the indexing process ends by itself if it only follows."""
 AGAIN = 2.0
-"""Seconds between two tries to have the index made, where another one makes it or it fails."""
+"""Seconds between two attempts to start indexing, if another process does it or if it fails."""
 
 
 class Source:
-    """One capture, and what is known of it up to now. ``poll`` looks for more."""
+    """One capture, and what is known of it so far. ``poll`` reads what was added."""
 
     def __init__(self, path: Path) -> None:
-        """Open a capture, starting the process that indexes it if need be. Raises CaptureError."""
+        """Open a capture, and start the indexing process if necessary. Raises CaptureError."""
         self.path = path
         self.total = 0
         """The capture's last record."""
         self.state = index.IndexState(0, 0, complete=False, trouble="")
         self.open = False
-        """Whether somebody may still write it."""
+        """Whether a proxy may still write it."""
         self.revision = 0
-        """Grows with everything that ``poll`` finds."""
+        """Increases with every change that ``poll`` finds."""
         self._place = index.place(path)
         self._index: index.Index | None = None
         self._indexer: subprocess.Popen[bytes] | None = None
         self._runs: dict[int, index.IndexedRun] = {}
-        """By where they stand among all that began in the capture."""
+        """By their position among everything that started in the capture."""
         self._by_number: dict[int, index.IndexedRun] = {}
         self._all: list[Brief] = []
         self._read = -1
-        """The revision that these are of."""
+        """The revision of these values."""
         self._reading = threading.Lock()
         self._owner: dict[int, RunBrief] = {}
         self._unowned: deque[index.IndexedRun] = deque()
-        """Whose records are not in there yet."""
+        """Runs whose records are not included yet."""
         self._begun = -AGAIN
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - what the process says, as long as we live
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - the output of the process, open until close
         self._failure = ""
         self._inode = 0
         self._spoiled = False
-        """What the index holds can't be read."""
+        """The content of the index cannot be read."""
         self.poll()
 
     def close(self) -> None:
-        """Stop the process that indexes."""
+        """Stop the indexing process."""
         self._take(None)
         if self._indexer:
             if self._indexer.stdin:
@@ -79,7 +79,7 @@ class Source:
             try:
                 self._indexer.wait(SOON)
             except subprocess.TimeoutExpired:
-                self._indexer.kill()  # amid a large capture; what it wrote stays good
+                self._indexer.kill()  # in the middle of a large capture; what it wrote stays valid
                 self._indexer.wait()
                 self._place.with_name(f"{self._place.name}.lock").unlink(missing_ok=True)
             self._indexer = None
@@ -94,9 +94,9 @@ class Source:
     # -- what is new ----------------------------------------------------------------------------------
 
     def poll(self) -> bool:
-        """Look for what was added since the last time. True if anything was. Raises CaptureError."""
+        """Read what was added since the last call. Returns True if anything was. Raises CaptureError."""
         if self._index is not None and (self._spoiled or _inode(self._place) != self._inode):
-            self._take(None)  # somebody made it anew, or has to
+            self._take(None)  # another process rebuilt it, or has to rebuild it
         with self.capture() as capture:
             self.total = capture.last
             self.open = capture.live
@@ -144,13 +144,13 @@ class Source:
             self._owner, self._unowned = {}, deque()
 
     def _doubt(self, error: CaptureError) -> None:
-        """The index could not be read: it is made anew, unless it was only busy."""
+        """Handle an unreadable index: rebuild it, unless it was only busy."""
         if not isinstance(error, index.Busy):
             self._place.unlink(missing_ok=True)
             self._spoiled = True
 
     def _begin(self) -> None:
-        """Have the index made. Whoever comes second finds that somebody is at it, and ends at once."""
+        """Start the indexing process. If another one is already running, the new one ends at once."""
         now = time.monotonic()
         if not self._ended() or now - self._begun < AGAIN:
             return
@@ -160,7 +160,7 @@ class Source:
         self._indexer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors)
 
     def _ended(self) -> bool:
-        """Whether no index is being made; and why the last one was not, which stays until one is."""
+        """Whether no index is being built; and why the last attempt failed, which is shown until one succeeds."""
         status = self._indexer.poll() if self._indexer else 0
         if status:
             self._errors.seek(0)
@@ -182,12 +182,12 @@ class Source:
 
     @property
     def indexing(self) -> bool:
-        """Whether part of the capture is not known yet."""
+        """Whether part of the capture is not indexed yet."""
         return self.state.last < self.total
 
     @property
     def trouble(self) -> str:
-        """What keeps the capture from being known whole; empty if nothing does."""
+        """What prevents the capture from being indexed completely; empty if nothing does."""
         self._ended()
         return self.state.trouble or self._failure
 
@@ -213,7 +213,7 @@ class Source:
         return self.owners().get(seq)
 
     def owners(self) -> Mapping[int, RunBrief]:
-        """By its number the run of each record. Safe in a thread."""
+        """The run of each record, by the record's number. May run in a thread."""
         with contextlib.suppress(IndexError):
             while True:
                 run = self._unowned.popleft()
@@ -223,7 +223,7 @@ class Source:
     # -- records --------------------------------------------------------------------------------------
 
     def briefs(self, number: int) -> list[Brief]:
-        """A run's records in brief, with what they prove."""
+        """A run's records in brief, with their findings."""
         run = self.run(number)
         if not run or not self._index:
             return []
@@ -234,8 +234,8 @@ class Source:
             return []
 
     def all_briefs(self) -> list[Brief]:
-        """All records in brief, with what they prove. For a hundred thousand it takes half a second the first time;
-        a thread may have it done before."""
+        """All records in brief, with their findings. For a hundred thousand the first call takes half a second; a
+        thread may call it in advance."""
         with self._reading:
             revision = self.revision
             if self._index and self._read != revision:
@@ -254,14 +254,15 @@ class Source:
             return capture.record(seq)
 
     def step(self, seq: int) -> Step | None:
-        """A record, decoded. Its ``run`` is only of itself; ``owner`` tells whose it is. Raises CaptureError."""
+        """A record, decoded. Its ``run`` contains only this record; ``owner`` returns its real run. Raises
+        CaptureError."""
         from inspector.analysis.analyzer import retrace
 
         record = self.record(seq)
         return next(retrace([record])) if record else None
 
     def steps(self, number: int) -> Iterator[Step]:
-        """A run's records, decoded; all have the same ``run``, which grows with each. Raises CaptureError."""
+        """A run's records, decoded; all have the same ``run``, which grows with each record. Raises CaptureError."""
         from inspector.analysis.analyzer import retrace
 
         with self.capture() as capture:
@@ -274,7 +275,7 @@ class Source:
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[Capture]:
-        """The capture itself, for one look: an open reader would keep the proxy from tidying up when it ends.
+        """The capture itself, opened for one read: an open reader prevents the proxy from cleaning up when it ends.
 
         Raises CaptureError.
         """
@@ -293,7 +294,7 @@ def _inode(path: Path) -> int:
 
 
 def _signed(briefs: Iterable[Brief], runs: Iterable[RunBrief]) -> list[Brief]:
-    """Say of each record what it proves."""
+    """Add to each record the findings for which it is evidence."""
     signs: dict[int, dict[Sign, None]] = {}
     for run in runs:
         for finding in sorted(run.findings, key=lambda found: -found.severity.rank):

@@ -1,7 +1,7 @@
-"""A record and a run in brief: all that lines, tables, filters and timelines need, and no body.
+"""A record and a run in brief: the data of lines, tables, filters and timelines, without bodies.
 
-``of`` makes one of an analyzed step, ``of_run`` of a run. They are what the derived index keeps, so a list of a
-hundred thousand exchanges needs neither bodies nor the analysis.
+``of`` summarises an analyzed step, ``of_run`` a run. The derived index stores these summaries, so a list of a hundred
+thousand exchanges needs neither bodies nor the analysis.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ type RunLike = Run | RunSnapshot
 
 
 class Sign(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """That a record proves a finding."""
+    """A finding for which a record is evidence."""
 
     rule: str
     severity: Severity
 
 
 class Times(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The moments of an exchange, in seconds since the epoch; None is not known."""
+    """The times of an exchange, in seconds since the epoch; None means not known."""
 
     agent_connected: float | None = None
     agent_secured: float | None = None
@@ -59,44 +59,44 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     ended: float
     phase: Phase
     certname: str | None = None
-    """By its certificate, or else by its URL."""
+    """The certname in its certificate, or else in its URL."""
     address: str | None = None
-    """The agent's; None where only the master's leg is known."""
+    """The agent's address; None if only the master's leg is known."""
     endpoint: str | None = None
     environment: str | None = None
-    """The one in its URL."""
+    """The certname in its URL."""
     method: str = ""
     target: str = ""
     status: int | None = None
-    """None: no answer came, or it is no exchange."""
+    """None: there was no response, or it is not an exchange."""
     sent: int = 0
     """Bytes of body that went to the master."""
     received: int = 0
     """Bytes of body that came back."""
     reason: str = ""
-    """Why there was no answer, why the handshake failed, or what the gap is about."""
+    """Why there was no response, why the handshake failed, or what the gap is about."""
     lost: int = 0
-    """Records that a gap stands for."""
+    """Number of records lost in a gap."""
     alert: str | None = None
     alert_by: Party | None = None
     authenticated: bool = False
-    """The agent showed a certificate."""
+    """The agent presented a certificate."""
     lent: str | None = None
-    """As whom the master was spoken to; None: as nobody."""
+    """The identity used towards the master; None: none."""
     unlent: str | None = None
-    """Why it was spoken to as nobody, though the agent has a certificate."""
+    """Why no identity was used though the agent has a certificate."""
     stripped: tuple[str, ...] = ()
     leg: str | None = None
-    """The agent's connection (of a handshake that failed on the master's side: that one)."""
+    """The agent's connection, also for a handshake that failed on the master's side."""
     master: str | None = None
     """The connection to the master."""
     times: Times = Times()
     signs: tuple[Sign, ...] = ()
-    """The findings that it proves, the worst first."""
+    """The findings for which it is evidence, the worst first."""
 
     @property
     def request_kind(self) -> kinds.Kind | None:
-        """What kind of request it is; None of what is no request of Puppet's."""
+        """The kind of request; None if it is not a request of Puppet's."""
         return KINDS.get(self.endpoint) if self.endpoint else None
 
     @property
@@ -111,37 +111,37 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     """What happened, why and since when."""
     fix: str
-    """What to do now."""
+    """The fix."""
     cause: str | None = None
     """The rule that explains it; None if none does."""
     symptoms: tuple[str, ...] = ()
-    """Rules whose findings follow from the cause."""
+    """Rules whose findings are consequences of the cause."""
     certainty: str
     since: float
-    """When the cause first showed."""
+    """When the cause was first seen."""
 
 
 class RunBrief(RunSnapshot, frozen=True, kw_only=True):
     """The facts of a run, and its verdict."""
 
     number: int
-    """0 for one that is part of no run, as the calls of a tool."""
+    """0 for one that is not part of a run, such as the calls of a tool."""
     verdict: Conclusion | None = None
-    """None if there is nothing to say."""
+    """None if there is nothing to report."""
 
     @property
     def cause(self) -> str | None:
-        """The rule that the verdict names; None if nothing on the wire shows why."""
+        """The rule in the verdict; None if the cause is not visible in the traffic."""
         return self.verdict.cause if self.verdict else None
 
     @property
     def symptoms(self) -> tuple[str, ...]:
-        """Rules whose findings follow from the cause."""
+        """Rules whose findings are consequences of the cause."""
         return self.verdict.symptoms if self.verdict else ()
 
     @property
     def ordered(self) -> list[Finding]:
-        """Its findings, the cause first and what follows from it after what else is as grave."""
+        """Its findings: the cause first, consequences after other findings of the same severity."""
 
         def order(finding: Finding) -> tuple[bool, int, bool]:
             return finding.rule != self.cause, -finding.severity.rank, finding.rule in self.symptoms
@@ -150,7 +150,7 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
 
 
 def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
-    """A step in brief; ``signs`` are the findings that it proves (by default those that were made at it)."""
+    """A step in brief; ``signs`` are the findings for which it is evidence (default: those made at this step)."""
     record = step.record
     kept = signs_of(step.findings if signs is None else signs)
     if isinstance(record, Exchange):
@@ -194,7 +194,7 @@ def of_run(run: Run, verdict: Conclusion | None = None) -> RunBrief:
 
 
 def signs_of(findings: Iterable[Finding]) -> tuple[Sign, ...]:
-    """What findings a record proves, in brief."""
+    """The findings for which a record is evidence, in brief."""
     worst = sorted(findings, key=lambda finding: -finding.severity.rank)
     return tuple(dict.fromkeys(Sign(finding.rule, finding.severity) for finding in worst))
 

@@ -1,7 +1,7 @@
-"""The only place that words things: records, steps, runs and findings as text for people.
+"""The texts for people: records, steps, runs and findings in words. This is the only module that formats them.
 
-Console, command line and terminal application show these very words; those of a single record in full are in
-``pages``. Captured bytes are hostile: control characters never reach a terminal.
+Console, command line and terminal application all use these texts; the full text of a single record is in ``pages``.
+Captured bytes are hostile: control characters never reach a terminal.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from inspector.summaries.summary import Brief, Party, RunLike
 
 REASON = 400
-"""Characters of a run's reason: masters and agents send whole backtraces."""
+"""Maximum length of a run's reason: masters and agents send whole backtraces."""
 
 
 def row(brief: Brief, run: RunLike | None) -> tuple[str, ...]:
-    """One line's cells: time, certname, phase, method, path, status, size, duration, finding ids."""
+    """The cells of one line: time, certname, phase, method, path, status, size, duration, finding ids."""
     who = clean((run.certname if run else None) or brief.certname or brief.address or "-")
     ids = " ".join(dict.fromkeys(sign.rule for sign in brief.signs))
     time = clock(brief.time)
@@ -69,7 +69,7 @@ def line(brief: Brief, run: RunLike | None) -> str:
 
 
 def asides(brief: Brief) -> list[str]:
-    """What is unusual about how an exchange was passed on."""
+    """What was unusual when an exchange was passed on."""
     notes = []
     if brief.status is None:
         notes.append(f"no answer: {clean(brief.reason or 'unknown reason')}")
@@ -92,7 +92,7 @@ def refusal(reason: str, alert: str | None, by: Party | None) -> str:
 
 
 def identity(used: Identity | None) -> str:
-    """As whom the master was spoken to."""
+    """The identity used towards the master."""
     if used is None:
         return "not known"
     if used.certname:
@@ -101,7 +101,7 @@ def identity(used: Identity | None) -> str:
 
 
 def summary(run: RunSnapshot) -> str:
-    """A run in one line: who, how it ended, how long, through which phases, what was wrong."""
+    """A run in one line: agent, outcome, duration, phases, findings."""
     name = clean(run.certname or run.address or "an unnamed agent")
     phases = " ".join(f"{span.phase} {span.exchanges}" for span in run.spans)
     ids = " ".join(finding.rule for finding in sorted(run.findings, key=lambda finding: -finding.severity.rank))
@@ -130,12 +130,12 @@ def run_row(run: RunSnapshot) -> tuple[str, ...]:
 
 
 def words(run: RunSnapshot, verdict: Conclusion | None) -> str:
-    """All that is printed of a run, with its verdict: for the plain words of a filter."""
+    """All printed text of a run, including its verdict: for the plain words of a filter."""
     return "\n".join([*run_row(run), *((verdict.message, verdict.fix) if verdict else ())])
 
 
 def conclusion(run: Run) -> Conclusion | None:
-    """Return a run's verdict in words; None if there is nothing to say."""
+    """Return a run's verdict in words; None if there is nothing to report."""
     found = verdicts.verdict(run)
     if found is None:
         return None
@@ -190,7 +190,7 @@ _NEXT: dict[Outcome, str] = {
     "failed": "Read the agent's report, and the master's log for that time.",
     "unfinished": "Check the agent's log: the agent was killed, lost its network, or is still running.",
 }
-"""What to do where no deviation says it."""
+"""The fixes for problems that are not deviations."""
 _SILENT = (
     "Check whether the agent's certificate is revoked or expired ({list} on the CA, {verify} on the node), and whether "
     'the CRL on the master has expired: `openssl crl -noout -nextupdate -in "$(puppet config print hostcrl)"`.'
@@ -206,7 +206,8 @@ def _next(run: Run) -> str:
 
 
 def _unanswered(run: Run) -> bool:
-    """No request of the run got an answer, though it showed a certificate: how a TLS 1.3 master refuses one."""
+    """Whether the agent presented a certificate and no request got an answer: this is how a TLS 1.3 master refuses
+    one."""
     return bool(run.authenticated and len(run.seqs) > 1 and not run.handshakes and not run.answered)
 
 
@@ -222,7 +223,7 @@ def _shortened(reason: str) -> str:
 
 
 def why(run: Run) -> str | None:
-    """Why a run did not end well, in one sentence; None if it did and nothing in it is an error."""
+    """Why a run failed, in one sentence; None if it succeeded and has no errors."""
     found = verdicts.verdict(run)
     if found and found.cause and found.cause.severity == "error":
         return _shortened(f"{found.cause.rule} {clean(found.cause.message)}")
@@ -306,7 +307,8 @@ _COMMAND = re.compile(r"`[^`]*`|\bdocs/\S+")
 
 
 def wrapped(label: str, text: str, width: int = 100) -> list[str]:
-    """Text in lines behind a label; a command in backticks, or a page of docs/, is never broken, it may be copied."""
+    """Text wrapped behind a label. A command in backticks or a page of docs/ is never broken, so that it can be
+    copied."""
     whole = _COMMAND.sub(lambda found: found.group().replace(" ", "\0").replace("-", "\1"), text)
     lines = textwrap.wrap(
         whole, width, initial_indent=label, subsequent_indent=" " * len(label), break_long_words=False,
