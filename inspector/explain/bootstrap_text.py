@@ -90,7 +90,7 @@ def trusted(rung: Rung) -> str:
 
 
 def brief(label: str, value: str) -> str:
-    """A digest, shortened but still distinguishable."""
+    """A fact's value; a digest is shortened but still distinguishable."""
     return short(value) if label == "key" else f"{value[:23]}..." if label == "with" else value
 
 

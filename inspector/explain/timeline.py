@@ -25,7 +25,7 @@ type EntryKind = Literal["record", "silence", "phase"]
 type Work = Literal["connect", "tls", "sending", "waiting", "receiving", "proxy"]
 """The activities within the time of a record; ``proxy`` is the proxy's own share."""
 type Silence = Wait | Literal["request"]
-"""The part of waiting for a certificate before the request for it is counted separately."""
+"""Time before the certificate was requested is counted separately from waiting for it (``request``)."""
 
 SILENCES: dict[Silence, str] = {
     "request": "generates its key and its request",
@@ -104,7 +104,7 @@ def entries(run: RunBrief, briefs: Iterable[Brief]) -> list[Entry]:
         result.append(Entry("record", brief.seq, brief, time, upto, _words(brief, run.certname)))
         ended = max(ended, upto)
         last, phase = brief, brief.phase if brief.phase is not Phase.OTHER else phase
-        # A download that succeeds: the request was sent before this run.
+        # A lookup that succeeds: the request was sent before this run.
         requested |= brief.request_kind is kinds.Kind.CSR or (
             brief.request_kind is kinds.Kind.CSR_LOOKUP and brief.status == 200
         )

@@ -54,7 +54,7 @@ class CsrSeen:
     key: str
     seq: int
     time: float
-    """Number of the first record."""
+    """Number and time of the first one."""
     last_seq: int
     last_time: float
     status: int | None

@@ -206,11 +206,11 @@ class FilesSeen:
     metadata_answers: dict[str, MetadataAnswer] = field(default_factory=dict)
     """The latest metadata response for each requested name."""
     fetched: dict[str, Fetched] = field(default_factory=dict)
-    """Names of files whose content was received."""
+    """Received content, by file name."""
     static: dict[str, list[Checksum]] = field(default_factory=dict)
     """The metadata of each file in a static catalog, by the key of the request that fetches the file."""
     inlined: dict[str, bool] = field(default_factory=dict)
-    """Names of files with metadata in a static catalog, and whether the metadata say where to fetch that version."""
+    """Files with metadata in a static catalog: by name, whether the metadata say where to fetch that version."""
     code_id: str | None = None
     """The version named by the static catalog."""
     catalog: int | None = None

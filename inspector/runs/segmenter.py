@@ -23,8 +23,7 @@ PHASE_FOLLOWS: dict[Phase, frozenset[Phase]] = {
     Phase.CERTIFICATES: frozenset(set(Phase)),
     Phase.NODE: frozenset({Phase.NODE, Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
     Phase.PLUGINS: frozenset({Phase.PLUGINS, Phase.CATALOG, Phase.FILES, Phase.REPORT, Phase.OTHER}),
-    # Back to the plugins: another environment (docs/protocol.md#change-of-environment). ``_may_follow`` asks whether it
-    # was one.
+    # Back to the plugins: another environment (docs/protocol.md#change-of-environment); ``_may_follow`` checks that.
     Phase.CATALOG: frozenset({Phase.CATALOG, Phase.PLUGINS, Phase.FILES, Phase.REPORT, Phase.OTHER}),
     Phase.FILES: frozenset({Phase.FILES, Phase.REPORT, Phase.OTHER}),
     # Facts that are sent again come before the report; both are phase ``report``. Nothing follows a report.

@@ -42,7 +42,7 @@ class Marks:
 
     @property
     def trouble(self) -> str:
-        """Why notes cannot be read, or where they are not shown; empty if there is no problem."""
+        """Why notes cannot be read, or how many belong to another capture; empty if there is no problem."""
         stale = sum(note.stale for note in self._notes.all())
         of = f"{stale} note{'s are' if stale > 1 else ' is'} about another capture that had this name" if stale else ""
         return str(self._notes.error or of)

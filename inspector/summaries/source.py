@@ -160,7 +160,7 @@ class Source:
         self._indexer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors)
 
     def _ended(self) -> bool:
-        """Whether no index is being built; and why the last attempt failed, which is shown until one succeeds."""
+        """Whether no index is being built. Stores why the last attempt failed, until one succeeds."""
         status = self._indexer.poll() if self._indexer else 0
         if status:
             self._errors.seek(0)
