@@ -138,9 +138,9 @@ def connections(briefs: Iterable[Brief], known: Mapping[str, Connection]) -> lis
             # The request to the master starts only when the connection is ready.
             ready = (leg.leg.secured or leg.leg.connected) if leg.leg else None
             leg.requests.append(request._replace(began=min(request.ended, max(request.began, ready or 0.0))))
-            if brief.lent:
-                leg.identities[brief.lent] = None
-            leg.unused_because = leg.unused_because or brief.unlent
+            if brief.identity:
+                leg.identities[brief.identity] = None
+            leg.unused_because = leg.unused_because or brief.identity_missing
     ordered: list[ConnectionUse] = []
     for ident, used in found.items():
         ordered += [used, *master.pop(ident, {}).values()]

@@ -326,7 +326,9 @@ def _free(listen: tuple[str, int], *, port_given: bool, shared: bool) -> tuple[s
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
             with socket.socket(family, socket.SOCK_STREAM) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
+                # As the server will listen: closed connections of an earlier proxy do not block the port.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, shared)
                 probe.bind((host, port))
                 return host, port
         except OSError as error:

@@ -32,7 +32,7 @@ _BY_MASTER = re.compile(r"(?:peer|server|master) closed|complete message body|re
             catalog(),
             metadata("modules/demo/a"),
             altered(content("modules/demo/a", b"con"), answers={"Content-Length": "7"}, error=CLOSED),
-            report(told="failed"),
+            report(result="failed"),
         ),
     ],
     also=("P01",),

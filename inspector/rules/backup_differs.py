@@ -23,7 +23,7 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     "false`. Otherwise look for something that alters request bodies between agent and master.",
     source="docs/protocol.md#filebucket; puppet 8.10.0 api/docs/http_file_bucket_file.md",
     good=lambda: [talk(plugins(), catalog(), bucket(b"old"), bucket(b"old", algorithm="sha512"), report())],
-    bad=lambda: [talk(plugins(), catalog(), bucket(b"old", told=b"other"), report())],
+    bad=lambda: [talk(plugins(), catalog(), bucket(b"old", digest_of=b"other"), report())],
 )
 def backup_differs(case: ExchangeCase) -> Iterator[Statement]:
     """The content that was sent to the filebucket has a different digest from the one in the URL. The master stores it

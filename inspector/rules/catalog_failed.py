@@ -26,8 +26,8 @@ BROKEN = "Server Error: Evaluation Error: Unknown variable: 'x'. (file: /etc/pup
     source="docs/protocol.md#failed-catalogs; docs/protocol.md#endpoint-catalog",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
-        talk(plugins(), catalog(status=500, text=BROKEN), report(told="failed")),
-        talk(plugins(), catalog(status=400, text="Could not find class web"), report(told="failed"), version="3.8.7"),
+        talk(plugins(), catalog(status=500, text=BROKEN), report(result="failed")),
+        talk(plugins(), catalog(status=400, text="Could not find class web"), report(result="failed"), version="3.8.7"),
     ],
     also=("R20", "P01"),
 )

@@ -30,7 +30,7 @@ FILE = "modules/demo/app.conf"
         talk(plugins(), catalog(), metadata(FILE, b"new"), content(FILE, b"new"), report()),
         talk(plugins(), catalog(), metadata(FILE, b"old"), metadata(FILE, b"new"), content(FILE, b"new"), report()),
     ],
-    bad=lambda: [talk(plugins(), catalog(), metadata(FILE, b"old"), content(FILE, b"new"), report(told="failed"))],
+    bad=lambda: [talk(plugins(), catalog(), metadata(FILE, b"old"), content(FILE, b"new"), report(result="failed"))],
     also=("P01",),
 )
 def content_differs(case: ExchangeCase) -> Iterator[Statement]:

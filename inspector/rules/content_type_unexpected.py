@@ -46,8 +46,8 @@ def accepted(accept: str) -> tuple[str, ...]:
         talk(plugins(), altered(catalog(), headers={"Accept": "*/*"}), report()),
     ],
     bad=lambda: [
-        talk(plugins(), altered(catalog(), answers={"Content-Type": None}), report(told="failed")),
-        talk(plugins(), altered(catalog(), answers={"Content-Type": "text/plain"}), report(told="failed")),
+        talk(plugins(), altered(catalog(), answers={"Content-Type": None}), report(result="failed")),
+        talk(plugins(), altered(catalog(), answers={"Content-Type": "text/plain"}), report(result="failed")),
     ],
     also=("P01",),
 )

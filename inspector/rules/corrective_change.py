@@ -21,13 +21,13 @@ from inspector.runs.examples import catalog, plugins, report, talk
     remedy="Find out what changes these resources other than Puppet: an update, another tool, a colleague. The report "
     "contains the values before and after.",
     source="docs/protocol.md#report-status",
-    good=lambda: [talk(plugins(), catalog(), report(told="changed", corrective_change=False))],
+    good=lambda: [talk(plugins(), catalog(), report(result="changed", corrective_change=False))],
     bad=lambda: [
         talk(
             plugins(),
             catalog(),
             report(
-                told="changed",
+                result="changed",
                 corrective_change=True,
                 resource_statuses={
                     "File[/etc/app.conf]": {"changed": True, "corrective_change": True},

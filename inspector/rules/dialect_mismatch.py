@@ -41,7 +41,7 @@ OLD_MASTER = ("Could not find environment 'puppet'", "must be purely alphanumeri
         talk(
             plugins(status=404, text=f"Not Found: {OLD_MASTER[0]}"),
             catalog(status=404, text=f"Not Found: {OLD_MASTER[0]}"),
-            report(status=404, told="failed"),
+            report(status=404, result="failed"),
         ),
     ],
     also=("R01", "R09", "R20", "P01", "P03"),

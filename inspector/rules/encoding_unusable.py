@@ -25,8 +25,8 @@ KNOWN = ("gzip", "x-gzip", "deflate", "identity", "")
     source="docs/protocol.md#compression; puppet 4.10.9 lib/puppet/network/http/compression.rb",
     good=lambda: [talk(plugins(), altered(catalog(), answers={"Content-Encoding": "identity"}), report())],
     bad=lambda: [
-        talk(plugins(), altered(catalog(), answers={"Content-Encoding": "br"}), report(told="failed")),
-        talk(plugins(), altered(catalog(), answers={"Content-Encoding": "gzip"}), report(told="failed")),
+        talk(plugins(), altered(catalog(), answers={"Content-Encoding": "br"}), report(result="failed")),
+        talk(plugins(), altered(catalog(), answers={"Content-Encoding": "gzip"}), report(result="failed")),
     ],
     also=("P01", "R20"),
 )

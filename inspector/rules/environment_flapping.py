@@ -44,7 +44,7 @@ POSTS = 5
             catalog(environment="a", asks="b"),
             plugins(environment="a"),
             catalog(environment="b", asks="a"),
-            report(environment="b", told="failed"),
+            report(environment="b", result="failed"),
         ),
     ],
     also=("R08",),

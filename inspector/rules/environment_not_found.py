@@ -34,7 +34,7 @@ AT = tuple(kind for kind in RUN if kind is not Kind.BACKUP)
         talk(
             _check(),
             catalog(asks="gone", status=404, text="Not Found: Could not find environment 'gone'"),
-            report(told="failed", environment="gone"),
+            report(result="failed", environment="gone"),
         ),
     ],
     also=("R20",),

@@ -37,7 +37,7 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk
             metadata("modules/demo/app.conf"),
             report(environment="staging"),
         ),
-        talk(plugins(), catalog(environment="staging"), report(told="failed")),
+        talk(plugins(), catalog(environment="staging"), report(result="failed")),
     ],
     also=("R08",),
 )

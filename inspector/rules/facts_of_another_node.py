@@ -30,7 +30,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
                 status=500,
                 text="Server Error: fact definition for the wrong node (other.example)",
             ),
-            report(told="failed"),
+            report(result="failed"),
         ),
     ],
     also=("R20", "S01"),

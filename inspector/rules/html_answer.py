@@ -31,7 +31,7 @@ PAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
         talk(
             plugins(),
             asked("catalog/node1.example", PAGE, method="POST", status=502, media="text/html"),
-            report(told="failed"),
+            report(result="failed"),
         ),
     ],
     also=("R20", "P01"),

@@ -23,8 +23,8 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     source="docs/protocol.md#retry-after",
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
-        talk(plugins(), catalog(status=503, text="The master is starting"), report(told="failed")),
-        talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "soon"}), report(told="failed")),
+        talk(plugins(), catalog(status=503, text="The master is starting"), report(result="failed")),
+        talk(plugins(), altered(catalog(status=503), answers={"Retry-After": "soon"}), report(result="failed")),
     ],
     also=("R20", "P01"),
 )

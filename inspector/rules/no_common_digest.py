@@ -29,8 +29,8 @@ NONE = "Server Error: Unable to find a common checksum type between agent 'sha51
         talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
     ],
     bad=lambda: [
-        talk(plugins(), catalog(status=500, text=NONE), report(told="failed")),
-        talk(plugins(), catalog(), bucket(method="HEAD", status=500, algorithm="md5"), report(told="failed")),
+        talk(plugins(), catalog(status=500, text=NONE), report(result="failed")),
+        talk(plugins(), catalog(), bucket(method="HEAD", status=500, algorithm="md5"), report(result="failed")),
     ],
     also=("S01", "R20", "P01", "F06"),
 )

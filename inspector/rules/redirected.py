@@ -35,7 +35,9 @@ _TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE
             catalog(),
             report(),
         ),
-        talk(plugins(), altered(catalog(status=302), answers={"Location": "/puppet/v3/other"}), report(told="failed")),
+        talk(
+            plugins(), altered(catalog(status=302), answers={"Location": "/puppet/v3/other"}), report(result="failed")
+        ),
     ],
     also=("R20", "P01"),
 )

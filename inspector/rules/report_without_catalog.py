@@ -23,7 +23,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "on the node.",
     source="docs/protocol.md#cached-catalogs; docs/protocol.md#end-of-a-run",
     good=lambda: [talk(plugins(), catalog(), report())],
-    bad=lambda: [talk(plugins(status=500), report(told="failed"))],
+    bad=lambda: [talk(plugins(status=500), report(result="failed"))],
 )
 def report_without_catalog(case: ExchangeCase) -> Iterator[Statement]:
     """A report arrived, but its run did not request a catalog. The run failed earlier (no server of server_list

@@ -30,7 +30,7 @@ AT = tuple(kind for kind in RUN if kind is not Kind.STATIC_CONTENT)  # that one 
         talk(plugins(), catalog(), metadata("modules/demo/a", status=404), report()),
     ],
     bad=lambda: [
-        talk(plugins(), catalog(status=403), report(status=403, told="failed")),
+        talk(plugins(), catalog(status=403), report(status=403, result="failed")),
         talk(node(status=403), plugins(), catalog(), report()),
     ],
     also=("R20", "P01", "P03"),

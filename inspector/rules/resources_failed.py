@@ -36,15 +36,15 @@ _LOG = {
     "-t`. Resources that were skipped because they depend on it are then applied as well.",
     source="docs/protocol.md#report-status",
     good=lambda: [
-        talk(plugins(), catalog(), report(told="changed", resource_statuses={"Notify[x]": {"changed": True}})),
+        talk(plugins(), catalog(), report(result="changed", resource_statuses={"Notify[x]": {"changed": True}})),
     ],
     bad=lambda: [
-        talk(plugins(), catalog(), report(told="failed", resource_statuses=_FAILED, logs=[_LOG])),
+        talk(plugins(), catalog(), report(result="failed", resource_statuses=_FAILED, logs=[_LOG])),
         talk(
             plugins(),
             catalog(),
             report(
-                told="failed",
+                result="failed",
                 logs=[_LOG],
                 metrics={
                     "resources": {"name": "resources", "label": "Resources", "values": [["failed", "Failed", 1]]},

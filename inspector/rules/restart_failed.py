@@ -26,7 +26,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
             plugins(),
             catalog(),
             report(
-                told="changed",
+                result="changed",
                 resource_statuses={
                     "Service[app]": {"changed": True, "failed_to_restart": False},
                 },
@@ -38,7 +38,7 @@ from inspector.runs.examples import catalog, plugins, report, talk
             plugins(),
             catalog(),
             report(
-                told="failed",
+                result="failed",
                 resource_statuses={
                     "Service[app]": {"failed_to_restart": True},
                 },

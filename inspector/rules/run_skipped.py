@@ -23,11 +23,11 @@ from inspector.runs.examples import catalog, plugins, report, talk, unanswered
     "status puppetserver`) or too busy. Then, on the node, `puppet agent -t`.",
     source="docs/protocol.md#failed-catalogs; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
-        talk(plugins(), catalog(), report(told="failed", resource_statuses={"Notify[x]": {"skipped": True}})),
+        talk(plugins(), catalog(), report(result="failed", resource_statuses={"Notify[x]": {"skipped": True}})),
     ],
     bad=lambda: [
-        talk(plugins(), catalog(status=500), report(told="failed")),
-        talk(plugins(), unanswered(catalog()), report(told="failed")),
+        talk(plugins(), catalog(status=500), report(result="failed")),
+        talk(plugins(), unanswered(catalog()), report(result="failed")),
     ],
     also=("S01", "T14"),
 )

@@ -53,6 +53,6 @@ def _runs(*refs: str) -> list[ExamplePart]:
     parts: list[ExamplePart] = []
     for number, ref in enumerate(refs):
         uuid = f"{ref}-{number}"
-        changed_report = report(uuid=uuid, told="changed", resource_statuses={ref: {"changed": True}})
+        changed_report = report(uuid=uuid, result="changed", resource_statuses={ref: {"changed": True}})
         parts += [plugins(), catalog(uuid=uuid), changed_report, wait(1800)]
     return parts

@@ -57,7 +57,7 @@ _QUIET = frozenset({"debug", "info"})
                 ]
             ),
             report(
-                told="changed",
+                result="changed",
                 logs=[
                     _line("--- a\n+++ b\n-password = $OLD\n+password = [redacted]\n+password_file=/etc/x"),
                     _line("changed password"),
@@ -72,7 +72,7 @@ _QUIET = frozenset({"debug", "info"})
             plugins(),
             catalog(),
             report(
-                told="changed",
+                result="changed",
                 logs=[
                     _line(f"content changed\n+-----BEGIN RSA PRIVATE KEY-----\n{'MIIEvQ' * 20}"),
                 ],
@@ -82,7 +82,7 @@ _QUIET = frozenset({"debug", "info"})
             plugins(),
             catalog(),
             report(
-                told="changed",
+                result="changed",
                 logs=[
                     _line("--- a\n+++ b\n-db_password = horse-battery\n+db_password = correct-staple"),
                 ],

@@ -43,7 +43,7 @@ def _file(*names: str) -> dict[str, object]:
             catalog(resources=[_file(ONE, OTHER)]),
             metadata(ONE, status=404),
             metadata(OTHER, status=404),
-            report(told="failed"),
+            report(result="failed"),
         ),
     ],
     also=("P01",),

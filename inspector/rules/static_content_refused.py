@@ -40,7 +40,7 @@ UNSET = b'Cannot retrieve code content because the "versioned-code.code-content-
             plugins(),
             static_catalog(),
             asked(f"static_file_content/{FILE}", UNSET, status=500, media="text/plain", query="&code_id=v1"),
-            report(told="failed"),
+            report(result="failed"),
         ),
     ],
     also=("P01",),

@@ -23,14 +23,14 @@ from inspector.runs.examples import catalog, plugins, report, talk
     source="docs/protocol.md#report-status",
     good=lambda: [
         talk(plugins(), catalog(), report(transaction_completed=True)),
-        talk(plugins(), report(told="failed", transaction_completed=False)),
+        talk(plugins(), report(result="failed", transaction_completed=False)),
     ],
     bad=lambda: [
         talk(
             plugins(),
             catalog(),
             report(
-                told="failed",
+                result="failed",
                 transaction_completed=False,
                 logs=[
                     {

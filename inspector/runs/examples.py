@@ -407,7 +407,7 @@ def csr(
 
     def part(scene: Scene) -> Exchange:
         asked = made or pki.make_csr(scene.certname, private_key(key or scene.certname), alt_names, attributes)
-        said = f"{scene.certname} {text}; ignoring certificate request".encode() if text else b""
+        message = f"{scene.certname} {text}; ignoring certificate request".encode() if text else b""
         return _exchange(
             scene,
             "PUT",
@@ -415,7 +415,7 @@ def csr(
             sent=pki.pem(asked),
             sends="text/plain",
             status=status,
-            body=said if body is None else body,
+            body=message if body is None else body,
         )
 
     return part
@@ -514,11 +514,11 @@ def content(
 
 
 def bucket(
-    body: bytes = b"content", *, told: bytes | None = None, method: str = "PUT", status: int = 200,
+    body: bytes = b"content", *, digest_of: bytes | None = None, method: str = "PUT", status: int = 200,
     algorithm: str = "sha256",
 ) -> ExamplePart:  # fmt: skip
-    """A file sent to the filebucket, under the digest of ``told``; or fetched from it (``method="GET"``)."""
-    digest = hashlib.new(algorithm, body if told is None else told, usedforsecurity=False).hexdigest()
+    """A file sent to the filebucket, under the digest of ``digest_of`` or else of ``body``; or fetched from it (``method="GET"``)."""
+    digest = hashlib.new(algorithm, body if digest_of is None else digest_of, usedforsecurity=False).hexdigest()
 
     def part(scene: Scene) -> Exchange:
         path = _master_path(scene, f"file_bucket_file/{algorithm}/{digest}//etc/app.conf")
@@ -576,9 +576,9 @@ def catalog(
 
     def part(scene: Scene) -> Exchange:
         values = {"puppetversion": scene.version} | dict(facts or {})
-        told = {"name": values.pop("name", scene.certname), "values": values}
+        document = {"name": values.pop("name", scene.certname), "values": values}
         given = {"environment": asks, "facts_format": "application/json"} | dict(form or {})
-        sent = urlencode(given) + f"&facts={quote(quote(json.dumps(told)))}"
+        sent = urlencode(given) + f"&facts={quote(quote(json.dumps(document)))}"
         sent += f"&transaction_uuid={uuid}" if uuid else ""
         body: object = {"name": scene.certname, "environment": environment, "resources": resources} | fields
         if status >= 400:
@@ -592,13 +592,13 @@ def catalog(
     return part
 
 
-def report(*, uuid: str | None = "a-1", status: int = 200, told: str = "unchanged", **fields: Any) -> ExamplePart:
-    """The report; ``told`` is its run status, ``fields`` are additional fields."""
+def report(*, uuid: str | None = "a-1", status: int = 200, result: str = "unchanged", **fields: Any) -> ExamplePart:
+    """The report; ``result`` is its run status, ``fields`` are additional fields."""
 
     def part(scene: Scene) -> Exchange:
         environment = fields.get("environment", "production")
         document = {
-            "host": scene.certname, "status": told, "environment": environment, "report_format": 12,
+            "host": scene.certname, "status": result, "environment": environment, "report_format": 12,
             "transaction_uuid": uuid, "puppet_version": scene.version,
         } | fields  # fmt: skip
         return _exchange(

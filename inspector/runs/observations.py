@@ -269,19 +269,19 @@ class FilesSeen:
         self.static = {
             key: [metadata.checksum for metadata in checksums if metadata.checksum] for key, checksums in static
         }
-        single = ((served(each.source), each) for each in catalog.metadata.values())
+        single = ((served(metadata.source), metadata) for metadata in catalog.metadata.values())
         trees = (
-            (_below(name, each), each)
+            (_below(name, metadata), metadata)
             for by_source in catalog.recursive_metadata.values()
             for source, tree in by_source.items()
             if (name := served(source))
-            for each in tree
+            for metadata in tree
         )
-        known = ((name, each.content_uri is not None) for name, each in chain(single, trees) if name)
+        known = ((name, metadata.content_uri is not None) for name, metadata in chain(single, trees) if name)
         self.inlined = dict(islice(known, FILES))
         self.sources, self.elsewhere = {}, {}
         for file in islice(catalog.files, FILES):
-            names = [served(each) for each in file.sources]
+            names = [served(source) for source in file.sources]
             if all(names):
                 self.sources[file.ref] = tuple(name for name in names if name)
             for server in {found[0] for each in file.sources if (found := _WEB.match(each))}:

@@ -37,15 +37,15 @@ def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> li
         return []
     head, name, value = text[:at] + found["not"], found["key"], found["value"]
     if name is None:
-        told = [f"{head}{key}:" for key in _keys(value.casefold())]
+        completions = [f"{head}{key}:" for key in _keys(value.casefold())]
     else:
         begun = value.strip("\"'").casefold()
         known = [*((values or {}).get(name.lower(), ())), *_known(name.lower())]
         fitting = dict.fromkeys(
             value for value in known if value.casefold().startswith(begun) and clean(value) == value
         )
-        told = [f"{head}{name}:{_quoted(value)}" for value in fitting if value]
-    return [completion for completion in told if completion != text]
+        completions = [f"{head}{name}:{_quoted(value)}" for value in fitting if value]
+    return [completion for completion in completions if completion != text]
 
 
 def _keys(begun: str) -> list[str]:

@@ -185,6 +185,6 @@ def _readable() -> Iterator[None]:
 
 _BRIEF = msgspec.msgpack.Decoder(Brief)
 _NO_TIMES = Times()
-_ALIKE = ("certname", "address", "endpoint", "environment", "method", "target", "reason", "lent", "leg", "master")
+_ALIKE = ("certname", "address", "endpoint", "environment", "method", "target", "reason", "identity", "leg", "master")
 """The values that many records have in common."""
 _RUN = msgspec.msgpack.Decoder(RunBrief)

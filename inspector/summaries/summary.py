@@ -81,9 +81,9 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     alert_by: Party | None = None
     authenticated: bool = False
     """The agent presented a certificate."""
-    lent: str | None = None
+    identity: str | None = None
     """The identity used towards the master; None: none."""
-    unlent: str | None = None
+    identity_missing: str | None = None
     """Why no identity was used though the agent has a certificate."""
     stripped: tuple[str, ...] = ()
     leg: str | None = None
@@ -219,8 +219,8 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
         received=response.size if response else 0,
         reason=exchange.error or "",
         authenticated=bool(agent.peer_chain),
-        lent=identity.certname if identity else None,
-        unlent=identity.reason if identity else None,
+        identity=identity.certname if identity else None,
+        identity_missing=identity.reason if identity else None,
         stripped=exchange.stripped,
         leg=agent.id,
         master=master.id if master else None,

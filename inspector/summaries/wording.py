@@ -73,8 +73,8 @@ def asides(brief: Brief) -> list[str]:
     notes = []
     if brief.status is None:
         notes.append(f"no answer: {clean(brief.reason or 'unknown reason')}")
-    if brief.unlent:
-        notes.append(f"sent without the agent's identity: {clean(brief.unlent)}")
+    if brief.identity_missing:
+        notes.append(f"sent without the agent's identity: {clean(brief.identity_missing)}")
     if brief.stripped:
         notes.append(f"removed before forwarding: {clean(', '.join(brief.stripped))}")
     return notes

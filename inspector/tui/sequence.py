@@ -116,7 +116,7 @@ class Sequence(Timed):
 def _as_whom(brief: Brief) -> str:
     if anonymous(brief):
         return "anonymous"
-    return "no identity" if brief.unlent else ""
+    return "no identity" if brief.identity_missing else ""
 
 
 def _answer(brief: Brief, first: int, second: int) -> Text:

@@ -63,7 +63,7 @@ def a_run(outcome: str, *findings: str) -> Run:
     """A run that ended so, with findings of these rules, each on its own record."""
     parts = {
         "complete": (catalog(), report()),
-        "failed": (catalog(status=500), report(told="failed")),
+        "failed": (catalog(status=500), report(result="failed")),
         "waiting": (ca(), crl(), csr(), not_issued()),
         "unfinished": (catalog(),),
     }[outcome]

@@ -446,7 +446,7 @@ def test_hostile_text_is_drawn_as_text(kind: Kind) -> None:
     briefs = [
         exchange(1, 1.0, target=f"/{HOSTILE}", method="G\x1b"),
         exchange(2, 1.1, kind="handshake", reason=HOSTILE, alert="\x1b[2J", alert_by="agent"),
-        exchange(3, 1.2, status=None, reason=HOSTILE, unlent=HOSTILE, stripped=(HOSTILE,)),
+        exchange(3, 1.2, status=None, reason=HOSTILE, identity_missing=HOSTILE, stripped=(HOSTILE,)),
         exchange(4, math.inf, kind="gap", reason=HOSTILE),
     ]
     text = drawn(kind, run_of(briefs[:3]), briefs, (200, 60))

@@ -352,7 +352,7 @@ def test_no_finding_quotes_what_is_masked_in_its_record(secret: str, before: str
     events = [{"property": "password_hash", "status": "failure", "desired_value": secret, "message": log}]
     statuses = {"Mysql_user[app]": {"failed": True, "events": events}}
     logs = [{"level": "err", "source": "/Stage[main]/Main/Mysql_user[app]/password_hash", "message": log}]
-    records = talk(plugins(), catalog(), report(told="failed", resource_statuses=statuses, logs=logs))
+    records = talk(plugins(), catalog(), report(result="failed", resource_statuses=statuses, logs=logs))
     (run,) = runs_of(records)
     (message,) = (each.message for each in run.findings if each.rule == "P01")
     assert "Execution" in message

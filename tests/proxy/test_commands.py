@@ -57,7 +57,7 @@ def test_check_says_what_and_why_by_the_rules_of_the_proxy(
 ) -> None:
     texts = [text for _, text in answered(capture, "puppet.check", caplog)]
     assert any("B01" in text for text in texts)
-    assert any(text.startswith("  do: ") for text in texts)
+    assert any(text.startswith("  fix: ") for text in texts)
     caplog.clear()
     (tmp_path / "rules.yaml").write_text("rules: {B01: off}\n")
     quiet = [text for _, text in answered(capture, "puppet.check", caplog, str(tmp_path / "rules.yaml"))]

@@ -67,7 +67,7 @@ def first(method: str, name: str, status: int = 200) -> http.HTTPFlow:
         ("GET", "/file_metadata/modules", None, ("File\n", "Fields\n")),
         ("GET", "/certificate/ca", None, ("Certificates\nCN=Puppet CA", "  signed by: ")),
         ("GET", "/certificate_revocation_list/", None, ("CRLs\nCRL of CN=Puppet CA", "  number: 0")),
-        ("PUT", "/certificate_request/", ("Signing request\nCN=node", "  signature by its own key: right"), None),
+        ("PUT", "/certificate_request/", ("Signing request\nCN=node", "  self-signature: valid"), None),
     ],
 )  # fmt: skip
 def test_puppets_bodies_are_shown_decoded(

@@ -213,7 +213,7 @@ SOURCES = catalog(resources=[file(f"puppet:///{FILE}", f"puppet:///{OTHER}")])
     ],
 )
 def test_f02_needs_every_source_to_be_missing(parts: tuple[ExamplePart, ...], says: bool) -> None:
-    said = found("F02", talk(plugins(), *parts, report(told="failed")))
+    said = found("F02", talk(plugins(), *parts, report(result="failed")))
     assert bool(said) is says
     if says:
         assert said[0].seqs == (2, 3, 4)
@@ -469,10 +469,10 @@ def test_f13_by_extension(extension: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_f14_only_what_was_sent_whole() -> None:
-    (said,) = messages("F14", bucket(b"old", told=b"other"))
+    (said,) = messages("F14", bucket(b"old", digest_of=b"other"))
     assert said.startswith("/etc/app.conf: the body sent does not have the digest sha256/")
-    assert messages("F14", bucket(b"old", told=b"other", method="HEAD")) == []
-    assert messages("F14", altered(bucket(b"old", told=b"other"), error="Client disconnected.")) == []
+    assert messages("F14", bucket(b"old", digest_of=b"other", method="HEAD")) == []
+    assert messages("F14", altered(bucket(b"old", digest_of=b"other"), error="Client disconnected.")) == []
     assert messages("F14", bucket(b"old", algorithm="md5")) == []
     nameless = {"target": f"/puppet/v3/file_bucket_file/md5/{'0' * 32}?environment=production"}
     assert messages("F14", altered(bucket(b"old"), request=nameless))[0].startswith("a file: ")

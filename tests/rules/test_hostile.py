@@ -610,7 +610,7 @@ def test_a_chain_is_judged_at_any_time() -> None:
         ((plugins(), catalog(), *(each for n in range(3000) for each in (metadata(f"modules/m/{n}"),
                                                                          content(f"modules/m/{n}"))), report()), 3),
         ((ca(), crl(), *[csr(status=400, text="already has a requested certificate"), not_issued()] * 500), 8),
-        ((plugins(), catalog(), report(told="failed", resource_statuses={
+        ((plugins(), catalog(), report(result="failed", resource_statuses={
             f"File[/{n}]": {"failed": True, "changed": True} for n in range(50_000)})), 3),
         ((plugins(), catalog(resources=[{"type": "File", "title": f"/{n}", "parameters": {
             "source": f"puppet:///modules/m/{n}"}} for n in range(20_000)]), report()), 3),

@@ -69,7 +69,7 @@ def test_p01_names_the_first_ones_their_place_and_the_reason() -> None:
         line("change from 'a' to 'b' failed: disk is full", "/Stage[main]/Main/File[/2]/content"),
         line("x" * 1000, "/Stage[main]/Main/File[/3]/content"),
     ]
-    ((message, severity),) = told("P01", told="failed", resource_statuses=failed, logs=logs)
+    ((message, severity),) = told("P01", result="failed", resource_statuses=failed, logs=logs)
     assert severity is ERROR
     first, second, third, rest = message.removeprefix("5 resources failed: ").split("; ")
     assert first == "File[/1] (/etc/site.pp:1): Could not evaluate: no such source"
@@ -82,15 +82,15 @@ def test_p01_names_the_first_ones_their_place_and_the_reason() -> None:
 
 def test_p01_takes_the_reason_from_the_events_where_the_log_says_none() -> None:
     status = {"failed": True, "events": [{"status": "success", "message": "x"}, {"status": "failure", "message": "no"}]}
-    assert told("P01", told="failed", resource_statuses={"Exec[a]": status}) == [
+    assert told("P01", result="failed", resource_statuses={"Exec[a]": status}) == [
         ("1 resource failed: Exec[a]: no", ERROR)
     ]
 
 
 def test_p01_believes_the_metrics_of_old_agents_but_no_nonsense() -> None:
-    assert told("P01", told="failed", metrics=metrics("resources", failed=2)) == [("2 resources failed", ERROR)]
-    assert told("P01", told="failed", metrics=metrics("resources", failed=0)) == []
-    assert told("P01", told="failed") == []
+    assert told("P01", result="failed", metrics=metrics("resources", failed=2)) == [("2 resources failed", ERROR)]
+    assert told("P01", result="failed", metrics=metrics("resources", failed=0)) == []
+    assert told("P01", result="failed") == []
     infinite = report_yaml("metrics:\n  resources:\n    name: resources\n    values: [[failed, Failed, .inf]]\n")
     assert findings(talk(catalog(), infinite, version="3.8.7"), "P01") == []
 
@@ -187,13 +187,13 @@ def test_p04_has_thresholds_and_survives_a_lying_encoding() -> None:
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
-        ((catalog(), report(told="failed", transaction_completed=False)), 1),
-        ((catalog(status=500), report(told="failed", transaction_completed=False)), 0),
-        ((report(told="failed", transaction_completed=False),), 0),
-        ((report(told="failed", transaction_completed=False, resource_statuses={"Notify[x]": {}}),), 1),
-        ((catalog(environment="staging"), report(told="failed", transaction_completed=False)), 0),
-        ((catalog(), report(told="failed")), 0),
-        ((catalog(), report(told="failed", transaction_completed=True)), 0),
+        ((catalog(), report(result="failed", transaction_completed=False)), 1),
+        ((catalog(status=500), report(result="failed", transaction_completed=False)), 0),
+        ((report(result="failed", transaction_completed=False),), 0),
+        ((report(result="failed", transaction_completed=False, resource_statuses={"Notify[x]": {}}),), 1),
+        ((catalog(environment="staging"), report(result="failed", transaction_completed=False)), 0),
+        ((catalog(), report(result="failed")), 0),
+        ((catalog(), report(result="failed", transaction_completed=True)), 0),
     ],
     ids=["began", "no catalog", "no request", "cached", "refused: R07", "not told", "done"],
 )
@@ -248,11 +248,11 @@ def test_p12_needs_both_versions() -> None:
 
 def test_p13_is_about_runs_that_count_as_good() -> None:
     logs = [line("a" * 300, "Facter"), line("b", level="crit"), line("c", level="warning")]
-    ((message, severity),) = told("P13", told="changed", logs=logs)
+    ((message, severity),) = told("P13", result="changed", logs=logs)
     assert severity is NOTICE
     assert message.startswith("error in the log: Facter: aaa")
     assert message.endswith("… and 1 more")
-    assert told("P13", told="failed", logs=logs) == []
+    assert told("P13", result="failed", logs=logs) == []
     assert told("P13", logs=[line("x", level=":err")]) == [("error in the log: Puppet: x", NOTICE)]
 
 
@@ -262,7 +262,7 @@ def test_p13_is_about_runs_that_count_as_good() -> None:
 def reports(*changes: Sequence[str], pause: float = 1800) -> list[Record]:
     parts: list[ExamplePart] = []
     for number, refs in enumerate(changes):
-        sent = report(uuid=f"a-{number}", told="changed", resource_statuses={ref: {"changed": True} for ref in refs})
+        sent = report(uuid=f"a-{number}", result="changed", resource_statuses={ref: {"changed": True} for ref in refs})
         parts += [plugins(), catalog(uuid=f"a-{number}"), sent, wait(pause)]
     return talk(*parts)
 

@@ -98,7 +98,7 @@ def test_answers_and_requests_that_are_nothing_break_no_rule(version: str, body:
 @pytest.mark.parametrize("part", [node(status=404), catalog(status=500), plugins(status=500), unanswered(catalog())])
 def test_a_run_that_ends_early_breaks_no_rule(part: ExamplePart) -> None:
     analyzer = Analyzer(RUNS)
-    for record in talk(part, report(told="failed")):
+    for record in talk(part, report(result="failed")):
         assert not analyzer.feed(record).trouble
 
 
@@ -211,13 +211,13 @@ def test_r04_says_why_and_is_silent_when_the_beginning_is_missing() -> None:
         {"level": "err", "source": "Puppet", "message": "Could not select a functional puppet server\n/x.rb:1"},
         {"level": "err", "source": "Puppet", "message": "Could not retrieve catalog; skipping run"},
     ]
-    (found,) = findings(talk(report(told="failed", logs=log)), "R04")
+    (found,) = findings(talk(report(result="failed", logs=log)), "R04")
     assert found.severity is NOTICE
     assert found.message.endswith("the agent says: Could not select a functional puppet server")
     assert findings(talk(report()), "R04") == []
-    assert findings(talk(report(told="failed")), "R04") == []
+    assert findings(talk(report(result="failed")), "R04") == []
     assert findings(talk(report(logs=log)), "R04") == []
-    assert findings(taken_for_dead(told="failed", logs=log), "R04") == []
+    assert findings(taken_for_dead(result="failed", logs=log), "R04") == []
     assert severities(talk(*run("a-0"), plugins(), report()), "R04") == [NOTICE]
     assert findings(talk(metadata("modules/a/b"), report()), "R04") == []
     assert findings(talk(plugins(), report(cached_catalog_status="on_failure")), "R04") == []
@@ -272,7 +272,7 @@ def test_r07_tells_an_agent_that_refuses_from_one_that_mixes() -> None:
     given = catalog(environment="staging")
     (mixed,) = findings(talk(plugins(), given, content("modules/a/b"), report()), "R07")
     assert "requests its files from production" in mixed.message
-    (strict,) = findings(talk(plugins(), given, report(told="failed")), "R07")
+    (strict,) = findings(talk(plugins(), given, report(result="failed")), "R07")
     assert "did not accept the catalog for staging" in strict.message
     assert {mixed.severity, strict.severity} == {ERROR}
 
@@ -284,7 +284,7 @@ def test_r07_tells_an_agent_that_refuses_from_one_that_mixes() -> None:
         (metadata("modules/a/b", environment="staging"), report(environment="staging")),
         (report(environment="staging"),),
         (catalog(asks="staging", environment="staging"), metadata("modules/a/b", environment="staging")),
-        (catalog(asks="staging", status=500), report(told="failed")),
+        (catalog(asks="staging", status=500), report(result="failed")),
     ],
     ids=["killed", "follows", "follows without files", "asks again", "asks again and fails"],
 )
@@ -486,13 +486,13 @@ def test_r17_runs_one_after_the_other_do_not_overlap() -> None:
 def test_r17_needs_two_catalogs_of_two_runs() -> None:
     nameless = (plugins(), catalog(uuid=None), wait(9), metadata("modules/a/b"), report(uuid=None))
     assert findings(together(talk(*nameless), talk(*nameless, after=3.5)), "R17") == []
-    early = (plugins(), report(uuid="x-1", told="failed"))
+    early = (plugins(), report(uuid="x-1", result="failed"))
     assert findings(talk(*early, *run("b-1")), "R17") == []
     assert findings(talk(*run("b-1", pause=1), *early), "R17") == []
 
 
 def test_r16_runs_that_ask_for_no_catalog_cost_no_compilation() -> None:
-    early = [part for n in range(6) for part in (plugins(), report(uuid=f"x-{n}", told="failed"))]
+    early = [part for n in range(6) for part in (plugins(), report(uuid=f"x-{n}", result="failed"))]
     assert findings(talk(*early), "R16") == []
 
 
@@ -515,23 +515,23 @@ def test_r19_using_the_cache_on_purpose_is_a_notice() -> None:
 
 
 def test_r20_says_the_masters_reason_or_the_agents() -> None:
-    (refused,) = findings(talk(catalog(status=400, text="no such class"), report(told="failed")), "R20")
+    (refused,) = findings(talk(catalog(status=400, text="no such class"), report(result="failed")), "R20")
     assert refused.message == "nothing was applied because there was no catalog: 400 no such class"
-    (lost,) = findings(talk(unanswered(catalog(), "timed out"), report(told="failed")), "R20")
+    (lost,) = findings(talk(unanswered(catalog(), "timed out"), report(result="failed")), "R20")
     assert lost.message.endswith("no catalog: the request got no answer (timed out)")
     log = [{"level": "err", "source": "Puppet", "message": "Could not intern from json"}]
     broken = altered(catalog(), response={"body": b"{"})
-    (unread,) = findings(talk(broken, report(told="failed", logs=log)), "R20")
+    (unread,) = findings(talk(broken, report(result="failed", logs=log)), "R20")
     assert unread.message.endswith("no catalog: Could not intern from json")
 
 
 @pytest.mark.parametrize(
     "parts",
     [
-        (catalog(status=500), report(told="failed", cached_catalog_status="on_failure")),
-        (catalog(status=500), report(told="changed", resource_statuses={"Notify[x]": {}})),
-        (catalog(status=503), catalog(), report(told="failed")),
-        (report(told="failed"),),
+        (catalog(status=500), report(result="failed", cached_catalog_status="on_failure")),
+        (catalog(status=500), report(result="changed", resource_statuses={"Notify[x]": {}})),
+        (catalog(status=503), catalog(), report(result="failed")),
+        (report(result="failed"),),
     ],
     ids=["cached", "applied all the same", "second try", "R04"],
 )
@@ -559,7 +559,7 @@ def test_r22_a_tool_is_named_and_judged_by_nothing_that_is_about_agents() -> Non
         node(environment="b"),
         catalog(environment="b"),
         catalog(environment="b"),
-        report(told="failed"),
+        report(result="failed"),
     )
     records = talk(*(altered(part, headers=CURL) for part in bad))
     analyzer = Analyzer(RUNS)

@@ -72,7 +72,7 @@ def test_waits_are_told_by_what_the_agent_did() -> None:
 
 
 def test_a_run_without_a_catalog_applies_nothing() -> None:
-    run = only(talk(catalog(status=503), report(told="failed")))
+    run = only(talk(catalog(status=503), report(result="failed")))
     assert set(run.waits) == {"other"}
 
 
@@ -142,7 +142,7 @@ def test_a_node_that_enrols_anew_is_no_error() -> None:
 
 
 def test_the_reason_is_what_a_resource_said() -> None:
-    asked, told = talk(catalog(), report(told="failed"))
+    asked, told = talk(catalog(), report(result="failed"))
     assert isinstance(told, Exchange)
     document = json.loads(told.request.body) | {
         "logs": [

@@ -275,7 +275,7 @@ def test_a_failed_resource_and_its_secrets(tmp_path: Path) -> None:
     event = {"status": "failure", "property": "owner", "message": f"could not find user {HOSTILE}"}
     failed = {"failed": True, "evaluation_time": 1.5, "events": [event]}
     records = talk(
-        catalog(resources=[made("/b"), resource]), report(told="failed", resource_statuses={"File[/a]": failed})
+        catalog(resources=[made("/b"), resource]), report(result="failed", resource_statuses={"File[/a]": failed})
     )
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:

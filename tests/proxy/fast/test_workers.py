@@ -46,5 +46,7 @@ def test_what_an_earlier_proxy_left_behind_is_no_hindrance(settings: options.Set
         server.accept()[0].close()  # who closes first has the port until the other has long gone
         agent.close()
     reserved, held = workers._reserved(settings)
-    held.close()
-    assert reserved.listen == settings.listen
+    with held:
+        assert reserved.listen == settings.listen
+        # Each worker looks at the port again before it listens.
+        assert options._free(reserved.listen, port_given=True, shared=True) == settings.listen
