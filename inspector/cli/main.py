@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # As with Ctrl-C, a proxy that this process started must end with it: it has keys.
         signal.signal(signal.SIGTERM, _terminated)
     try:
-        status: int = arguments.execute(arguments)
+        status: int = arguments.function(arguments)
         sys.stdout.flush()
         return status
     except InspectorError as error:
@@ -116,7 +116,7 @@ def _parser(first: str) -> argparse.ArgumentParser:
             _fill(command, name)
     if first not in COMMANDS:
         module = _module(DEFAULT)
-        parser.set_defaults(execute=module.execute, capture=None, ascii=False)
+        parser.set_defaults(function=module.execute, capture=None, ascii=False)
     return parser
 
 
@@ -124,7 +124,7 @@ def _fill(parser: argparse.ArgumentParser, name: str) -> None:
     module = _module(name)
     parser.description = (module.execute.__doc__ or COMMANDS[name]).split("\n\n")[0]
     parser.epilog = f"example: {module.EXAMPLE}"
-    parser.set_defaults(execute=module.execute)
+    parser.set_defaults(function=module.execute)
     module.add_arguments(parser)
 
 

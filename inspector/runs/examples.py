@@ -517,7 +517,7 @@ def bucket(
     body: bytes = b"content", *, digest_of: bytes | None = None, method: str = "PUT", status: int = 200,
     algorithm: str = "sha256",
 ) -> ExamplePart:  # fmt: skip
-    """A file sent to the filebucket, or fetched from it (``method="GET"``), under the digest of ``digest_of`` or ``body``."""
+    """A file sent to the filebucket or fetched from it (``method="GET"``), under the digest of ``digest_of``."""
     digest = hashlib.new(algorithm, body if digest_of is None else digest_of, usedforsecurity=False).hexdigest()
 
     def part(scene: Scene) -> Exchange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 from pathlib import Path
@@ -243,3 +244,11 @@ def test_version_addon_and_help(run: Run) -> None:
     for command in ("demo", "run", "runs", "show", "check", "export", "import", "provision", "addon"):
         assert re.search(rf"^    {command}\b", out, re.MULTILINE)
         assert run(command, "--help")[0] == 0
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_no_option_hides_the_function_of_its_command(name: str) -> None:
+    parser = argparse.ArgumentParser()
+    main._fill(parser, name)
+    assert "function" not in {action.dest for action in parser._actions}
+    assert callable(parser.get_default("function"))

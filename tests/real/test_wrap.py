@@ -85,7 +85,7 @@ def test_nothing_goes_around_the_proxy(stage: Stage, agent: RealAgent) -> None:
     )
     done = _run(agent, stage.capture, "--server", "nowhere.invalid", more=more)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "report_server is nowhere.invalid, but in this run everything goes to" in done.stderr
+    assert "report_server is nowhere.invalid, but in this run all requests go to" in done.stderr
     (run,) = _split(done)[1]
     assert run["outcome"] == "complete"
 
