@@ -232,7 +232,7 @@ def test_the_help_of_every_command_ends_with_an_example_that_parses(
         assert program == "mitmdump"
         return
     assert (program, words[0]) == ("puppet-inspector", name)
-    assert main._parser(name).parse_args(words).execute
+    assert main._parser(name).parse_args(words).function
 
 
 def test_version_addon_and_help(run: Run) -> None:
