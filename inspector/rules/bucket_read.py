@@ -22,17 +22,11 @@ from inspector.runs.examples import bucket, catalog, plugins, report, talk
     source="docs/protocol.md#default-rules; docs/protocol.md#endpoint-file_bucket_file",
     good=lambda: [
         talk(plugins(), catalog(), bucket(method="HEAD", status=404), bucket(), report()),
-        talk(
-            plugins(),
-            catalog(),
-            bucket(method="GET", algorithm="md5"),
-            report(),
-            version="3.8.7",
-            master_version="3.8.7",
-        ),
+        talk(plugins(), catalog(), bucket(method="GET", algorithm="md5"), report(), version="3.8.7",
+             master_version="3.8.7"),
     ],
     bad=lambda: [talk(plugins(), catalog(), bucket(method="GET"), report())],
-)
+)  # fmt: skip
 def bucket_read(case: ExchangeCase) -> Iterator[Statement]:
     """Any node's certificate is enough to read what other nodes have backed up, secrets included, if the digest is
     known or guessed. `puppet filebucket restore`, `get` and `diff` read the bucket; agent runs of version 4 and later

@@ -37,40 +37,18 @@ from inspector.runs.history import master_name
     "only {trust_anew}. If nobody changed the CA, find out which machine answered.",
     source="docs/protocol.md#ca-download",
     good=lambda: [
-        together(
-            talk(ca(), crl(), csr(), issued(), catalog(), report()),
-            talk(
-                ca(),
-                crl(),
-                csr(),
-                issued(),
-                catalog(),
-                report(),
-                certname="node2.example",
-                address="192.0.2.8",
-                after=60,
-            ),
-        ),
-        together(
-            talk(ca(), crl(), csr(), issued(), catalog(), report()),
-            talk(
-                bundle(*(authority.certificate for authority in authorities())),
-                crl(),
-                csr(),
-                issued(),
-                catalog(),
-                report(),
-                certname="node2.example",
-                address="192.0.2.8",
-                after=60,
-            ),
-        ),
+        together(talk(ca(), crl(), csr(), issued(), catalog(), report()),
+                 talk(ca(), crl(), csr(), issued(), catalog(), report(), certname="node2.example",
+                      address="192.0.2.8", after=60)),
+        together(talk(ca(), crl(), csr(), issued(), catalog(), report()),
+                 talk(bundle(*(authority.certificate for authority in authorities())), crl(), csr(), issued(),
+                      catalog(), report(), certname="node2.example", address="192.0.2.8", after=60)),
     ],
     bad=lambda: [
         together(talk(ca(), crl()), talk(bundle(foreign_ca()), address="192.0.2.8", after=60)),
     ],
     also=("B01",),
-)
+)  # fmt: skip
 def ca_bundle_changed(case: ExchangeCase) -> Iterator[Statement]:
     """The master serves a different CA than before. If the CA was recreated, nodes with the old CA refuse it until
     their ssldir is emptied. If nobody recreated it, another machine may be answering in the master's place: this

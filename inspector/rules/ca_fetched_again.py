@@ -19,22 +19,12 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     "runs the agent. If the disk was reset: {enrol}.",
     source="docs/protocol.md#ca-download",
     good=lambda: [
-        talk(
-            ca(),
-            crl(),
-            csr(),
-            issued(),
-            catalog(),
-            report(),
-            wait(1800),
-            ca(refresh=True),
-            catalog(uuid="a-2"),
-            report(uuid="a-2"),
-        ),
+        talk(ca(), crl(), csr(), issued(), catalog(), report(),
+             wait(1800), ca(refresh=True), catalog(uuid="a-2"), report(uuid="a-2")),
     ],
     bad=lambda: [talk(catalog(), report(), wait(1800), ca(), crl(), catalog(uuid="a-2"), report(uuid="a-2"))],
     also=("B01",),
-)
+)  # fmt: skip
 def ca_fetched_again(case: RunCase) -> Iterator[Statement]:
     """This node presented its certificate in an earlier run, so it had the CA. Now it downloads the CA like a new node:
     its ssldir was lost, emptied or restored, or the agent runs as another user, with a separate ssldir. The download is

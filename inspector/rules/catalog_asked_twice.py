@@ -22,16 +22,13 @@ from inspector.runs.examples import catalog, plugins, report, talk
     source="docs/protocol.md#catalog-request",
     good=lambda: [
         talk(
-            plugins(),
-            catalog(environment="staging"),
-            plugins(environment="staging"),
-            catalog(environment="staging", asks="staging"),
-            report(environment="staging"),
+            plugins(), catalog(environment="staging"), plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"), report(environment="staging"),
         ),
         talk(plugins(), catalog(), report(), plugins(), catalog(uuid="a-2"), report(uuid="a-2")),
     ],
     bad=lambda: [talk(plugins(), catalog(), catalog(), report())],
-)
+)  # fmt: skip
 def catalog_asked_twice(case: ExchangeCase) -> Iterator[Statement]:
     """The agent received its catalog for the requested environment, and the same run requested it again. The master
     compiled twice, once for nothing. An agent does not do this: something in between repeated the request, or the first

@@ -44,19 +44,14 @@ def _with(serial: int) -> list[ExamplePart]:
         together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"), talk(*_with(4712), after=60)),
     ],
     bad=lambda: [
-        talk(
-            refused(
-                "certificate_revoked",
-                by="proxy",
-                certificate=True,
-                culprits=("Certificate 'CN=node1.example' is revoked",),
-            )
-        ),
+        talk(refused("certificate_revoked", by="proxy", certificate=True,
+                     culprits=("Certificate 'CN=node1.example' is revoked",))),
         talk(refused("certificate_revoked", by="agent")),
-        together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"), talk(*_with(4711), after=60)),
+        together(talk(ca(), crl(revoked=[4711]), address="192.0.2.8"),
+                 talk(*_with(4711), after=60)),
     ],
     also=("B01",),
-)
+)  # fmt: skip
 def certificate_revoked(case: RunCase) -> Iterator[Statement]:
     """A certificate that the CA has revoked is still in use. An agent with a revoked certificate is refused in every
     handshake: none of its requests arrives. If a master accepts it, the master's CRL is out of date. If the revoked

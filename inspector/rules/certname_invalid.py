@@ -35,16 +35,12 @@ def _wrong(name: str) -> str:
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued(), certname="web_1.rack-2.example")],
     bad=lambda: [
-        talk(
-            ca(),
-            crl(),
-            csr(status=400, body=b"Subject contains a wildcard, which is not allowed: *.example"),
-            certname="*.example",
-        ),
+        talk(ca(), crl(), csr(status=400, body=b"Subject contains a wildcard, which is not allowed: *.example"),
+             certname="*.example"),
         talk(ca(), crl(), csr(status=400, body=b"Subject hostname format is invalid"), certname="node1-"),
     ],
     also=("B01",),
-)
+)  # fmt: skip
 def certname_invalid(case: ExchangeCase) -> Iterator[Statement]:
     """The certname contains characters that a CA refuses, or that cause failures later: it is part of URLs, of file
     names on both ends and of auth.conf's rules. An older CA that accepts it only delays the failure."""

@@ -27,18 +27,12 @@ from inspector.runs.examples import asked, catalog, node, plugins, report, talk
         talk(asked("node/NODE1.example", {"name": "node1.example"})),
     ],
     bad=lambda: [
-        talk(
-            asked(
-                "node/node2.example",
-                b"Forbidden request: /puppet/v3/node/node2.example",
-                status=403,
-                media="text/plain",
-            )
-        ),
+        talk(asked("node/node2.example", b"Forbidden request: /puppet/v3/node/node2.example", status=403,
+                   media="text/plain")),
         talk(asked("node/node2.example", {"name": "node2.example"})),
     ],
     also=("S02",),
-)
+)  # fmt: skip
 def certname_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     """The certificate is for one name, the request is about another. Masters refuse that: each node may only request
     its own data. Either the node's certname was changed after it got its certificate, or a client is trying to read

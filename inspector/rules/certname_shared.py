@@ -22,13 +22,10 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
     "CA, {reset} on each of them, and sign their new names unless the CA autosigns.",
     source="docs/protocol.md#locks; docs/protocol.md#keys",
     good=lambda: [
-        together(
-            talk(catalog(), report()), talk(catalog(uuid="a-2"), report(uuid="a-2"), address="192.0.2.99", after=1800)
-        ),
-        together(
-            talk(ca(), crl(), csr(), not_issued(), wait(60), csr(status=400, text=WAITS), not_issued()),
-            talk(ca(), crl(), csr(), not_issued(), certname="node2.example", after=30),
-        ),
+        together(talk(catalog(), report()),
+                 talk(catalog(uuid="a-2"), report(uuid="a-2"), address="192.0.2.99", after=1800)),
+        together(talk(ca(), crl(), csr(), not_issued(), wait(60), csr(status=400, text=WAITS), not_issued()),
+                 talk(ca(), crl(), csr(), not_issued(), certname="node2.example", after=30)),
     ],
     bad=lambda: [
         together(talk(*_LONG), talk(catalog(uuid="a-2"), wait(10), report(uuid="a-2"), address="192.0.2.8", after=9)),
@@ -38,7 +35,7 @@ _LONG = (plugins(), catalog(), metadata("modules/demo/a"), wait(10), metadata("m
         ),
     ],
     also=("B01", "B17", "B20", "R17"),
-)
+)  # fmt: skip
 def certname_shared(case: RunCase) -> Iterator[Statement]:
     """Two hosts use the same certname: a virtual machine was cloned, or a certname was assigned twice. With a copied
     key, both get the same node's catalog and overwrite each other's reports; with separate keys, one of them never gets

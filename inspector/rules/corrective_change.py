@@ -24,18 +24,13 @@ from inspector.runs.examples import catalog, plugins, report, talk
     good=lambda: [talk(plugins(), catalog(), report(result="changed", corrective_change=False))],
     bad=lambda: [
         talk(
-            plugins(),
-            catalog(),
-            report(
-                result="changed",
-                corrective_change=True,
-                resource_statuses={
-                    "File[/etc/app.conf]": {"changed": True, "corrective_change": True},
-                },
-            ),
+            plugins(), catalog(),
+            report(result="changed", corrective_change=True, resource_statuses={
+                "File[/etc/app.conf]": {"changed": True, "corrective_change": True},
+            }),
         ),
     ],
-)
+)  # fmt: skip
 def corrective_change(case: ExchangeCase) -> Iterator[Statement]:
     """The agent restored a value that an earlier run had already set: it was changed on the node in between. Puppet is
     meant to do this, but check it if you did not expect a change. An exec that runs each time also counts."""

@@ -23,29 +23,16 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, report, talk,
     "With several masters: copy the CA's CRL to each.",
     source="docs/protocol.md#crls; RFC 5280 section 5.2.3",
     good=lambda: [
-        together(
-            talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),
-            talk(
-                ca(),
-                crl(number=5, revoked=[7, 8]),
-                csr(),
-                issued(),
-                catalog(),
-                report(),
-                certname="node2.example",
-                address="192.0.2.8",
-                after=60,
-            ),
-        ),
+        together(talk(ca(), crl(number=4, revoked=[7]), csr(), issued(), catalog(), report()),
+                 talk(ca(), crl(number=5, revoked=[7, 8]), csr(), issued(), catalog(), report(),
+                      certname="node2.example", address="192.0.2.8", after=60)),
     ],
     bad=lambda: [
-        together(
-            talk(ca(), crl(number=5, revoked=[7, 8])),
-            talk(ca(), crl(number=4, revoked=[7]), address="192.0.2.8", after=60),
-        ),
+        together(talk(ca(), crl(number=5, revoked=[7, 8])),
+                 talk(ca(), crl(number=4, revoked=[7]), address="192.0.2.8", after=60)),
     ],
     also=("B01",),
-)
+)  # fmt: skip
 def crl_older(case: ExchangeCase) -> Iterator[Statement]:
     """The master serves an older CRL of a CA than before: it was restored from a backup, one of several masters has an
     old copy, or an attacker replays an old one so that a revoked certificate is accepted again."""

@@ -27,21 +27,11 @@ from inspector.runs.examples import ca, catalog, crl, csr, issued, not_issued, r
         talk(ca(), crl(), csr(), not_issued(), csr(status=400, text=SIGNED), issued(), catalog(), report()),
     ],
     bad=lambda: [
-        talk(
-            ca(),
-            crl(),
-            csr(),
-            issued(),
-            catalog(),
-            report(),
-            ca(),
-            crl(),
-            csr(key="other", status=400, text=SIGNED),
-            issued(),
-        ),
+        talk(ca(), crl(), csr(), issued(), catalog(), report(),
+             ca(), crl(), csr(key="other", status=400, text=SIGNED), issued()),
     ],
     also=("B01", "B02", "B18", "B20", "B23", "B45"),
-)
+)  # fmt: skip
 def csr_after_certificate(case: ExchangeCase) -> Iterator[Statement]:
     """A certificate for this name was downloaded before, and now a signing request for the same name arrives: the node
     lost its disk, or two hosts share the name. If the CA accepts the request, the old certificate was cleaned on the

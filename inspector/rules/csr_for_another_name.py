@@ -22,18 +22,11 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [talk(ca(), crl(), csr(), not_issued())],
     bad=lambda: [
-        talk(
-            ca(),
-            crl(),
-            csr(
-                path="other.example",
-                status=400,
-                body=b'Instance name "node1.example" does not match requested key "other.example"',
-            ),
-        ),
+        talk(ca(), crl(), csr(path="other.example", status=400,
+                              body=b'Instance name "node1.example" does not match requested key "other.example"')),
     ],
     also=("B01",),
-)
+)  # fmt: skip
 def csr_for_another_name(case: ExchangeCase) -> Iterator[Statement]:
     """The URL names one certname, the subject of the request another. The agent takes both from its setting certname,
     so that setting was changed between creating the request and sending it, or something between agent and master

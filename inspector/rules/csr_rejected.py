@@ -43,15 +43,11 @@ docs/protocol.md#checks-of-a-signing-request
     bad=lambda: [
         talk(ca(), crl(), csr(status=404, body=b"Not Found")),
         talk(ca(), crl(), csr(status=500, body=b"Internal Server Error: java.io.IOException: No space left on device")),
-        talk(
-            ca(),
-            crl(),
-            csr(status=400, body=b"CSR contains a public key that does not correspond to the signing key"),
-            not_issued(),
-        ),
+        talk(ca(), crl(), csr(status=400, body=b"CSR contains a public key that does not correspond to the signing "
+                                               b"key"), not_issued()),
     ],
     also=("B01",),
-)
+)  # fmt: skip
 def csr_rejected(case: ExchangeCase) -> Iterator[Statement]:
     """The CA did not accept the agent's signing request, for a reason other than a request or certificate that it
     already has for that name. Without a request there is no certificate: the agent stops, or tries again every

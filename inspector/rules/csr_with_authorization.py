@@ -34,9 +34,8 @@ _REFUSAL = (
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [
-        talk(
-            ca(), crl(), csr(attributes={AUTO_RENEW: "true"}), not_issued(), version="8.10.0", master_version="8.10.0"
-        ),
+        talk(ca(), crl(), csr(attributes={AUTO_RENEW: "true"}), not_issued(),
+             version="8.10.0", master_version="8.10.0"),
         talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "webserver"})), not_issued()),
     ],
     bad=lambda: [
@@ -44,7 +43,7 @@ _REFUSAL = (
         talk(ca(), crl(), csr(made=asking_for({CLI: "true"})), not_issued()),
     ],
     also=("B01",),
-)
+)  # fmt: skip
 def csr_with_authorization(case: ExchangeCase) -> Iterator[Statement]:
     """The request asks for an extension that grants rights: pp_cli_auth lets its owner sign and revoke certificates;
     the meaning of others depends on the site's own rules. CAs refuse them unless they are configured to allow them, and

@@ -32,29 +32,17 @@ OTHER = "1.3.6.1.4.1.99999.1"
     source="docs/protocol.md#checks-of-a-signing-request; "
     "puppetserver 7.9.5 src/clj/puppetlabs/puppetserver/certificate_authority.clj",
     good=lambda: [
-        talk(
-            ca(),
-            crl(),
-            csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "web", "1.3.6.1.4.1.34380.1.2.1": "x"})),
-            not_issued(),
-        ),
+        talk(ca(), crl(), csr(made=asking_for({"1.3.6.1.4.1.34380.1.1.13": "web", "1.3.6.1.4.1.34380.1.2.1": "x"})),
+             not_issued()),
         talk(ca(), crl(), csr(attributes={OTHER: "an attribute is no extension"}), not_issued()),
     ],
     bad=lambda: [
         talk(ca(), crl(), csr(made=asking_for({OTHER: "x"})), not_issued()),
-        talk(
-            ca(),
-            crl(),
-            csr(
-                made=asking_for({OTHER: "x"}),
-                status=400,
-                body=b"Found extensions that are not permitted: 1.3.6.1.4.1.99999.1",
-            ),
-            not_issued(),
-        ),
+        talk(ca(), crl(), csr(made=asking_for({OTHER: "x"}), status=400,
+                              body=b"Found extensions that are not permitted: 1.3.6.1.4.1.99999.1"), not_issued()),
     ],
     also=("B01",),
-)
+)  # fmt: skip
 def csr_with_forbidden_extension(case: ExchangeCase) -> Iterator[Statement]:
     """Apart from alternative names, a CA signs only extensions below Puppet's own OID arcs. It may accept this request
     and then fail when someone signs it; a request that it refused stays stored on the CA, so it must be cleaned."""

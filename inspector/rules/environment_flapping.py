@@ -25,30 +25,21 @@ POSTS = 5
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(
-            plugins(),
-            catalog(environment="staging"),
-            plugins(environment="staging"),
-            catalog(environment="staging", asks="staging"),
-            report(environment="staging"),
+            plugins(), catalog(environment="staging"), plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"), report(environment="staging"),
         ),
     ],
     bad=lambda: [
         talk(
-            plugins(),
-            catalog(environment="b", asks="a"),
-            plugins(environment="b"),
-            catalog(environment="a", asks="b"),
-            plugins(environment="a"),
-            catalog(environment="b", asks="a"),
-            plugins(environment="b"),
-            catalog(environment="a", asks="b"),
-            plugins(environment="a"),
-            catalog(environment="b", asks="a"),
-            report(environment="b", result="failed"),
+            plugins(), catalog(environment="b", asks="a"), plugins(environment="b"),
+            catalog(environment="a", asks="b"), plugins(environment="a"),
+            catalog(environment="b", asks="a"), plugins(environment="b"),
+            catalog(environment="a", asks="b"), plugins(environment="a"),
+            catalog(environment="b", asks="a"), report(environment="b", result="failed"),
         ),
     ],
     also=("R08",),
-)
+)  # fmt: skip
 def environment_flapping(case: RunCase) -> Iterator[Statement]:
     """The agent requested one environment, was given another, switched, and was given yet another. Each switch costs
     pluginsync and a compilation; at the fifth catalog the agent gives up and the run fails. The classifier's answer

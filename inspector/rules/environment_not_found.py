@@ -32,13 +32,12 @@ AT = tuple(kind for kind in RUN if kind is not Kind.BACKUP)
     ],
     bad=lambda: [
         talk(
-            _check(),
-            catalog(asks="gone", status=404, text="Not Found: Could not find environment 'gone'"),
+            _check(), catalog(asks="gone", status=404, text="Not Found: Could not find environment 'gone'"),
             report(result="failed", environment="gone"),
         ),
     ],
     also=("R20",),
-)
+)  # fmt: skip
 def environment_not_found(case: ExchangeCase) -> Iterator[Statement]:
     """The agent requests an environment that does not exist on the master: it was never deployed, its branch was
     deleted, or its name is misspelled. Without it there are no plugins and no catalog. If only the first request fails

@@ -25,13 +25,11 @@ from inspector.runs.examples import catalog, node, plugins, report, talk
     good=lambda: [talk(node(), plugins(), catalog(), report())],
     bad=lambda: [
         talk(
-            node(environment="staging"),
-            plugins(environment="staging"),
-            catalog(environment="staging", asks="staging"),
-            report(environment="staging"),
+            node(environment="staging"), plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"), report(environment="staging"),
         ),
     ],
-)
+)  # fmt: skip
 def environment_overridden(case: ExchangeCase) -> Iterator[Statement]:
     """The agent requested one environment, and the master assigned another: the classifier decides. The agent follows,
     so the environment in puppet.conf on the node has no effect."""

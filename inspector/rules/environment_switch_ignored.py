@@ -22,25 +22,20 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk
     source="docs/protocol.md#change-of-environment; puppet 7.23.0 lib/puppet/configurer.rb",
     good=lambda: [
         talk(
-            plugins(),
-            catalog(environment="staging"),
-            plugins(environment="staging"),
-            catalog(environment="staging", asks="staging"),
-            metadata("modules/demo/app.conf", environment="staging"),
+            plugins(), catalog(environment="staging"), plugins(environment="staging"),
+            catalog(environment="staging", asks="staging"), metadata("modules/demo/app.conf", environment="staging"),
             report(environment="staging"),
         ),
     ],
     bad=lambda: [
         talk(
-            plugins(),
-            catalog(environment="staging"),
-            metadata("modules/demo/app.conf"),
+            plugins(), catalog(environment="staging"), metadata("modules/demo/app.conf"),
             report(environment="staging"),
         ),
         talk(plugins(), catalog(environment="staging"), report(result="failed")),
     ],
     also=("R08",),
-)
+)  # fmt: skip
 def environment_switch_ignored(case: RunCase) -> Iterator[Statement]:
     """The master sent a catalog for a different environment than the agent had requested, and the agent did not switch
     to it. With strict_environment_mode the agent refuses such a catalog and the run fails. An agent that applies the

@@ -23,19 +23,15 @@ from inspector.runs.examples import altered, catalog, plugins, report, talk
     bad=lambda: [
         talk(
             plugins(),
-            altered(
-                catalog(),
-                request={
-                    "method": "GET",
-                    "body": b"",
-                    "target": "/puppet/v3/catalog/node1.example?environment=production&transaction_uuid=a-1"
-                    "&facts_format=application/json&facts=%7B%22name%22%3A%22node1.example%22%2C%22values%22%3A%7B%7D%7D",
-                },
-            ),
+            altered(catalog(), request={
+                "method": "GET", "body": b"",
+                "target": "/puppet/v3/catalog/node1.example?environment=production&transaction_uuid=a-1"
+                "&facts_format=application/json&facts=%7B%22name%22%3A%22node1.example%22%2C%22values%22%3A%7B%7D%7D",
+            }),
             report(),
         ),
     ],
-)
+)  # fmt: skip
 def facts_in_query(case: ExchangeCase) -> Iterator[Statement]:
     """A client requests a catalog with GET and puts the facts into the URL. Masters still accept that, but proxies and
     access logs store URLs, so the facts can be read there, and a long URL is cut off or refused."""

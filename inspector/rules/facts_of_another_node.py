@@ -25,16 +25,13 @@ from inspector.runs.examples import catalog, plugins, report, talk
     bad=lambda: [
         talk(
             plugins(),
-            catalog(
-                facts={"name": "other.example"},
-                status=500,
-                text="Server Error: fact definition for the wrong node (other.example)",
-            ),
+            catalog(facts={"name": "other.example"}, status=500, text="Server Error: fact definition for the wrong "
+                    "node (other.example)"),
             report(result="failed"),
         ),
     ],
     also=("R20", "S01"),
-)
+)  # fmt: skip
 def facts_of_another_node(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog is requested for one name, but the facts in the request are of another node. The master refuses to
     compile. certname and node_name_value (or node_name_fact) disagree, or a tool mixes up two nodes."""

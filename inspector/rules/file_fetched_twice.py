@@ -23,18 +23,11 @@ FILE = "modules/demo/app.conf"
     source="docs/protocol.md#file-requests",
     good=lambda: [
         talk(plugins(), catalog(), metadata(FILE), content(FILE), report()),
-        talk(
-            plugins(),
-            catalog(),
-            metadata(FILE),
-            content(FILE),
-            metadata("modules/demo/b"),
-            content("modules/demo/b"),
-            report(),
-        ),
+        talk(plugins(), catalog(), metadata(FILE), content(FILE), metadata("modules/demo/b"), content("modules/demo/b"),
+             report()),
     ],
     bad=lambda: [talk(plugins(), catalog(), metadata(FILE), content(FILE), content(FILE), report())],
-)
+)  # fmt: skip
 def file_fetched_twice(case: RunCase) -> Iterator[Statement]:
     """The agent fetched the same content more than once in one run: several resources have the same source, or the
     agent displays differences (`-t`, show_diff), for which it fetches a changed file a second time."""

@@ -45,26 +45,16 @@ _OTHERS = {
     source="docs/protocol.md#failed-handshakes; RFC 8446 section 6.2",
     good=lambda: [
         talk(refused("handshake_failure"), refused("handshake_failure")),
-        talk(
-            refused("protocol_version"),
-            refused("protocol_version"),
-            catalog(),
-            report(),
-            wait(1800),
-            refused("protocol_version"),
-        ),
+        talk(refused("protocol_version"), refused("protocol_version"), catalog(), report(), wait(1800),
+             refused("protocol_version")),
     ],
     bad=lambda: [
         talk(*(refused("handshake_failure") for _ in range(3))),
         talk(*(part for _ in range(3) for part in (refused("protocol_version"), wait(1800)))),
-        talk(
-            *(
-                refused("certificate_unknown", by="master", leg={"side": "master", "own_chain": carried(made())})
-                for _ in range(3)
-            )
-        ),
+        talk(*(refused("certificate_unknown", by="master", leg={"side": "master", "own_chain": carried(made())})
+               for _ in range(3))),
     ],
-)
+)  # fmt: skip
 def handshakes_keep_failing(case: HandshakeCase, *, times: float = 3) -> Iterator[Statement]:
     """One agent's handshakes fail one after another, in one run or in several, and none succeeds in between: this is
     not a random network error. Failures without an alert are often a load balancer's health check or a port scanner,

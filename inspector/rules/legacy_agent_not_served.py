@@ -24,21 +24,15 @@ MESSAGE = "Invalid URL. Note that Puppet 3 agents aren't compatible with this ve
     "(2.1 to 7: the service `legacy-routes-service` in bootstrap.cfg and web-routes.conf).",
     source="docs/protocol.md#old-agents-and-new-masters",
     good=lambda: [
-        talk(
-            plugins(),
-            catalog(),
-            asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"),
-            report(),
-            version="3.8.7",
-            master_version="3.8.7",
-        ),
+        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", status=404, text="Not Found: a"), report(),
+             version="3.8.7", master_version="3.8.7"),
     ],
     bad=lambda: [
         talk(asked("/production/certificate/ca?fail_on_404=true", b"", status=404, run=False), version="3.8.7"),
         talk(plugins(status=404, text=MESSAGE), version="3.8.7"),
     ],
     also=("B06",),
-)
+)  # fmt: skip
 def legacy_agent_not_served(case: ExchangeCase) -> Iterator[Statement]:
     """The URL begins with an environment, as in agents up to version 3, and the master does not have such URLs: it says
     so, or its web server answers 404 with an empty body or a web page. None of this agent's requests will succeed."""

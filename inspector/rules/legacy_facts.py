@@ -29,12 +29,10 @@ from inspector.runs.examples import catalog, plugins, report, talk
         talk(
             plugins(),
             catalog(facts={"osfamily": "Debian", "operatingsystem": "Debian", "ipaddress_eth0": "192.0.2.7"}),
-            report(),
-            version="8.10.0",
-            master_version="8.10.0",
+            report(), version="8.10.0", master_version="8.10.0",
         ),
     ],
-)
+)  # fmt: skip
 def legacy_facts(case: ExchangeCase, *, least: float = 3) -> Iterator[Statement]:
     """This agent is configured to send the old flat facts (osfamily, ipaddress_eth0) in addition to the structured
     ones. They make requests and PuppetDB larger; manifests that use them keep working, which may be why it is

@@ -25,18 +25,11 @@ from inspector.runs.examples import catalog, node, plugins, report, talk, wait
     ],
     bad=lambda: [
         talk(
-            node(),
-            plugins(),
-            catalog(),
-            report(),
-            wait(1800),
-            node(),
-            plugins(),
-            catalog(uuid="a-2"),
+            node(), plugins(), catalog(), report(), wait(1800), node(), plugins(), catalog(uuid="a-2"),
             report(uuid="a-2"),
         ),
     ],
-)
+)  # fmt: skip
 def node_request_unexpected(case: ExchangeCase) -> Iterator[Statement]:
     """After a run the agent stores its environment in last_run_summary.yaml and no longer sends a node request. This
     one sends it in each run: the file is lost between runs (a container, a read-only disk, another user), or

@@ -24,34 +24,17 @@ _LOOK = "/puppet-ca/v1/certificate_request/node1.example?environment=production&
     "still keeps a request that the CA lost: on the node run {reset}, then on the CA run {sign} unless it autosigns.",
     source="docs/protocol.md#bootstrap-up-to-5; puppet 5.5.22 lib/puppet/ssl/host.rb",
     good=lambda: [
-        talk(
-            ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(), version="5.5.22"
-        ),
-        talk(
-            not_issued(),
-            asked(_LOOK, status=200, body=b"", run=False, media="text/plain"),
-            not_issued(),
-            not_issued(),
-            wait(120),
-            not_issued(),
-            version="5.5.22",
-        ),
+        talk(ca(), not_issued(), csr(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
+             version="5.5.22"),
+        talk(not_issued(), asked(_LOOK, status=200, body=b"", run=False, media="text/plain"), not_issued(),
+             not_issued(), wait(120), not_issued(), version="5.5.22"),
     ],
     bad=lambda: [
-        talk(
-            ca(),
-            not_issued(),
-            not_issued(),
-            not_issued(),
-            wait(120),
-            not_issued(),
-            wait(120),
-            not_issued(),
-            version="5.5.22",
-        ),
+        talk(ca(), not_issued(), not_issued(), not_issued(), wait(120), not_issued(), wait(120), not_issued(),
+             version="5.5.22"),
     ],
     also=("B01", "B03", "B39"),
-)
+)  # fmt: skip
 def polls_without_csr(case: RunCase) -> Iterator[Statement]:
     """The agent requests its certificate, gets 404, and never sends a signing request: it still has one that it sent
     earlier. If the CA still has that request, it only has to be signed. If the request was cleaned there, agent and CA

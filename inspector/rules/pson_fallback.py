@@ -27,12 +27,8 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
     source="docs/protocol.md#pson; docs/protocol.md#formats-and-media-types",
     good=lambda: [
         talk(
-            plugins(),
-            altered(
-                catalog(), headers={"Accept": "text/pson, application/json"}, answers={"Content-Type": "text/pson"}
-            ),
-            report(),
-            version="5.5.22",
+            plugins(), altered(catalog(), headers={"Accept": "text/pson, application/json"},
+                               answers={"Content-Type": "text/pson"}), report(), version="5.5.22",
             master_version="5.5.22",
         ),
         talk(plugins(), altered(catalog(), headers={"Accept": BOTH}), report()),
@@ -42,7 +38,7 @@ BOTH = "application/vnd.puppet.rich+json, application/json, text/pson"
         talk(plugins(), catalog(form={"facts_format": "pson"}), report(), version="5.5.22", master_version="4.10.9"),
     ],
     also=("S16",),
-)
+)  # fmt: skip
 def pson_fallback(case: ExchangeCase) -> Iterator[Statement]:
     """Agents of version 5 and later prefer JSON. If the answer is PSON anyway, something in it cannot be written as
     JSON, usually binary content in a string, or the master is older than version 5. Agents of version 8 and later

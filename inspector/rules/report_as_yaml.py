@@ -34,14 +34,11 @@ puppet_version: 5.5.22
     good=lambda: [talk(plugins(), catalog(), report())],
     bad=lambda: [
         talk(
-            plugins(),
-            catalog(),
-            altered(report(), request={"body": _YAML}, headers={"Content-Type": "text/yaml"}),
-            version="5.5.22",
-            master_version="5.5.22",
+            plugins(), catalog(), altered(report(), request={"body": _YAML}, headers={"Content-Type": "text/yaml"}),
+            version="5.5.22", master_version="5.5.22",
         ),
     ],
-)
+)  # fmt: skip
 def report_as_yaml(case: ExchangeCase) -> Iterator[Statement]:
     """The report was sent as YAML, which is dangerous for a master to parse: YAML can name Ruby classes. Agents of 2.7
     and early 3.x support nothing else; a later 3.x agent sends YAML when the master's answers have no X-Puppet-Version.

@@ -40,19 +40,11 @@ _LOG = {
     ],
     bad=lambda: [
         talk(plugins(), catalog(), report(result="failed", resource_statuses=_FAILED, logs=[_LOG])),
-        talk(
-            plugins(),
-            catalog(),
-            report(
-                result="failed",
-                logs=[_LOG],
-                metrics={
-                    "resources": {"name": "resources", "label": "Resources", "values": [["failed", "Failed", 1]]},
-                },
-            ),
-        ),
+        talk(plugins(), catalog(), report(result="failed", logs=[_LOG], metrics={
+            "resources": {"name": "resources", "label": "Resources", "values": [["failed", "Failed", 1]]},
+        })),
     ],
-)
+)  # fmt: skip
 def resources_failed(case: ExchangeCase) -> Iterator[Statement]:
     """The catalog was applied, but some of its resources could not be brought into their desired state. Resources that
     depend on them were skipped."""

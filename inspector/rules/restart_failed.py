@@ -22,30 +22,16 @@ from inspector.runs.examples import catalog, plugins, report, talk
     "something notifies the resource again: once it is fixed, restart it manually.",
     source="docs/protocol.md#report-status",
     good=lambda: [
-        talk(
-            plugins(),
-            catalog(),
-            report(
-                result="changed",
-                resource_statuses={
-                    "Service[app]": {"changed": True, "failed_to_restart": False},
-                },
-            ),
-        ),
+        talk(plugins(), catalog(), report(result="changed", resource_statuses={
+            "Service[app]": {"changed": True, "failed_to_restart": False},
+        })),
     ],
     bad=lambda: [
-        talk(
-            plugins(),
-            catalog(),
-            report(
-                result="failed",
-                resource_statuses={
-                    "Service[app]": {"failed_to_restart": True},
-                },
-            ),
-        ),
+        talk(plugins(), catalog(), report(result="failed", resource_statuses={
+            "Service[app]": {"failed_to_restart": True},
+        })),
     ],
-)
+)  # fmt: skip
 def restart_failed(case: ExchangeCase) -> Iterator[Statement]:
     """A resource that a service (or an exec) subscribes to was changed, and the restart failed. The new configuration
     is on the node, but the service may still run with the old one, or not at all."""

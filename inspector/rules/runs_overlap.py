@@ -20,15 +20,8 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
     "config print agent_catalog_run_lockfile --section agent`).",
     source="docs/protocol.md#transaction_uuid; docs/protocol.md#locks",
     good=lambda: [
-        talk(
-            plugins(),
-            catalog(),
-            metadata("modules/demo/a"),
-            report(),
-            plugins(),
-            catalog(uuid="b-1"),
-            report(uuid="b-1"),
-        ),
+        talk(plugins(), catalog(), metadata("modules/demo/a"), report(), plugins(), catalog(uuid="b-1"),
+             report(uuid="b-1")),
         together(
             talk(plugins(), catalog(), wait(30), metadata("modules/demo/a"), report()),
             talk(plugins(), catalog(uuid="b-1"), report(uuid="b-1"), after=10, certname="node2.example"),
@@ -40,7 +33,7 @@ from inspector.runs.examples import catalog, metadata, plugins, report, talk, to
             talk(plugins(), catalog(uuid="b-1"), wait(8), metadata("modules/demo/a"), report(uuid="b-1"), after=9.5),
         ),
     ],
-)
+)  # fmt: skip
 def runs_overlap(case: RunCase) -> Iterator[Statement]:
     """Requests of two runs with the same certificate are interleaved. Two hosts use the same key (a cloned machine), or
     two agents run on one host because their lock files are in different places. They revert and repeat each other's

@@ -46,63 +46,34 @@ _QUIET = frozenset({"debug", "info"})
     good=lambda: [
         talk(
             plugins(),
-            catalog(
-                resources=[
-                    {
-                        "type": "File",
-                        "title": "/etc/app.key",
-                        "sensitive_parameters": ["content"],
-                        "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
-                    }
-                ]
-            ),
-            report(
-                result="changed",
-                logs=[
-                    _line("--- a\n+++ b\n-password = $OLD\n+password = [redacted]\n+password_file=/etc/x"),
-                    _line("changed password"),
-                    _line("password: authentication failed"),
-                    _line("-----BEGIN PUBLIC KEY-----\nMIIEvQMIIEvQMIIEvQ"),
-                ],
-            ),
+            catalog(resources=[{
+                "type": "File", "title": "/etc/app.key", "sensitive_parameters": ["content"],
+                "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
+            }]),
+            report(result="changed", logs=[
+                _line("--- a\n+++ b\n-password = $OLD\n+password = [redacted]\n+password_file=/etc/x"),
+                _line("changed password"), _line("password: authentication failed"),
+                _line("-----BEGIN PUBLIC KEY-----\nMIIEvQMIIEvQMIIEvQ"),
+            ]),
         ),
     ],
     bad=lambda: [
+        talk(plugins(), catalog(), report(result="changed", logs=[
+            _line(f"content changed\n+-----BEGIN RSA PRIVATE KEY-----\n{'MIIEvQ' * 20}"),
+        ])),
+        talk(plugins(), catalog(), report(result="changed", logs=[
+            _line("--- a\n+++ b\n-db_password = horse-battery\n+db_password = correct-staple"),
+        ])),
         talk(
             plugins(),
-            catalog(),
-            report(
-                result="changed",
-                logs=[
-                    _line(f"content changed\n+-----BEGIN RSA PRIVATE KEY-----\n{'MIIEvQ' * 20}"),
-                ],
-            ),
-        ),
-        talk(
-            plugins(),
-            catalog(),
-            report(
-                result="changed",
-                logs=[
-                    _line("--- a\n+++ b\n-db_password = horse-battery\n+db_password = correct-staple"),
-                ],
-            ),
-        ),
-        talk(
-            plugins(),
-            catalog(
-                resources=[
-                    {
-                        "type": "File",
-                        "title": "/etc/app.key",
-                        "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
-                    }
-                ]
-            ),
+            catalog(resources=[{
+                "type": "File", "title": "/etc/app.key",
+                "parameters": {"content": f"-----BEGIN PRIVATE KEY-----\n{'MIIEvQ' * 20}\n"},
+            }]),
             report(),
         ),
     ],
-)
+)  # fmt: skip
 def secret_in_clear(case: ExchangeCase) -> Iterator[Statement]:
     """A secret is readable in a place where it is stored: in the log of a report (a diff, the output of a command), or
     in a catalog in a parameter that is not marked as sensitive, so that its changes appear in reports. A value marked

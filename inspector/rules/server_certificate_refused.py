@@ -45,18 +45,11 @@ _ALERTS = (
         talk(refused("certificate_expired", leg={"own_chain": carried(made(MASTER, ends=-60))})),
         talk(ca(), crl(), refused("unknown_ca", leg={"own_chain": carried(made(MASTER, foreign=True))})),
         talk(refused("bad_certificate")),
-        talk(
-            refused(
-                None,
-                by="proxy",
-                reason=_EXPIRED,
-                culprits=(_EXPIRED,),
-                leg={"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()},
-            )
-        ),
+        talk(refused(None, by="proxy", reason=_EXPIRED, culprits=(_EXPIRED,),
+                     leg={"side": "master", "peer_chain": carried(made(MASTER, ends=-60)), "own_chain": ()})),
     ],
     also=("B01",),
-)
+)  # fmt: skip
 def server_certificate_refused(case: HandshakeCase) -> Iterator[Statement]:
     """The agent ended the handshake because it does not trust the certificate presented as the master's: its chain ends
     at a CA that the agent does not have, or it has expired. With an expired or missing CRL the agent sends the same

@@ -28,16 +28,10 @@ _REASON = f"Server hostname '{MASTER}' did not match server certificate; expecte
     good=lambda: [talk(catalog(), report()), talk(refused("handshake_failure"))],
     bad=lambda: [
         talk(refused("bad_certificate", leg={"sni": "puppet.wrong.example"})),
-        talk(
-            refused(
-                None,
-                by="proxy",
-                reason=_REASON,
-                leg={"side": "master", "peer_chain": carried(made("other.example")), "own_chain": ()},
-            )
-        ),
+        talk(refused(None, by="proxy", reason=_REASON,
+                     leg={"side": "master", "peer_chain": carried(made("other.example")), "own_chain": ()})),
     ],
-)
+)  # fmt: skip
 def server_name_mismatch(case: HandshakeCase) -> Iterator[Statement]:
     """The agent used a name for the master that is not among the names in the presented certificate, and closed the
     connection: it cannot verify which server it reached. Its `server` setting is wrong or too short, or the certificate

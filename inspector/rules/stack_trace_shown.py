@@ -28,26 +28,14 @@ def _answer(trace: list[str]) -> dict[str, object]:
     "port 8140.",
     source="docs/protocol.md#stack-traces",
     good=lambda: [
-        talk(
-            plugins(),
-            catalog(),
-            asked("file_metadata/modules/demo/a", _answer([WARNED]), status=404),
-            report(),
-            version="4.10.9",
-            master_version="4.10.9",
-        ),
+        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", _answer([WARNED]), status=404), report(),
+             version="4.10.9", master_version="4.10.9"),
     ],
     bad=lambda: [
-        talk(
-            plugins(),
-            catalog(),
-            asked("file_metadata/modules/demo/a", _answer([FRAME]), status=404),
-            report(),
-            version="4.3.2",
-            master_version="4.3.2",
-        ),
+        talk(plugins(), catalog(), asked("file_metadata/modules/demo/a", _answer([FRAME]), status=404), report(),
+             version="4.3.2", master_version="4.3.2"),
     ],
-)
+)  # fmt: skip
 def stack_trace_shown(case: ExchangeCase) -> Iterator[Statement]:
     """With its error the master sent the place in its own code where the error occurred. That shows every client which
     software and versions the master runs, and where; it does not help the node's administrator."""

@@ -25,14 +25,12 @@ _SOURCE = {"type": "File", "title": "/etc/app.conf", "parameters": {"source": "p
     source="docs/protocol.md#static-catalogs; puppet 7.23.0 lib/puppet/indirector/catalog/compiler.rb",
     good=lambda: [
         talk(
-            plugins(),
-            catalog(form={"static_catalog": "true"}, code_id="v1", resources=[_SOURCE]),
-            report(),
+            plugins(), catalog(form={"static_catalog": "true"}, code_id="v1", resources=[_SOURCE]), report(),
         ),
         talk(plugins(), catalog(form={"static_catalog": "true"}), report()),
     ],
     bad=lambda: [talk(plugins(), catalog(form={"static_catalog": "true"}, resources=[_SOURCE]), report())],
-)
+)  # fmt: skip
 def static_catalog_not_given(case: ExchangeCase) -> Iterator[Statement]:
     """The agent could check files using only the catalog, but the master has no versioned code configured. So the agent
     requests the metadata of each file, and a deployment during a run can give it files of newer code. Most masters are

@@ -27,22 +27,13 @@ from inspector.runs.examples import catalog, plugins, report, talk
     ],
     bad=lambda: [
         talk(
-            plugins(),
-            catalog(),
-            report(
-                result="failed",
-                transaction_completed=False,
-                logs=[
-                    {
-                        "level": "err",
-                        "source": "Puppet",
-                        "message": "Failed to apply catalog: Found 1 dependency cycle",
-                    },
-                ],
-            ),
+            plugins(), catalog(),
+            report(result="failed", transaction_completed=False, logs=[
+                {"level": "err", "source": "Puppet", "message": "Failed to apply catalog: Found 1 dependency cycle"},
+            ]),
         ),
     ],
-)
+)  # fmt: skip
 def transaction_incomplete(case: ExchangeCase) -> Iterator[Statement]:
     """The agent received a catalog and started to apply it, but did not finish: some resources were not evaluated. The
     agent was stopped, exceeded runtimeout (an hour by default), or could not start because it cannot process the
