@@ -48,7 +48,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
     def call(*argv: object) -> tuple[int, str, str]:
         try:
-            status = cli.main([str(each) for each in argv])
+            status = cli.main([str(argument) for argument in argv])
         except SystemExit as ended:
             status = int(ended.code or 0)
         out, err = capsys.readouterr()

@@ -27,7 +27,7 @@ def test_the_page_is_current(golden: Callable[[Path, str], None]) -> None:
 
 def test_no_endpoint_is_missing() -> None:
     written = PAGE.read_text()
-    assert [each.name for each in ENDPOINTS if f"\n| {each.name} |" not in written] == []
+    assert [endpoint.name for endpoint in ENDPOINTS if f"\n| {endpoint.name} |" not in written] == []
 
 
 def test_only_garbage_is_not_read() -> None:

@@ -46,7 +46,7 @@ def hostile(value: Any, name: str = "") -> Any:
             b"node1.example", b"node1.example" + escaped
         )
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        changed = {each.name: hostile(getattr(value, each.name), each.name) for each in dataclasses.fields(value)}
+        changed = {field.name: hostile(getattr(value, field.name), field.name) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **changed)
     return value
 
@@ -79,7 +79,7 @@ def commands(path: Path, records: Sequence[Record]) -> list[tuple[object, ...]]:
 def test_no_command_prints_a_control_character(made: str, run: Run, tmp_path: Path) -> None:
     path = next((path for path in SAMPLES if path.stem == made), None)
     records = sampled(path) if path else spoken()
-    assert any(isinstance(each, Exchange | Handshake) for each in records)
+    assert any(isinstance(record, Exchange | Handshake) for record in records)
     capture = save(tmp_path / "c.sqlite", *records)
     seen = False
     for argv in commands(capture, records):

@@ -73,7 +73,7 @@ def betrayals(data: bytes) -> Iterator[bytes]:
     # a name stands alone: "vm" is also a part of words
     names = (name.encode() for name in here())
     yield from (name for name in names if re.search(rb"(?<![\w.-])%s(?![\w-])" % re.escape(name), data))
-    yield from (each for each in KERNEL.findall(data) if each.decode() not in INVENTED)
+    yield from (match for match in KERNEL.findall(data) if match.decode() not in INVENTED)
     yield from MAC.findall(data)
     for text in ADDRESS.findall(data):
         try:

@@ -133,9 +133,9 @@ class Analyzer:
             self._over[run.place] = run
             self._judge(run, trouble, keep=True)
             if self._ignores:  # not earlier: an agent's first requests contain no certname
-                kept = [finding for finding in run.findings if not self._ignored(finding, run)]
-                run.ignored += len(run.findings) - len(kept)
-                run.findings[:] = kept
+                reported = [finding for finding in run.findings if not self._ignored(finding, run)]
+                run.ignored += len(run.findings) - len(reported)
+                run.findings[:] = reported
             self._ledger.fleet.remember(run)
 
     def _judge(self, run: Run, trouble: list[str], *, keep: bool) -> list[Finding]:

@@ -215,8 +215,8 @@ def altered(
 
 
 def _with(headers: Headers, wanted: Mapping[str, str | None]) -> Headers:
-    kept = tuple((name, value) for name, value in headers if name not in wanted)
-    return kept + tuple((name, value) for name, value in wanted.items() if value is not None)
+    remaining = tuple((name, value) for name, value in headers if name not in wanted)
+    return remaining + tuple((name, value) for name, value in wanted.items() if value is not None)
 
 
 def slow(part: ExamplePart, seconds: float) -> ExamplePart:

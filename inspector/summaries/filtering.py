@@ -187,10 +187,10 @@ class Filtering:
             yield Progress(done, total, [run] if shown else [])
 
     def _printed(self, run: RunBrief) -> str:
-        kept = self._words.get(run.number)
-        if kept is None or kept[0] is not run:
-            kept = self._words[run.number] = run, wording.words(run, run.verdict)
-        return kept[1]
+        cached = self._words.get(run.number)
+        if cached is None or cached[0] is not run:
+            cached = self._words[run.number] = run, wording.words(run, run.verdict)
+        return cached[1]
 
 
 def _dear(term: Term) -> bool:

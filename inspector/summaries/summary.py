@@ -152,9 +152,9 @@ class RunBrief(RunSnapshot, frozen=True, kw_only=True):
 def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
     """A step in brief; ``signs`` are the findings for which it is evidence (default: those made at this step)."""
     record = step.record
-    kept = signs_of(step.findings if signs is None else signs)
+    signed = signs_of(step.findings if signs is None else signs)
     if isinstance(record, Exchange):
-        return _exchange(step, record, kept)
+        return _exchange(step, record, signed)
     if isinstance(record, Handshake):
         leg = record.leg
         return Brief(
@@ -173,7 +173,7 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
             times=Times(agent_connected=leg.connected)
             if leg.side == "agent"
             else Times(master_connected=leg.connected),
-            signs=kept,
+            signs=signed,
         )
     return Brief(
         seq=record.seq,
@@ -183,7 +183,7 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
         phase=step.phase,
         reason=record.reason,
         lost=record.lost,
-        signs=kept,
+        signs=signed,
     )
 
 

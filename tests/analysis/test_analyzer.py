@@ -45,7 +45,7 @@ def test_a_rule_that_raises_is_told_and_the_others_are_asked(on: On, at: list[in
     assert all(step.trouble == ["rule X00 failed: ZeroDivisionError('ours')"] for step in taken if step.trouble)
     (run,) = analyzer.finish()
     assert run.outcome == "complete"
-    assert {"B01", "X00"} <= {each.rule for each in run.findings}
+    assert {"B01", "X00"} <= {finding.rule for finding in run.findings}
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)

@@ -56,7 +56,7 @@ def test_what_an_agent_printed_is_found(pasted: str, rule: str) -> None:
     assert rule in found.known.rules
 
 
-@pytest.mark.parametrize("known", MESSAGES, ids=[each.texts[0][:40] for each in MESSAGES])
+@pytest.mark.parametrize("known", MESSAGES, ids=[message.texts[0][:40] for message in MESSAGES])
 def test_each_message_finds_itself_and_names_rules_that_exist(known: known_errors.KnownError) -> None:
     for text in known.texts:
         printed = re.sub("NAME|HOST", "web1.example", text).replace("X", "other.example")
@@ -65,11 +65,11 @@ def test_each_message_finds_itself_and_names_rules_that_exist(known: known_error
         assert found.known is known
         assert found.name == ("web1.example" if "NAME" in text else None)
         assert found.host == ("web1.example" if "HOST" in text else None)
-        told = reference.explain(f"Error: {printed}")
-        assert told["message"] == f"Error: {printed}"
-        assert told["meaning"] == known.cause
-        assert not re.search(r"\{\w*\}", told["remedy"])
-        assert all(told.values())
+        output = reference.explain(f"Error: {printed}")
+        assert output["message"] == f"Error: {printed}"
+        assert output["meaning"] == known.cause
+        assert not re.search(r"\{\w*\}", output["remedy"])
+        assert all(output.values())
     assert set(known.rules) <= {rule.id for rule in all_rules()}
 
 
@@ -100,9 +100,9 @@ def test_what_is_none_of_them_is_not_found(pasted: str) -> None:
     ],
 )
 def test_a_name_that_is_not_resolved_is_no_closed_port(pasted: str) -> None:
-    told = reference.explain(pasted)
-    assert "DNS" in told["meaning"]
-    assert "getent hosts" in told["remedy"]
+    output = reference.explain(pasted)
+    assert "DNS" in output["meaning"]
+    assert "getent hosts" in output["remedy"]
 
 
 @pytest.mark.parametrize(
@@ -123,18 +123,18 @@ def test_names_are_taken_from_what_was_pasted(pasted: str, name: str | None, hos
 
 
 def test_the_pasted_name_gets_into_the_commands_if_it_is_plain() -> None:
-    told = reference.explain("db7 already has a signed certificate; ignoring certificate request")
-    assert "`puppetserver ca clean --certname db7`" in told["remedy"]
-    told = reference.explain("$(reboot) already has a signed certificate; ignoring certificate request")
-    assert "`puppetserver ca clean --certname <certname>`" in told["remedy"]
-    assert "reboot" not in told["remedy"]
-    told = reference.explain("Failed to open TCP connection to p.example:8140 (Connection refused - connect(2) for")
-    assert told["remedy"].startswith("On p.example run `ss ")
+    output = reference.explain("db7 already has a signed certificate; ignoring certificate request")
+    assert "`puppetserver ca clean --certname db7`" in output["remedy"]
+    output = reference.explain("$(reboot) already has a signed certificate; ignoring certificate request")
+    assert "`puppetserver ca clean --certname <certname>`" in output["remedy"]
+    assert "reboot" not in output["remedy"]
+    output = reference.explain("Failed to open TCP connection to p.example:8140 (Connection refused - connect(2) for")
+    assert output["remedy"].startswith("On p.example run `ss ")
 
 
 def test_no_control_character_of_what_was_pasted_is_printed() -> None:
-    told = reference.explain("\x1b[31mdb7 already has a signed certificate; ignoring certificate request")
-    assert "\x1b" not in told["message"]
+    output = reference.explain("\x1b[31mdb7 already has a signed certificate; ignoring certificate request")
+    assert "\x1b" not in output["message"]
 
 
 def test_commands_are_those_of_the_agents_that_print_it() -> None:
@@ -151,11 +151,11 @@ def test_commands_are_those_of_the_agents_that_print_it() -> None:
 def test_an_expired_crl_is_not_made_anew_by_a_revocation() -> None:
     for known in known_errors.MESSAGES:
         assert "revoke --certname" not in reference.explain(known.texts[0])["remedy"]
-    told = reference.explain("The CRL issued by 'CN=Puppet CA' has expired, verify time is synchronized")["remedy"]
-    assert "OpenSSL::X509::CRL" in told
+    output = reference.explain("The CRL issued by 'CN=Puppet CA' has expired, verify time is synchronized")["remedy"]
+    assert "OpenSSL::X509::CRL" in output
 
 
 def test_who_only_has_an_old_ca_keeps_its_key() -> None:
     for text in ("unable to get local issuer certificate", "self signed certificate in certificate chain for CN=a"):
-        told = reference.explain(f"certificate verify failed [{text}]")["remedy"]
-        assert told.index("localcacert") < told.index("If the node's own certificate") < told.index("--localca")
+        output = reference.explain(f"certificate verify failed [{text}]")["remedy"]
+        assert output.index("localcacert") < output.index("If the node's own certificate") < output.index("--localca")

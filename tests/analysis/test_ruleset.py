@@ -32,7 +32,7 @@ def told(rules: Ruleset) -> dict[str, Severity]:
     for record in BOOTSTRAP:
         analyzer.feed(record)
     (run,) = analyzer.finish()
-    return {each.rule: each.severity for each in run.findings}
+    return {finding.rule: finding.severity for finding in run.findings}
 
 
 def test_without_a_file_all_rules_are_as_they_are() -> None:

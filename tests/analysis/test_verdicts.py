@@ -45,7 +45,7 @@ def test_the_table_names_rules_and_each_cause_once() -> None:
 
 @pytest.mark.parametrize("cause", [cause for cause, _ in FOLLOWS])
 def test_nothing_follows_from_what_follows_from_it(cause: str) -> None:
-    assert all(cause not in effects(each) for each in effects(cause))
+    assert all(cause not in effects(effect) for effect in effects(cause))
 
 
 @pytest.mark.parametrize(
@@ -101,26 +101,26 @@ def test_a_verdict(
     outcome: str, findings: Sequence[str], cause: str | None, symptoms: Sequence[str], certainty: str
 ) -> None:
     run = a_run(outcome, *findings)
-    found, told = verdicts.verdict(run), wording.conclusion(run)
+    found, conclusion = verdicts.verdict(run), wording.conclusion(run)
     if cause == "nothing to say":
-        assert (found, told, json_output.verdict_fields(run)) == (None, None, None)
+        assert (found, conclusion, json_output.verdict_fields(run)) == (None, None, None)
         return
     assert found is not None
-    assert told is not None
+    assert conclusion is not None
     assert (found.cause.rule if found.cause else None, found.symptoms, found.certainty) == (cause, symptoms, certainty)
     if cause:
-        assert f"{cause} said by {cause}" in told.message
-        assert told.fix == clean(rule_of(cause).remedy_for(run))
+        assert f"{cause} said by {cause}" in conclusion.message
+        assert conclusion.fix == clean(rule_of(cause).remedy_for(run))
         assert found.since == 1000.0 + found.cause.seqs[0] if found.cause else False
-    assert ("(likely)" in told.message) is (certainty == "likely")
-    assert ("not visible in the traffic" in told.message) is (certainty == "not visible")
+    assert ("(likely)" in conclusion.message) is (certainty == "likely")
+    assert ("not visible in the traffic" in conclusion.message) is (certainty == "not visible")
 
 
 def test_what_to_do_where_nobody_signed_names_the_commands() -> None:
-    told = wording.conclusion(a_run("waiting"))
-    assert told is not None
-    assert "the certificate request is waiting to be signed" in told.message
-    assert "`puppetserver ca sign --certname node1.example`" in told.fix
+    conclusion = wording.conclusion(a_run("waiting"))
+    assert conclusion is not None
+    assert "the certificate request is waiting to be signed" in conclusion.message
+    assert "`puppetserver ca sign --certname node1.example`" in conclusion.fix
 
 
 def test_since_when_is_when_the_cause_showed_first() -> None:
@@ -191,11 +191,11 @@ CAPTURES = [*SAMPLES, *RECORDINGS]
 @pytest.mark.parametrize("capture", CAPTURES, ids=name_of)
 def test_the_verdicts_of_a_recording(capture: Path) -> None:
     runs = runs_of(records_of(capture))
-    told = [(run.number, verdict) for run in runs if (verdict := json_output.verdict_fields(run))]
+    document = [(run.number, verdict) for run in runs if (verdict := json_output.verdict_fields(run))]
     expected = BAD.get(name_of(capture), [])
-    found = [(number, verdict["cause"], verdict["certainty"]) for number, verdict in told]
+    found = [(number, verdict["cause"], verdict["certainty"]) for number, verdict in document]
     assert found == [(number, cause, certainty) for number, cause, certainty, _ in expected]
-    for (_, _, _, remedy), (_, verdict) in zip(expected, told, strict=True):
+    for (_, _, _, remedy), (_, verdict) in zip(expected, document, strict=True):
         assert remedy in verdict["remedy"]
 
 
@@ -215,7 +215,7 @@ def test_a_tools_calls_are_no_runs_of_an_agent() -> None:
     (curl,) = [capture for capture in CAPTURES if name_of(capture) == CURL]
     runs = runs_of(records_of(curl))
     assert {wording.conclusion(run) for run in runs} == {None}
-    found = {(each.rule, each.severity) for run in runs for each in run.findings}
+    found = {(finding.rule, finding.severity) for run in runs for finding in run.findings}
     assert {("T03", Severity.WARNING), ("T04", Severity.WARNING), ("R22", Severity.NOTICE)} <= found
     assert Severity.ERROR not in {severity for _, severity in found}
 
@@ -224,6 +224,8 @@ def test_a_tools_calls_are_no_runs_of_an_agent() -> None:
 def test_no_false_alarm(capture: Path) -> None:
     """A healthy run raises nothing above a notice, but what is unverified by nature, and agents newer than masters."""
     for run in runs_of(records_of(capture)):
-        grave = {(each.rule, str(each.severity)) for each in run.findings if each.severity is not Severity.NOTICE}
+        grave = {
+            (finding.rule, str(finding.severity)) for finding in run.findings if finding.severity is not Severity.NOTICE
+        }
         newer = {("S16", "warning")} if run.agent_version and run.agent_version.startswith("8.") else set()
         assert grave <= {("B01", "warning")} | newer | ({("B03", "warning")} if run.old_engine else set())

@@ -61,8 +61,8 @@ def circumstances(name: str, busy: float) -> str:
 
 
 def _version(tool: str) -> str:
-    told = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"\d+(\.\d+)+", told)
+    output = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"\d+(\.\d+)+", output)
     return found[0] if found else "of unknown version"
 
 

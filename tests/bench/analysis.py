@@ -287,9 +287,9 @@ def decoding() -> Iterator[str]:
             start = time.process_time()
             document = decoder(message)
             taken.append(time.process_time() - start)
-        told = f"not read: {document.reason}" if isinstance(document, Undecodable) else f"{min(taken):.2f} s"
+        output = f"not read: {document.reason}" if isinstance(document, Undecodable) else f"{min(taken):.2f} s"
         aim = aims.at_most(min(taken), 0.3, " s") if decoder is decode.catalog else ""
-        yield f"| {name} | {len(message.body) / 1e6:.1f} MB | {told} | {aim} |"
+        yield f"| {name} | {len(message.body) / 1e6:.1f} MB | {output} | {aim} |"
 
 
 def analysing(numbers: tuple[int, ...]) -> Iterator[str]:
@@ -301,14 +301,14 @@ def analysing(numbers: tuple[int, ...]) -> Iterator[str]:
             for number in numbers:
                 path = Path(folder) / f"{number}-{bodies}.sqlite"
                 write(path, number, bodies=bodies)
-                told = apart(path)
+                output = apart(path)
                 path.unlink()
-                both = told.exchanges / (told.reading + told.analysing)
-                aim = "" if bodies else aims.at_least(told.exchanges / told.analysing, 20_000, "/s")
+                both = output.exchanges / (output.reading + output.analysing)
+                aim = "" if bodies else aims.at_least(output.exchanges / output.analysing, 20_000, "/s")
                 yield (
-                    f"| {told.exchanges:,} exchanges, {'with' if bodies else 'without'} bodies | {told.runs:,} "
-                    f"| {told.exchanges / told.analysing:,.0f}/s | {aim} | {both:,.0f}/s "
-                    f"| {told.peak / 1e6:.0f} MB | {(told.peak - told.before) / 1e6:.0f} MB |"
+                    f"| {output.exchanges:,} exchanges, {'with' if bodies else 'without'} bodies | {output.runs:,} "
+                    f"| {output.exchanges / output.analysing:,.0f}/s | {aim} | {both:,.0f}/s "
+                    f"| {output.peak / 1e6:.0f} MB | {(output.peak - output.before) / 1e6:.0f} MB |"
                 )
 
 

@@ -179,7 +179,8 @@ def delays(
             ("catalogs and reports of 10 MB", busy[name], f"{late * 1000:+.1f} ms", aim),
         ):
             figures = (_percentile(taken, 50), _percentile(taken, 99), max(taken))
-            yield f"| {name} | {what} | {' | '.join(f'{each * 1000:.1f} ms' for each in figures)} | {delay} | {cell} |"
+            cells = " | ".join(f"{figure * 1000:.1f} ms" for figure in figures)
+            yield f"| {name} | {what} | {cells} | {delay} | {cell} |"
     yield ""
 
 

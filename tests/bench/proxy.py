@@ -122,7 +122,7 @@ def throughput(road: Road, caller: Caller, number: int) -> tuple[float, float, f
         [dataclasses.replace(caller, source=f"127.0.{place}.{number}") for number in range(1, LINES + 1)]
         for place in range(1, CALLERS + 1)
     ]
-    processes = [context.Process(target=crowd, args=(each, rounds, start, end)) for each in agents]
+    processes = [context.Process(target=crowd, args=(agent, rounds, start, end)) for agent in agents]
     for process in processes:
         process.start()
     start.wait(300)
@@ -140,7 +140,7 @@ def throughput(road: Road, caller: Caller, number: int) -> tuple[float, float, f
 def workers(lab: Lab, target: tuple[str, int], agent: SslDirPaths, number: int, turns: int = 3) -> Iterator[str]:
     """The table of workers."""
     names = {1: OWN, 2: f"{OWN[:-1]} --workers 2`"}
-    figures: dict[int, list[tuple[float, float, float]]] = {each: [] for each in names}
+    figures: dict[int, list[tuple[float, float, float]]] = {name: [] for name in names}
     with ExitStack() as stack:
         roads = {
             each: stack.enter_context(ours(lab, target, name, "--workers", str(each), own=True))

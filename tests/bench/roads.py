@@ -299,7 +299,7 @@ def _cpu(pid: int) -> float:
 def _below(pid: int) -> list[int]:
     """The processes that it started, and those that they did."""
     threads = Path(f"/proc/{pid}/task").iterdir()
-    children = [int(each) for thread in threads for each in (thread / "children").read_text().split()]
+    children = [int(part) for thread in threads for part in (thread / "children").read_text().split()]
     return [each for child in children for each in (child, *_below(child))]
 
 

@@ -100,9 +100,9 @@ def _alone(play: Callable[..., Tally], own: bool, **given: float) -> Tally:
 
 
 def _cell(tally: Tally) -> str:
-    said = f" ({len(tally.gaps)} gaps say so)" if tally.lost and tally.gaps else ""
+    message = f" ({len(tally.gaps)} gaps say so)" if tally.lost and tally.gaps else ""
     whole = tally.same == tally.tried and tally.lost <= len(tally.gaps)
-    text = f"{tally.tried:,} / {tally.same:,} / {tally.lost:,}{said}"
+    text = f"{tally.tried:,} / {tally.same:,} / {tally.lost:,}{message}"
     return text if whole else f"**{text}**"
 
 
@@ -113,7 +113,7 @@ def kills(given: argparse.Namespace) -> Iterator[str]:
     yield "|---|---|---|---|"
     for name, own in PROXIES.items():
         tallies = [_alone(killed, own, after=chance.uniform(0.2, 3.0)) for _ in range(given.kills // 2)]
-        opens, lost = sum(each.same for each in tallies), sum(each.lost for each in tallies)
+        opens, lost = sum(tally.same for tally in tallies), sum(tally.lost for tally in tallies)
         yield f"| {name} | {len(tallies)} | {opens} | {lost} |"
 
 

@@ -126,7 +126,7 @@ def table(title: str, taken: dict[str, list[float]]) -> Iterator[str]:
         ratio = statistics.median(through / direct for through, direct in zip(seconds, taken[DIRECT], strict=True))
         aim = "" if name in (DIRECT, STOCK) else aims.at_most(round(ratio, 3), AIM)
         figures = (statistics.median(seconds), min(seconds), max(seconds))
-        yield f"| {name} | {ratio:.3f} | {aim} | {' | '.join(f'{each:.2f} s' for each in figures)} |"
+        yield f"| {name} | {ratio:.3f} | {aim} | {' | '.join(f'{figure:.2f} s' for figure in figures)} |"
     yield ""
 
 

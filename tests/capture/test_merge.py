@@ -96,9 +96,9 @@ def test_an_agent_behind_two_proxies_is_one(tmp_path: Path) -> None:
     records = sampled("first-run")
     legs = {each.agent.id: number for number, each in enumerate(records) if isinstance(each, Exchange)}
     split: tuple[list[Record], list[Record]] = [], []
-    for each in records:
-        if isinstance(each, Exchange):
-            split[legs[each.agent.id] % 2].append(each)
+    for record in records:
+        if isinstance(record, Exchange):
+            split[legs[record.agent.id] % 2].append(record)
     assert all(split)
     paths = [save(tmp_path / f"{number}.sqlite", *some) for number, some in enumerate(split)]
     merge.merge(paths, tmp_path / "c.sqlite")

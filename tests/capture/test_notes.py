@@ -42,7 +42,7 @@ def test_they_stay_beside_the_capture_and_leave_it_alone(capture: Path) -> None:
         ("record", 3, True, False),
     ]
     assert hashlib.sha256(capture.read_bytes()).digest() == before
-    assert {each.name for each in capture.parent.iterdir()} == {"capture.sqlite", "capture.sqlite.notes.json"}
+    assert {path.name for path in capture.parent.iterdir()} == {"capture.sqlite", "capture.sqlite.notes.json"}
 
 
 def test_the_file_is_for_people_and_for_nobody_else(capture: Path) -> None:
@@ -53,8 +53,8 @@ def test_the_file_is_for_people_and_for_nobody_else(capture: Path) -> None:
     text = notes.path.read_text()
     assert len(text.splitlines()) > 5
     assert "näh" in text
-    (told,) = json.loads(text)["notes"]
-    assert (told["kind"], told["seq"], told["note"]) == ("record", 2, "näh")
+    (document,) = json.loads(text)["notes"]
+    assert (document["kind"], document["seq"], document["note"]) == ("record", 2, "näh")
 
 
 def test_taking_everything_away_leaves_nothing(capture: Path) -> None:

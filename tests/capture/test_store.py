@@ -197,9 +197,9 @@ def test_what_another_writer_had_not_written_comes_after_the_end_of_the_capture(
         one.append(Gap(1.0, "written"))
     one.flush()
     path = one.continue_in(tmp_path / "2.sqlite")
-    with pytest.raises(Continued) as told:
+    with pytest.raises(Continued) as raised:
         other.flush()
-    assert told.value.following == path
+    assert raised.value.following == path
     fresh = Capture.create(path, after=other.last)
     fresh.adopt(other)
     assert [each.seq for each in fresh.flush()] == [4]
@@ -218,8 +218,8 @@ def test_two_writers_share_a_capture(tmp_path: Path) -> None:
         one.flush()
         two.append(Gap(4.0, "two again"))
     with Capture.open(tmp_path / "c.sqlite") as capture:
-        told = [(record.seq, record.reason) for record in capture.records() if isinstance(record, Gap)]
-    assert told == [(1, "two"), (2, "one"), (3, "one again"), (4, "two again")]
+        output = [(record.seq, record.reason) for record in capture.records() if isinstance(record, Gap)]
+    assert output == [(1, "two"), (2, "one"), (3, "one again"), (4, "two again")]
 
 
 def test_a_records_json_holds_what_was_seen_and_nothing_else(tmp_path: Path) -> None:
@@ -232,10 +232,10 @@ def test_a_records_json_holds_what_was_seen_and_nothing_else(tmp_path: Path) -> 
         capture.append(FULL)
     with contextlib.closing(sqlite3.connect(path)) as db:
         (data,) = db.execute("SELECT data FROM record").fetchone()
-    told = json.loads(data)
-    assert set(told["record"]["request"]) == {
+    document = json.loads(data)
+    assert set(document["record"]["request"]) == {
         "headers", "body", "http_version", "started", "ended", "lost", "digest", "method", "target"
     }  # fmt: skip
-    assert set(told["record"]["response"]) == {
+    assert set(document["record"]["response"]) == {
         "headers", "body", "http_version", "started", "ended", "lost", "digest", "status", "reason"
     }  # fmt: skip

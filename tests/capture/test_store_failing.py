@@ -102,7 +102,7 @@ def test_what_could_not_be_written_is_written_later(
 def test_a_deleted_file_is_noticed_and_what_was_pending_moves_on(tmp_path: Path, replaced: bool) -> None:
     path = tmp_path / "c.sqlite"
     capture = Capture.create(path)
-    kept = capture.append(LOST)
+    retained = capture.append(LOST)
     assert not capture.lost()
     path.rename(tmp_path / "away.sqlite")
     if replaced:
@@ -112,8 +112,8 @@ def test_a_deleted_file_is_noticed_and_what_was_pending_moves_on(tmp_path: Path,
         other.adopt(capture)
         later = other.append(LOST)
     capture.abandon()
-    assert (kept.seq, later.seq) == (1, 2)
-    assert read(tmp_path / "new.sqlite") == [kept, later]
+    assert (retained.seq, later.seq) == (1, 2)
+    assert read(tmp_path / "new.sqlite") == [retained, later]
 
 
 @contextlib.contextmanager

@@ -145,7 +145,7 @@ def test_doctor_of_a_healthy_capture(run: Run, tmp_path: Path) -> None:
 
 def test_doctor_fits_on_a_screen(run: Run, tmp_path: Path) -> None:
     agents = [talk(ca(), crl(expired=True), certname=f"n{n}.example", address=f"192.0.2.{n}") for n in range(1, 31)]
-    capture = save(tmp_path / "many.sqlite", *(record for each in agents for record in each))
+    capture = save(tmp_path / "many.sqlite", *(record for agent in agents for record in agent))
     _, out, _ = run("doctor", capture)
     assert len(out.splitlines()) <= 25
     assert "more: `puppet-inspector runs`" in out

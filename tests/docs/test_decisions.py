@@ -25,23 +25,23 @@ ENTRIES = [
 
 
 def test_entries_are_numbered_and_the_newest_is_last() -> None:
-    assert [int(each.number) for each in ENTRIES] == list(range(1, len(ENTRIES) + 1))
+    assert [int(entry.number) for entry in ENTRIES] == list(range(1, len(ENTRIES) + 1))
     assert len(ENTRIES) == len(re.findall(r"^## ", TEXT, re.MULTILINE))
     assert all(before.date <= after.date for before, after in pairwise(ENTRIES))
 
 
 def test_a_decision_holds_or_names_a_later_one() -> None:
-    for each in ENTRIES:
-        found = re.fullmatch(r"holds|superseded by (\d{4})", each.status)
-        assert found, each
+    for entry in ENTRIES:
+        found = re.fullmatch(r"holds|superseded by (\d{4})", entry.status)
+        assert found, entry
         if later := found[1]:
-            assert each.number < later <= ENTRIES[-1].number
+            assert entry.number < later <= ENTRIES[-1].number
 
 
 def test_the_index_is_of_the_entries() -> None:
     rows = [line for line in TEXT.splitlines() if line.startswith("| [")]
     made = [
-        f"| [{each.number}](#{anchor(f'{each.number} {each.title}')}) | {each.title} | {each.status} |"
-        for each in ENTRIES
+        f"| [{entry.number}](#{anchor(f'{entry.number} {entry.title}')}) | {entry.title} | {entry.status} |"
+        for entry in ENTRIES
     ]
     assert rows == made

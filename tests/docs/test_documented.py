@@ -81,12 +81,12 @@ def test_every_documented_command_line_is_understood(run: Run) -> None:
 
 
 def test_every_option_of_a_command_is_documented(run: Run) -> None:
-    said = {re.split(r"[ =]", span)[0] for text in PAGES.values() for span in spans_and_words(text)}
+    message = {re.split(r"[ =]", span)[0] for text in PAGES.values() for span in spans_and_words(text)}
     missing = [
         f"{command} {option}"
         for command in known_commands(run)
         for option in known_options(run, command)
-        if option.startswith("--") and option != "--help" and option not in said
+        if option.startswith("--") and option != "--help" and option not in message
     ]
     assert missing == []
 
@@ -122,10 +122,10 @@ def test_every_option_of_the_proxy_has_a_row() -> None:
 def test_no_page_names_an_option_that_there_is_not() -> None:
     names = {name for name, _ in (*options.OPTIONS, *options.FLAGS)}
     for page in (markdown.README, *OURS, DOCS / "security.md", DOCS / "reliability.md"):
-        said = {
+        message = {
             name for line in markdown.code(PAGES[page]) for name in re.findall(r"(?:--set |^)(puppet_[a-z_]+)", line)
         }
-        assert said <= names, page
+        assert message <= names, page
 
 
 def test_every_identity_mode_is_explained() -> None:
@@ -187,7 +187,7 @@ def bound() -> Iterator[tuple[str, list[str]]]:
         for name, found in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if found.__module__ == module.name and "BINDINGS" in vars(found):
                 bindings = Binding.make_bindings(vars(found)["BINDINGS"])
-                yield name, [spelt(app.get_key_display(each)) for each in bindings]
+                yield name, [spelt(app.get_key_display(binding)) for binding in bindings]
 
 
 def spelt(key: str) -> str:
@@ -195,17 +195,17 @@ def spelt(key: str) -> str:
         key = key.replace(sign, word) if len(key) > 1 or sign != "^" else key
     if len(key) == 1:
         return key
-    return "+".join({"pgup": "PgUp", "pgdn": "PgDn"}.get(each, each[:1].upper() + each[1:]) for each in key.split("+"))
+    return "+".join({"pgup": "PgUp", "pgdn": "PgDn"}.get(part, part[:1].upper() + part[1:]) for part in key.split("+"))
 
 
 @pytest.mark.parametrize(("name", "keys"), [pytest.param(name, keys, id=name) for name, keys in bound()])
 def test_every_key_is_documented(name: str, keys: list[str]) -> None:
     assert name in WHERE, f"name the section of docs/inspector.md that has the keys of {name}"
     text = section(PAGES[DOCS / "inspector.md"], WHERE[name])
-    said = set(re.findall(r"`([^`]+)`", text))
+    message = set(re.findall(r"`([^`]+)`", text))
     for first, last in re.findall(r"`(\d)` to `(\d)`", text):
-        said |= set(map(str, range(int(first), int(last) + 1)))
-    assert set(keys) - {spelt(each) for each in said} == set()
+        message |= set(map(str, range(int(first), int(last) + 1)))
+    assert set(keys) - {spelt(each) for each in message} == set()
 
 
 def test_no_class_is_named_that_has_no_keys() -> None:

@@ -269,7 +269,7 @@ class Scene:
         found: list[str] = []
 
         def said() -> bool:
-            found[:] = [each for each in self.proxy.lines[before:] if each.startswith(faulty.SAID)]
+            found[:] = [line for line in self.proxy.lines[before:] if line.startswith(faulty.SAID)]
             return bool(found)
 
         assert eventually(said)
@@ -291,16 +291,16 @@ class Scene:
         self._number += 1
         mark = f"/puppet/v3/environments?mark={self._number}"
         self.peer().ask("GET", mark)
-        kept: list[Record] = []
+        retained: list[Record] = []
 
         def whole() -> bool:
             # The capture may have been begun anew.
-            kept[:] = self.records(after[0].seq if after else 0)
-            return any(isinstance(each, Exchange) and each.request.target == mark for each in kept)
+            retained[:] = self.records(after[0].seq if after else 0)
+            return any(isinstance(each, Exchange) and each.request.target == mark for each in retained)
 
         assert eventually(whole)
-        tally.lost = (asked - Counter(each.request.target for each in kept if isinstance(each, Exchange))).total()
-        tally.gaps = [each for each in kept if isinstance(each, Gap)]
+        tally.lost = (asked - Counter(each.request.target for each in retained if isinstance(each, Exchange))).total()
+        tally.gaps = [each for each in retained if isinstance(each, Gap)]
 
 
 # -- our own mistakes -------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ def answers(peer: Peer, number: int, data: bytes, *, by_byte: bool = False) -> l
                     stream.readline(), stream.readline()
                     continue
                 answer = read(once)
-                found.append((answer.status, [each for each in answer.headers if each[0] != "Date"], answer.body))
+                found.append((answer.status, [header for header in answer.headers if header[0] != "Date"], answer.body))
         except OSError as error:
             found.append(type(error))
     return found
@@ -576,10 +576,10 @@ def killed(folder: Path, *, own: bool, after: float, agents: int = 4) -> Tally:
         scene.proxy.process.kill()
         for thread in threads:
             thread.join()
-        kept = {each.request.target for each in scene.records() if isinstance(each, Exchange)}
+        retained = {record.request.target for record in scene.records() if isinstance(record, Exchange)}
         due = {target for when, target in delivered if when < at - LATE}
     assert due or after < 2 * LATE
-    return Tally(1, 1, len(due - kept))
+    return Tally(1, 1, len(due - retained))
 
 
 def drained(folder: Path, *, own: bool, agents: int = 5) -> Tally:
@@ -611,7 +611,7 @@ def drained(folder: Path, *, own: bool, agents: int = 5) -> Tally:
             thread.join()
     for number in range(agents):
         tally.count(number < found.count(200))
-    tally.lost = agents - sum(isinstance(each, Exchange) for each in scene.records())
+    tally.lost = agents - sum(isinstance(record, Exchange) for record in scene.records())
     assert scene.proxy.status == 0
     return tally
 

@@ -78,7 +78,7 @@ def start(broken: str, speed: float, arguments: list[str]) -> None:
         from inspector.proxy.fast import server
 
         # As `inspector.proxy.fast.workers` does, without the process in between.
-        given = dict(each.split("=", 1) for each in arguments[6::2])
+        given = dict(argument.split("=", 1) for argument in arguments[6::2])
         sys.exit(server.main([json.dumps(given), "1"]))
     from mitmproxy.tools.main import mitmdump
 

@@ -39,10 +39,12 @@ def test_fault(name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
     assert fault.outcome in {run.outcome for run in analyzer.runs}
     # A first CA download is unverified by nature; what is worth knowing only is no fault.
-    grave = {each.rule for run in analyzer.runs for each in run.findings if each.severity != "notice"} - {"B01"}
+    grave = {finding.rule for run in analyzer.runs for finding in run.findings if finding.severity != "notice"} - {
+        "B01"
+    }
     assert grave | {fault.rules[0]} == set(fault.rules)
-    told = [run["verdict"] for run in json_output.runs(analyzer.runs)]
-    verdict = told[-1]
+    document = [run["verdict"] for run in json_output.runs(analyzer.runs)]
+    verdict = document[-1]
     assert verdict["cause"] == fault.rules[0]
     assert set(verdict["symptoms"]) | {fault.rules[0]} >= grave - {"B01"}
     assert verdict["certainty"] == ("likely" if name in LIKELY else "certain")
@@ -59,9 +61,9 @@ def test_healthy(tmp_path: Path) -> None:
     assert (first.outcome, second.outcome) == ("complete", "complete")
     assert [str(phase) for phase in first.spans] == ["certificates", "node", "plugins", "catalog", "files", "report"]
     assert [str(phase) for phase in second.spans] == ["plugins", "catalog", "files", "report"]
-    assert {each.rule for each in first.findings if each.severity != "notice"} == {"B01"}
-    assert {each.rule for each in first.findings} >= {"B17"}
-    assert [each for each in second.findings if each.severity != "notice"] == []
+    assert {finding.rule for finding in first.findings if finding.severity != "notice"} == {"B01"}
+    assert {finding.rule for finding in first.findings} >= {"B17"}
+    assert [finding for finding in second.findings if finding.severity != "notice"] == []
     assert [run["verdict"] for run in json_output.runs(analyzer.runs)] == [None, None]
     assert first.certname == second.certname == "web1.lab.example"
 

@@ -58,9 +58,9 @@ def test_a_run_ends_as_without_the_proxy(scene: Scene, name: str) -> None:
         assert tally.lost == 0
         assert not any("-- internal error" in line for line in scene.proxy.lines[before:])
     else:
-        said = [gap for gap in tally.gaps if hook in gap.reason]
-        assert len(said) >= tally.lost
-        assert said
+        message = [gap for gap in tally.gaps if hook in gap.reason]
+        assert len(message) >= tally.lost
+        assert message
         assert any(hook in line for line in scene.proxy.lines[before:] if "-- internal error" in line)
 
 
@@ -138,17 +138,17 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
     without = [each for each in all_rules() if each is not rule]
     for number, records in enumerate((*rule.bad(), *rule.good())):
         path = save(tmp_path / f"{number}.sqlite", *records)
-        told = []
+        output = []
         for rules in (without, [*without, dataclasses.replace(rule, look=broken)]):
             monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda rules=rules: rules)
             follower = Follower(path, filters.parse(""))
-            told.append(
+            output.append(
                 [*analysis_worker.results(follower.look()), *analysis_worker.results(follower.sum_up(ended=True))]
             )
-        assert [(each.seq, each.text, each.findings) for each in told[0]] == [
-            (each.seq, each.text, each.findings) for each in told[1]
+        assert [(each.seq, each.text, each.findings) for each in output[0]] == [
+            (each.seq, each.text, each.findings) for each in output[1]
         ]
-        assert {trouble for each in told[1] for trouble in each.errors} <= {
+        assert {trouble for each in output[1] for trouble in each.errors} <= {
             f"rule {rule.id} failed: RuntimeError('oh')"
         }
 
@@ -163,7 +163,7 @@ def test_a_record_that_can_never_be_written_keeps_no_other_from_it(tmp_path: Pat
         recording.put(each)
     recording.finish()
     with Capture.open(tmp_path / "c.sqlite") as capture:
-        kinds = [(type(each), each.seq) for each in capture.records()]
+        kinds = [(type(record), record.seq) for record in capture.records()]
         gap = capture.record(2)
     assert kinds == [(Exchange, 1), (Gap, 2), (Exchange, 3)]
     assert isinstance(gap, Gap)

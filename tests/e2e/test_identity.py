@@ -175,8 +175,8 @@ def test_without_a_sound_crl_the_bootstrap_passes_and_nothing_is_lent(
         agent.run()
     assert any(line.startswith("-- ") for line in proxy.lines)
     exchanges = [record for record in records(capture) if isinstance(record, Exchange)]
-    bootstrap = [each for each in exchanges if not each.agent.peer_chain]
-    rest = [each for each in exchanges if each.agent.peer_chain]
+    bootstrap = [exchange for exchange in exchanges if not exchange.agent.peer_chain]
+    rest = [exchange for exchange in exchanges if exchange.agent.peer_chain]
     assert [each.response.status for each in bootstrap if each.response] == [200, 200, 200, 200]
     assert rest
     assert all(each.identity and each.identity.certname is None and each.identity.reason for each in rest)

@@ -35,8 +35,8 @@ def mitmdump(tmp_path: Path) -> Iterator[Any]:
     master.options.update(flow_detail=0)
     yield master
     master.options.update(save_stream_file=None)  # closes it
-    for each in set(logging.getLogger().handlers) - set(handlers):
-        logging.getLogger().removeHandler(each)
+    for handler in set(logging.getLogger().handlers) - set(handlers):
+        logging.getLogger().removeHandler(handler)
     loop.close()
 
 

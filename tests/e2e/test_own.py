@@ -45,8 +45,10 @@ def replace_one(proxy: Proxy) -> None:
 
     def servers() -> set[int]:
         task = Path(f"/proc/{proxy.process.pid}/task")
-        children = [int(each) for one in task.iterdir() for each in (one / "children").read_text().split()]
-        return {each for each in children if "inspector.proxy.fast.server" in Path(f"/proc/{each}/cmdline").read_text()}
+        children = [int(part) for one in task.iterdir() for part in (one / "children").read_text().split()]
+        return {
+            child for child in children if "inspector.proxy.fast.server" in Path(f"/proc/{child}/cmdline").read_text()
+        }
 
     before = servers()
     assert len(before) == 2
@@ -56,7 +58,7 @@ def replace_one(proxy: Proxy) -> None:
 
 
 def exchanges(capture: Path) -> list[Exchange]:
-    return [each for each in records(capture) if isinstance(each, Exchange)]
+    return [record for record in records(capture) if isinstance(record, Exchange)]
 
 
 def test_a_bootstrap_and_a_run_go_through(lab: Lab, capture: Path) -> None:
@@ -67,9 +69,9 @@ def test_a_bootstrap_and_a_run_go_through(lab: Lab, capture: Path) -> None:
     assert (run.certname, run.outcome) == ("agent.lab.example", "complete")
     assert any(line.startswith("== run 1 of agent.lab.example") for line in proxy.lines)
     assert proxy.lines[-1] == f"The capture is {capture}"
-    assert {each.identity.certname for each in exchanges(capture) if each.identity and each.agent.peer_chain} == {
-        "agent.lab.example"
-    }
+    assert {
+        exchange.identity.certname for exchange in exchanges(capture) if exchange.identity and exchange.agent.peer_chain
+    } == {"agent.lab.example"}
 
 
 def test_nobody_unverified_is_lent_an_identity(lab: Lab, capture: Path) -> None:
@@ -83,10 +85,10 @@ def test_nobody_unverified_is_lent_an_identity(lab: Lab, capture: Path) -> None:
 
 
 def test_it_says_what_is_wrong_in_one_sentence(lab: Lab, capture: Path, tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="did not start") as told, own(lab, capture, puppet_ssldir=tmp_path / "none"):
+    with pytest.raises(Exception, match="did not start") as raised, own(lab, capture, puppet_ssldir=tmp_path / "none"):
         pass
-    assert "Traceback" not in str(told.value)
-    assert "puppet-inspector: " in str(told.value)
+    assert "Traceback" not in str(raised.value)
+    assert "puppet-inspector: " in str(raised.value)
 
 
 def test_workers_record_into_one_capture_that_reads_as_one(lab: Lab, capture: Path) -> None:
@@ -103,7 +105,7 @@ def test_workers_record_into_one_capture_that_reads_as_one(lab: Lab, capture: Pa
     assert proxy.status == 0
     runs = [run for run in analyzed(capture).runs if run.certname]
     assert sorted((run.certname, run.outcome) for run in runs) == [(name, "complete") for name in names]
-    seqs = [each.seq for each in records(capture)]
+    seqs = [record.seq for record in records(capture)]
     assert seqs == list(range(1, len(seqs) + 1))
     assert sum(line.startswith("== run ") for line in proxy.lines) == 6
 
@@ -116,7 +118,7 @@ def test_what_an_agent_does_is_in_order_whatever_connections_it_uses(lab: Lab, c
         peers = [Peer.of(proxy.address, lab.proxy_name, place) for place in places]
         for number in range(40):
             peers[number % 2].ask("GET", f"/puppet/v3/file_content/modules/app/{number}?environment=production")
-    assert [int(each.request.path.rpartition("/")[2]) for each in exchanges(capture)] == list(range(40))
+    assert [int(exchange.request.path.rpartition("/")[2]) for exchange in exchanges(capture)] == list(range(40))
 
 
 @pytest.mark.slow
@@ -145,12 +147,12 @@ def test_a_worker_that_takes_ones_place_goes_on_in_the_capture_of_the_others(lab
             time.sleep(1)
         assert not first.exists()
         replace_one(proxy)
-        told = len(proxy.lines)
+        output = len(proxy.lines)
         play()
         time.sleep(1)
         play()
     assert not first.exists()
-    summaries = [line for line in proxy.lines[told:] if line.startswith("== run ")]
+    summaries = [line for line in proxy.lines[output:] if line.startswith("== run ")]
     assert len(summaries) == 4
 
 
@@ -160,12 +162,12 @@ def test_only_the_agents_that_were_asked_for_are_recorded(lab: Lab, capture: Pat
         assert lab.agent("app1.lab.example").run().status == 2
     assert {run.certname for run in analyzed(capture).runs} == {"web1.lab.example"}
     # Its bootstrap too, whose first requests do not say whose they are.
-    assert "/puppet-ca/v1/certificate/ca" in {each.request.path for each in exchanges(capture)}
+    assert "/puppet-ca/v1/certificate/ca" in {exchange.request.path for exchange in exchanges(capture)}
     with Capture.open(capture) as opened:
-        used = {each.agent.id for each in exchanges(capture)} | {
-            each.master.id for each in exchanges(capture) if each.master
+        used = {exchange.agent.id for exchange in exchanges(capture)} | {
+            exchange.master.id for exchange in exchanges(capture) if exchange.master
         }
-        assert {each.leg.id for each in opened.connections()} == used
+        assert {connection.leg.id for connection in opened.connections()} == used
 
 
 @pytest.mark.slow
@@ -174,7 +176,7 @@ def test_what_they_asked_without_a_name_is_recorded_by_workers_too(lab: Lab, cap
     with own(lab, capture, "--workers", "2", puppet_only="web*"):
         for name in names:
             assert lab.agent(name).run().status == 2
-    asked = [each.request.path for each in exchanges(capture)]
+    asked = [exchange.request.path for exchange in exchanges(capture)]
     assert asked.count("/puppet-ca/v1/certificate/ca") == len(names)
     assert {run.certname for run in analyzed(capture).runs} == set(names)
 
@@ -257,10 +259,10 @@ def test_of_several_masters_an_agent_meets_the_one_that_it_asks_for(lab: Lab, ca
             assert peer.ask("GET", "/puppet-ca/v1/certificate/ca").status == 502
     assert not lab.master.received
     assert len(second.received) == 1
-    one, other = (each for each in records(capture) if not isinstance(each, Handshake))
+    one, other = (record for record in records(capture) if not isinstance(record, Handshake))
     assert isinstance(one, Exchange)
     assert one.master
     assert (one.master.port, one.master.sni) == (second.address[1], "localhost")
-    (refused,) = (each for each in records(capture) if isinstance(each, Handshake))
+    (refused,) = (record for record in records(capture) if isinstance(record, Handshake))
     assert "did not match" in refused.reason
     assert isinstance(other, Exchange)

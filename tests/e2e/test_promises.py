@@ -205,7 +205,7 @@ def test_a_name_that_is_not_quite_anothers_is_nobodys(
     assert all(line.isprintable() for line in proxy.lines)
     assert not any("-- internal error" in line for line in proxy.lines)
     if identity == "keys":
-        assert all(each.identity and each.identity.reason for each in exchanges(capture))
+        assert all(exchange.identity and exchange.identity.reason for exchange in exchanges(capture))
 
 
 def test_a_link_to_anothers_key_makes_nobody_of_an_agent(lab: Lab, proxied: Proxied, capture: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_link_to_anothers_key_makes_nobody_of_an_agent(lab: Lab, proxied: Prox
         file.symlink_to(moved)
         assert peer.ask("GET", NODE.replace(NAME, OTHER)).status == 200
     assert [received.certname for received in lab.master.received] == [None] * 4 + [OTHER]
-    reasons = [each.identity.reason for each in exchanges(capture) if each.identity]
+    reasons = [exchange.identity.reason for exchange in exchanges(capture) if exchange.identity]
     assert reasons[0]
     assert f"is not a certificate for {OTHER}" in reasons[0]
 
@@ -271,7 +271,7 @@ def test_renegotiating_changes_nobody(lab: Lab, proxied: Proxied, capture: Path)
                     connection.sendall(f"GET {NODE.replace(NAME, OTHER)} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
                     connection.recv(1000)
     assert OTHER not in {received.certname for received in lab.master.received}
-    assert not any(each.identity and each.identity.certname == OTHER for each in exchanges(capture))
+    assert not any(exchange.identity and exchange.identity.certname == OTHER for exchange in exchanges(capture))
 
 
 def _show(connection: SSL.Connection, place: pki.SslDirPaths) -> None:
@@ -307,7 +307,7 @@ def test_no_path_makes_an_agent_another(lab: Lab, proxied: Proxied, capture: Pat
         assert [peer.ask("GET", target).status in (403, 404) for target in targets] == [True] * len(targets)
     assert [received.request.target for received in lab.master.received] == targets
     assert [received.certname for received in lab.master.received] == [NAME] * len(targets)
-    assert [each.request.target for each in exchanges(capture)] == targets
+    assert [exchange.request.target for exchange in exchanges(capture)] == targets
 
 
 # -- keys -----------------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def test_no_private_key_is_ever_written(
         # mitmdump makes a CA of its own, which nobody trusts, in a directory that only we can enter.
         found = {file.name for file in _files(room) if b"PRIVATE KEY" in file.read_bytes()}
         assert found == (set() if own else {"mitmproxy-ca.pem"})
-        assert all(each.stat().st_mode & 0o77 == 0 for each in room.iterdir())
+        assert all(path.stat().st_mode & 0o77 == 0 for path in room.iterdir())
         ours = [
             place.key,
             agent.place.key,
@@ -375,7 +375,7 @@ def test_a_key_that_others_can_read_is_lent_to_nobody(lab: Lab, proxied: Proxied
             file.chmod(mode)
             statuses.append(peer.ask("GET", NODE).status)
     assert statuses == [200, 200, 403, 403, 403, 200]
-    reasons = [each.identity.reason or "" for each in exchanges(capture) if each.identity]
+    reasons = [exchange.identity.reason or "" for exchange in exchanges(capture) if exchange.identity]
     assert f"chmod g-w,o= {file}" in reasons[2]
     assert any("sent without the agent's identity" in line and "mode 0644" in line for line in proxy.lines)
 

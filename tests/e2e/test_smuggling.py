@@ -81,10 +81,10 @@ HOSTILE = {
     "a GET with a body": post(LENGTH, line=b"GET /outer HTTP/1.1"),
     "a second request right behind": post() + INNER,
     "claims": post(*CLAIMS, LENGTH),
-    "claims with blanks before the colon": post(*(each.replace(b":", b" :") for each in CLAIMS), LENGTH),
-    "claims with underscores": post(*(each.replace(b"-", b"_") for each in CLAIMS), LENGTH),
-    "claims with other punctuation": post(*(each.replace(b"-", b".") for each in CLAIMS), LENGTH),
-    "claims in mixed case": post(*(each.swapcase() for each in CLAIMS), LENGTH),
+    "claims with blanks before the colon": post(*(claim.replace(b":", b" :") for claim in CLAIMS), LENGTH),
+    "claims with underscores": post(*(claim.replace(b"-", b"_") for claim in CLAIMS), LENGTH),
+    "claims with other punctuation": post(*(claim.replace(b"-", b".") for claim in CLAIMS), LENGTH),
+    "claims in mixed case": post(*(claim.swapcase() for claim in CLAIMS), LENGTH),
     "claims of other terminators": post(
         b"X-SSL-Subject: CN=x", b"SSL_CLIENT_S_DN: CN=x", b"SSL-Client-Verify: SUCCESS"
     ),
@@ -130,8 +130,8 @@ def test_what_reaches_the_master_reads_in_one_way_and_claims_nothing(who: str, l
     assert len(master.heard) > 10
     for heard in master.heard:
         for head, _ in requests(bytes(heard.data)):
-            said = claims(head)
-            assert [*said[:2], *(line.partition(b":")[0] for line in said[2:])] == own
+            message = claims(head)
+            assert [*message[:2], *(line.partition(b":")[0] for line in message[2:])] == own
     assert not any("-- internal error" in line for line in proxy.lines)
 
 

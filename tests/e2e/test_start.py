@@ -81,8 +81,8 @@ def test_each_mistake_is_one_line_and_status_1(lab: Lab, tmp_path: Path) -> None
         output = ended.stdout + ended.stderr
         assert ended.returncode == 1, (name, output)
         assert "Traceback" not in output, (name, output)
-        told = [line for line in output.splitlines() if "Loading script" not in line and "exiting" not in line]
-        assert len(told) == 1, (name, told)
+        result = [line for line in output.splitlines() if "Loading script" not in line and "exiting" not in line]
+        assert len(result) == 1, (name, result)
 
 
 def test_a_port_in_use(lab: Lab, tmp_path: Path) -> None:

@@ -196,9 +196,9 @@ def requests(data: bytes) -> list[tuple[list[bytes], bytes]]:
         if not blank or not _REQUEST_LINE.fullmatch(lines[0]) or not all(headers):
             raise ValueError(f"no head that can be read in one way only: {head!r}")
         framing = [
-            (each[1].lower(), each[2])
-            for each in headers
-            if each and each[1].lower() in (b"content-length", b"transfer-encoding")
+            (header[1].lower(), header[2])
+            for header in headers
+            if header and header[1].lower() in (b"content-length", b"transfer-encoding")
         ]
         match framing:
             case []:

@@ -117,8 +117,8 @@ def test_an_old_agent_verifies_nothing_before_it_has_its_certificate(version: st
     ]  # fmt: skip
     assert [rung.verified for rung in seen.rungs] == [False] * 7 + [True] * 2
     assert {rung.agent_state for rung in seen.rungs} == {None}
-    told = " ".join(" ".join(lines(seen)).split())
-    assert told.count("not verified: ") == 4  # each danger once
+    output = " ".join(" ".join(lines(seen)).split())
+    assert output.count("not verified: ") == 4  # each danger once
     assert seen.hangs is None
 
 
@@ -253,14 +253,14 @@ def test_one_key_everywhere() -> None:
     seen = ladder(talk(*BOOT))
     assert {key.kind for key in seen.keys} == {"csr", "certificate", "client"}
     assert len({key.key for key in seen.keys}) == 1
-    assert [each.partition(":")[0] for each in seen.says] == ["one key in all records"]
+    assert [say.partition(":")[0] for say in seen.says] == ["one key in all records"]
 
 
 def test_a_key_mismatch_is_proved_by_two_records() -> None:
     seen = ladder(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="old")))
-    (said,) = seen.says
-    assert said.startswith("key mismatch: ")
-    assert said.endswith("(records 3 and 4)")
+    (message,) = seen.says
+    assert message.startswith("key mismatch: ")
+    assert message.endswith("(records 3 and 4)")
 
 
 def test_two_keys_in_turn_are_two_hosts_and_one_after_the_other_is_a_new_one() -> None:
@@ -298,16 +298,16 @@ def test_it_works_now_and_breaks_when_the_crl_ends() -> None:
     assert then.now is not None
     assert then.now.problems == first.problems
     assert first not in then.breaks
-    assert [each.at for each in now.breaks] == sorted(each.at for each in now.breaks)
+    assert [break_.at for break_ in now.breaks] == sorted(break_.at for break_ in now.breaks)
 
 
 def test_what_breaks_later_is_told_once_and_in_order() -> None:
     seen = ladder(talk(*BOOT))
-    told = [problem for each in seen.breaks for problem in each.problems]
-    assert len(told) == len(set(told))
-    assert any(f"'CN={NAME}' has expired" in each for each in told)
-    assert any(f"'CN={MASTER}' has expired" in each for each in told)
-    assert any("'CN=Sample Root CA' has expired" in each for each in told)
+    output = [problem for break_ in seen.breaks for problem in break_.problems]
+    assert len(output) == len(set(output))
+    assert any(f"'CN={NAME}' has expired" in each for each in output)
+    assert any(f"'CN={MASTER}' has expired" in each for each in output)
+    assert any("'CN=Sample Root CA' has expired" in each for each in output)
 
 
 def test_an_expired_crl_is_what_it_says_where_it_hangs() -> None:
@@ -347,9 +347,9 @@ def test_without_anybodys_certificate_the_cas_own_are_judged() -> None:
     seen = ladders.of(name, records[-1].ended)
     assert seen.now
     assert seen.now.problems == ()
-    told = [problem for each in seen.breaks for problem in each.problems]
-    assert told[0] == "The CRL issued by 'CN=Sample CA' has expired, verify time is synchronized"
-    assert "The certificate 'CN=Sample CA' has expired, verify time is synchronized" in told
+    output = [problem for break_ in seen.breaks for problem in break_.problems]
+    assert output[0] == "The CRL issued by 'CN=Sample CA' has expired, verify time is synchronized"
+    assert "The certificate 'CN=Sample CA' has expired, verify time is synchronized" in output
     early = ladders.of(name, records[0].time - 365 * DAY).now
     assert early
     assert "The certificate 'CN=Sample CA' is not yet valid, verify time is synchronized" in early.problems
@@ -457,8 +457,8 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
     ladders = climbed(records)
     for name in ladders.names():
         seen = ladders.of(name, records[-1].ended)
-        told = plain(seen)
-        assert json.loads(json.dumps(told)) == told
+        output = plain(seen)
+        assert json.loads(json.dumps(output)) == output
         assert all("\x1b" not in line for line in lines(seen))
         assert seen.rungs
         assert all(rung.seqs[0] <= rung.seqs[-1] for rung in seen.rungs)
@@ -483,12 +483,12 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
     ],
 )
 def test_real_agents_hang_where_they_were_made_to(name: str, hang: str, says: str) -> None:
-    records = records_of(next(each for each in RECORDINGS if name_of(each) == name))
+    records = records_of(next(recording for recording in RECORDINGS if name_of(recording) == name))
     ladders = climbed(records)
     seen = ladders.of(ladders.names()[0], records[-1].ended)
     assert hang in (seen.hangs.why if seen.hangs else "")
     assert bool(hang) is bool(seen.hangs)
-    assert any(says in each for each in seen.says) or not says
+    assert any(says in say for say in seen.says) or not says
 
 
 def test_ladders_do_not_depend_on_when_they_are_asked() -> None:

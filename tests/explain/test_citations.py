@@ -110,9 +110,11 @@ def test_every_section_is_cited() -> None:
     idle = [
         heading
         for heading, body in sections(3)
-        if slug(heading) not in used and not any(each in used for each in own_anchors(body))
+        if slug(heading) not in used and not any(anchor in used for anchor in own_anchors(body))
     ]
-    idle += [f"{heading}: {each}" for heading, body in sections(3) for each in own_anchors(body) if each not in used]
+    idle += [
+        f"{heading}: {anchor}" for heading, body in sections(3) for anchor in own_anchors(body) if anchor not in used
+    ]
     # What stands directly below a heading of the second level needs a citation of its own.
     idle += [
         heading

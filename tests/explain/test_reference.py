@@ -36,11 +36,11 @@ def test_every_rule_is_on_the_page_with_its_severity() -> None:
 
 @pytest.mark.parametrize("name", sorted({endpoint.name for endpoint in ENDPOINTS}))
 def test_every_endpoint_is_explained(name: str) -> None:
-    told = reference.explain(name)
-    assert told["endpoint"] == name
-    assert all(told.values())
+    output = reference.explain(name)
+    assert output["endpoint"] == name
+    assert all(output.values())
     # What a person reads has no regular expression left in it.
-    assert not any(mark in told["requests"] for mark in ("(?", "[^", ".*", ".+", "\\"))
+    assert not any(mark in output["requests"] for mark in ("(?", "[^", ".*", ".+", "\\"))
 
 
 @pytest.mark.parametrize("rule", [rule.id for rule in all_rules()])
@@ -72,10 +72,10 @@ def test_a_message_that_nobody_knows() -> None:
 
 
 def test_a_request_is_explained_by_its_method() -> None:
-    told = [
+    output = [
         reference.explain(f"{method} /puppet-ca/v1/certificate_request/web1") for method in ("PUT", "GET", "DELETE")
     ]
-    names = [each["endpoint"] for each in told]
+    names = [each["endpoint"] for each in output]
     assert names == ["certificate_request", "certificate_request_lookup", "certificate_request_delete"]
     assert reference.explain("POST catalog")["endpoint"] == "catalog"
     with pytest.raises(InspectorError, match="crl does not accept PUT") as error:
@@ -89,8 +89,8 @@ def test_a_request_is_explained_by_its_method() -> None:
 def said(rule: Rule) -> list[ast.Call]:
     """The calls of ``Statement`` in a rule's module that name a severity."""
     tree = ast.parse(inspect.getsource(sys.modules[rule.look.__module__]))
-    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "Statement"]
-    return [each for each in calls if any(key.arg == "severity" for key in each.keywords)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Statement"]
+    return [call for call in calls if any(key.arg == "severity" for key in call.keywords)]
 
 
 def severities(rule: Rule) -> set[str]:
@@ -109,7 +109,7 @@ def severities(rule: Rule) -> set[str]:
 def test_a_rule_with_other_severities_says_when(rule: Rule) -> None:
     assert bool(rule.otherwise) is bool(said(rule))
     if rule.otherwise:
-        named = [each.partition(" ")[0] for each in rule.otherwise.split("; ")]
+        named = [part.partition(" ")[0] for part in rule.otherwise.split("; ")]
         assert len(set(named)) == len(named)
         assert set(named) == severities(rule) - {str(rule.severity)}
         assert reference.explain(rule.id)["severity"].startswith(f"{rule.severity}; {rule.otherwise}")

@@ -47,10 +47,10 @@ def test_what_was_asked_and_not_fetched_is_in_sync() -> None:
     assert uses[FILE].state is FileState.IN_SYNC
     assert uses[FILE].present is True
     assert (uses[FILE].seq, uses[FILE].environment, uses[FILE].asking) == (3, "production", "metadata")
-    told = uses[FILE].metadata
-    assert told is not None
-    assert told.checksum is not None
-    assert told.checksum.type == "sha256"
+    output = uses[FILE].metadata
+    assert output is not None
+    assert output.checksum is not None
+    assert output.checksum.type == "sha256"
     assert file_transfers.totals(uses.values())[:4] == (2, 1, 0, 0)
 
 
@@ -97,8 +97,8 @@ def test_the_digest_is_of_the_content_without_its_encoding() -> None:
 
 
 def told_as(checksum: dict[str, str] | None) -> file_transfers.Fetch:
-    said = {"path": "/srv/x", "type": "file", "links": "manage", "checksum": checksum}
-    return files(talk(asked(f"file_metadata/{FILE}", said), content(FILE)))[FILE].fetches[0]
+    message = {"path": "/srv/x", "type": "file", "links": "manage", "checksum": checksum}
+    return files(talk(asked(f"file_metadata/{FILE}", message), content(FILE)))[FILE].fetches[0]
 
 
 def test_why_content_can_not_be_checked() -> None:
@@ -192,13 +192,13 @@ def test_files_of_static_catalogs() -> None:
 
 
 def test_a_directory_or_a_link_has_no_content() -> None:
-    said = {
+    message = {
         "path": "/srv/x",
         "type": "link",
         "destination": "/y",
         "checksum": {"type": "sha256", "value": "{sha256}00"},
     }
-    assert files(talk(asked(f"file_metadata/{FILE}", said)))[FILE].state is FileState.BARE
+    assert files(talk(asked(f"file_metadata/{FILE}", message)))[FILE].state is FileState.BARE
 
 
 # -- resources ----------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def resource(title: str, **fields: Any) -> d.Resource:
 
 
 def test_each_resource_has_the_status_that_the_report_tells() -> None:
-    told = {
+    output = {
         "File[/failed]": d.ResourceStatus(failed=True, changed=True, evaluation_time=2.5),
         "File[/restart]": d.ResourceStatus(failed_to_restart=True),
         "File[/skipped]": d.ResourceStatus(skipped=True),
@@ -221,7 +221,7 @@ def test_each_resource_has_the_status_that_the_report_tells() -> None:
     }
     titles = ["/failed", "/restart", "/skipped", "/back", "/changed", "/noop", "/same", "/silent"]
     found = resource_outcomes.resources(
-        d.Catalog(resources=[resource(title) for title in titles]), d.Report(resource_statuses=told)
+        d.Catalog(resources=[resource(title) for title in titles]), d.Report(resource_statuses=output)
     )
     assert [(each.title, each.status) for each in found] == [
         ("/failed", Status.FAILED),
@@ -270,8 +270,10 @@ def test_sensitive_values_are_masked_wherever_they_are() -> None:
         d.Event(status="success", property="content", message="changed 'hunter1' to 'hunter2'"),
         d.Event(status="success", property="mode", previous_value="0644", desired_value="0600"),
     ]
-    told = d.Report(resource_statuses={"File[/a]": d.ResourceStatus(events=events, containment_path=["C", "File[/a]"])})
-    (each,) = resource_outcomes.resources(d.Catalog(resources=[made]), told)
+    output = d.Report(
+        resource_statuses={"File[/a]": d.ResourceStatus(events=events, containment_path=["C", "File[/a]"])}
+    )
+    (each,) = resource_outcomes.resources(d.Catalog(resources=[made]), output)
     assert list(each.parameters) == [("content", MASK), ("mode", "0600"), ("user", MASK)]
     assert list(each.relations) == [("require", "Package[x]"), ("require", "Service[y]")]
     assert list(each.events) == [("success", "content", MASK), ("success", "mode", "0644 -> 0600")]
@@ -288,16 +290,16 @@ def test_sensitive_values_are_masked_wherever_they_are() -> None:
 def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> None:
     stage, demo = d.Resource(type="Stage", title="main"), d.Resource(type="Class", title="Demo")
     edges = [d.Edge("Stage[main]", "Class[Demo]"), d.Edge("Class[Demo]", "File[/a]"), d.Edge("Class[Demo]", "File[/b]")]
-    told = {"File[/a]": d.ResourceStatus(containment_path=["Stage[main]", "Demo", "File[/a]"])}
+    output = {"File[/a]": d.ResourceStatus(containment_path=["Stage[main]", "Demo", "File[/a]"])}
     found = resource_outcomes.resources(
         d.Catalog(resources=[stage, demo, resource("/a"), resource("/b")], edges=edges),
-        d.Report(resource_statuses=told),
+        d.Report(resource_statuses=output),
     )
     sources = [
         "/Stage[main]/Demo/File[/a]/content", "/Stage[main]/Demo/File[/b]/ensure", "/Stage[main]/Demo",
         "/Stage[main]", "/Stage[main]/Demo/Exec[nobody knows]", "/Stage[main]/Demo/Exec[x]/returns", "Puppet", None,
     ]  # fmt: skip
-    logs = [d.LogLine(level="notice", message=f"of\t{each}", source=each) for each in sources]
+    logs = [d.LogLine(level="notice", message=f"of\t{source}", source=source) for source in sources]
     lines = resource_outcomes.logged(found, logs)
     assert {ref: [each.source for each in of] for ref, of in lines.items()} == {
         "File[/a]": sources[:1], "File[/b]": sources[1:2], "Class[Demo]": sources[2:3], "Stage[main]": sources[3:4],
@@ -311,7 +313,7 @@ def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> 
 def sampled(name: str) -> tuple[list[summary.Brief], dict[str, Connection]]:
     with Capture.open(SAMPLES / f"{name}.sqlite") as capture:
         briefs = [summary.of(step) for step in retrace(capture.records())]
-        return briefs, {each.leg.id: each for each in capture.connections()}
+        return briefs, {connection.leg.id: connection for connection in capture.connections()}
 
 
 def test_connections_of_a_first_run() -> None:
@@ -345,7 +347,7 @@ def test_handshakes_that_failed_are_connections_too() -> None:
     assert [(each.side, each.shown, each.requests) for each in found] == [("agent", "node2.example", [])] * 3
     assert [each.failed and each.failed.alert for each in found] == ["certificate_revoked"] * 3
     assert connection_usage.totals(found)[:4] == (3, 0, 0, 3)
-    assert [each.seq for each in connection_usage.connections(briefs, {})] == [1, 2, 3]
+    assert [connection.seq for connection in connection_usage.connections(briefs, {})] == [1, 2, 3]
 
 
 def test_a_handshake_with_the_master_that_failed_is_the_masters() -> None:

@@ -59,7 +59,7 @@ def exchange(seq: int, at: float, took: float = 0.02, **fields: Any) -> Brief:
 def run_of(briefs: list[Brief]) -> RunBrief:
     """The run that these records are."""
     return RunBrief(
-        number=1, certname="node1.example", started=briefs[0].time, ended=max(each.ended for each in briefs)
+        number=1, certname="node1.example", started=briefs[0].time, ended=max(brief.ended for brief in briefs)
     )
 
 
@@ -69,10 +69,10 @@ def run_of(briefs: list[Brief]) -> RunBrief:
 @pytest.mark.parametrize("name", NAMES)
 def test_all_records_are_there_in_the_order_in_which_they_began(name: str, tmp_path: Path) -> None:
     run, briefs = of(name, tmp_path)
-    told = entries(run, reversed(briefs))
-    assert [each.seq for each in told if each.kind == "record"] == [each.seq for each in briefs]
-    assert [each.began for each in told] == sorted(each.began for each in told)
-    assert all(each.ended >= each.began for each in told)
+    output = entries(run, reversed(briefs))
+    assert [each.seq for each in output if each.kind == "record"] == [brief.seq for brief in briefs]
+    assert [each.began for each in output] == sorted(each.began for each in output)
+    assert all(each.ended >= each.began for each in output)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "revoked"])
@@ -81,15 +81,15 @@ def test_silences_are_what_the_run_counts_as_waits(name: str, tmp_path: Path) ->
     found: dict[str, float] = {}
     words: dict[str, str] = {text: what for what, text in SILENCES.items()}
     words[SILENCES["request"]] = "certificate"
-    for each in entries(run, briefs):
-        if each.kind == "silence":
-            found[words[each.text]] = found.get(words[each.text], 0.0) + each.ended - each.began
+    for entry in entries(run, briefs):
+        if entry.kind == "silence":
+            found[words[entry.text]] = found.get(words[entry.text], 0.0) + entry.ended - entry.began
     assert found == pytest.approx(run.waits)
 
 
 def test_an_agent_whose_handshake_failed_does_not_wait_for_its_certificate(tmp_path: Path) -> None:
-    told = entries(*of("revoked", tmp_path))
-    assert [each.text for each in told if each.kind == "silence"] == [SILENCES["other"]]
+    output = entries(*of("revoked", tmp_path))
+    assert [each.text for each in output if each.kind == "silence"] == [SILENCES["other"]]
 
 
 def certificates(endpoint: str, seq: int, **fields: Any) -> Brief:
@@ -99,7 +99,7 @@ def certificates(endpoint: str, seq: int, **fields: Any) -> Brief:
 
 def silences(*briefs: Brief) -> list[str]:
     """The words for the silent times between records."""
-    return [each.text for each in entries(run_of([*briefs]), briefs) if each.kind == "silence"]
+    return [entry.text for entry in entries(run_of([*briefs]), briefs) if entry.kind == "silence"]
 
 
 def test_nobody_waits_for_a_certificate_that_it_has_not_asked_for() -> None:
@@ -116,21 +116,21 @@ def test_nobody_waits_for_a_certificate_that_it_has_not_asked_for() -> None:
 
 
 def test_a_first_run_makes_its_key(tmp_path: Path) -> None:
-    told = entries(*of("first-run", tmp_path))
-    at = next(at for at, each in enumerate(told) if each.brief and each.brief.endpoint == "certificate_request")
-    assert told[at - 1].text == "generates its key and its request"
+    output = entries(*of("first-run", tmp_path))
+    at = next(at for at, each in enumerate(output) if each.brief and each.brief.endpoint == "certificate_request")
+    assert output[at - 1].text == "generates its key and its request"
 
 
 def test_each_phase_is_noted_where_it_begins(tmp_path: Path) -> None:
-    told = entries(*of("first-run", tmp_path))
-    phases = [(told[at + 1].seq, each.text) for at, each in enumerate(told) if each.kind == "phase"]
+    output = entries(*of("first-run", tmp_path))
+    phases = [(output[at + 1].seq, each.text) for at, each in enumerate(output) if each.kind == "phase"]
     assert phases == [(1, "certificates"), (5, "node"), (6, "plugins"), (11, "catalog"), (12, "files"), (22, "report")]
 
 
 def test_a_handshake_that_fails_in_the_midst_of_a_run_begins_no_phase() -> None:
     failed = exchange(2, 1.1, kind="handshake", phase=Phase.CERTIFICATES)
-    told = entries(RunBrief(number=1), [exchange(1, 1.0), failed, exchange(3, 1.2)])
-    assert [each.text for each in told if each.kind == "phase"] == ["files"]
+    output = entries(RunBrief(number=1), [exchange(1, 1.0), failed, exchange(3, 1.2)])
+    assert [each.text for each in output if each.kind == "phase"] == ["files"]
 
 
 def test_without_a_catalog_nothing_is_applied() -> None:
@@ -138,9 +138,11 @@ def test_without_a_catalog_nothing_is_applied() -> None:
         exchange(1, 1.0, phase=Phase.CATALOG, endpoint="catalog", status=500),
         exchange(2, 2.0, phase=Phase.REPORT, endpoint="report"),
     ]
-    assert [each.text for each in entries(run_of(briefs), briefs) if each.kind == "silence"] == [SILENCES["other"]]
+    assert [entry.text for entry in entries(run_of(briefs), briefs) if entry.kind == "silence"] == [SILENCES["other"]]
     briefs[0].status = 200
-    assert [each.text for each in entries(run_of(briefs), briefs) if each.kind == "silence"] == [SILENCES["applying"]]
+    assert [entry.text for entry in entries(run_of(briefs), briefs) if entry.kind == "silence"] == [
+        SILENCES["applying"]
+    ]
 
 
 # -- pieces ---------------------------------------------------------------------------------------------------
@@ -150,8 +152,10 @@ NEW = Times(0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.8, 1.0)
 
 def test_a_first_exchange_shows_connect_and_tls_and_what_is_the_proxys() -> None:
     brief = exchange(1, 0.15, times=NEW, ended=1.0)
-    told = [(each.kind, each.began, each.ended) for each in pieces(brief, opens_agent_leg=True, opens_master_leg=True)]
-    assert told == [
+    output = [
+        (piece.kind, piece.began, piece.ended) for piece in pieces(brief, opens_agent_leg=True, opens_master_leg=True)
+    ]
+    assert output == [
         ("tls", 0.0, 0.1),
         ("sending", 0.15, 0.2),
         ("proxy", 0.2, 0.3),
@@ -164,7 +168,7 @@ def test_a_first_exchange_shows_connect_and_tls_and_what_is_the_proxys() -> None
 
 def test_a_later_exchange_shows_neither() -> None:
     brief = exchange(2, 2.0, times=Times(0.0, 0.1, 2.0, 2.1, 0.3, 0.4, 0.5, 2.8, 3.0), ended=3.0)
-    assert [each.kind for each in pieces(brief, opens_agent_leg=False, opens_master_leg=False)] == [
+    assert [piece.kind for piece in pieces(brief, opens_agent_leg=False, opens_master_leg=False)] == [
         "sending",
         "waiting",
         "receiving",
@@ -172,15 +176,15 @@ def test_a_later_exchange_shows_neither() -> None:
 
 
 def test_until_the_master_could_have_it_the_time_is_the_proxys() -> None:
-    told = pieces(exchange(1, 0.15, times=NEW, ended=1.0), opens_agent_leg=False, opens_master_leg=False)
-    assert [(each.kind, each.began, each.ended) for each in told][1] == ("proxy", 0.2, 0.5)
+    output = pieces(exchange(1, 0.15, times=NEW, ended=1.0), opens_agent_leg=False, opens_master_leg=False)
+    assert [(each.kind, each.began, each.ended) for each in output][1] == ("proxy", 0.2, 0.5)
 
 
 def test_a_master_that_was_never_reached_was_not_waited_for() -> None:
     brief = exchange(1, 1.0, master=None, status=None, times=Times(request_began=1.0, request_ended=1.1), ended=2.0)
-    assert [each.kind for each in pieces(brief, opens_agent_leg=True, opens_master_leg=True)] == ["sending", "proxy"]
+    assert [piece.kind for piece in pieces(brief, opens_agent_leg=True, opens_master_leg=True)] == ["sending", "proxy"]
     brief.times = Times(request_began=1.0, request_ended=1.1, master_connecting=1.2)
-    assert [each.kind for each in pieces(brief, opens_agent_leg=True, opens_master_leg=True)] == [
+    assert [piece.kind for piece in pieces(brief, opens_agent_leg=True, opens_master_leg=True)] == [
         "sending",
         "proxy",
         "connect",
@@ -195,10 +199,10 @@ def test_whatever_the_times_are_pieces_are_in_order_and_not_negative() -> None:
         brief = exchange(1, dice.choice([0.0, 1.0, math.inf]), times=times, ended=dice.choice([0.0, 2.0, math.nan]))
         brief.kind = dice.choice(["exchange", "handshake", "gap"])
         brief.status = dice.choice([None, 200])
-        told = pieces(brief, opens_agent_leg=dice.random() < 0.5, opens_master_leg=dice.random() < 0.5)
-        ends = [moment for each in told for moment in (each.began, each.ended)]
+        output = pieces(brief, opens_agent_leg=dice.random() < 0.5, opens_master_leg=dice.random() < 0.5)
+        ends = [moment for each in output for moment in (each.began, each.ended)]
         assert ends == sorted(ends)
-        assert all(each.ended > each.began for each in told)
+        assert all(each.ended > each.began for each in output)
 
 
 def test_only_the_first_exchange_on_a_connection_opens_it(tmp_path: Path) -> None:
@@ -282,13 +286,13 @@ def show(kind: Kind, run: RunBrief, briefs: list[Brief], act: Act, size: tuple[i
 
 def drawn(kind: Kind, run: RunBrief, briefs: list[Brief], size: tuple[int, int] = (80, 24)) -> str:
     """What a list draws of a run."""
-    told: list[str] = []
+    output: list[str] = []
 
     async def act(pilot: Pilot[None], app: Shown) -> None:
-        told.append(app.text())
+        output.append(app.text())
 
     show(kind, run, briefs, act, size)
-    return told[0]
+    return output[0]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -358,15 +362,15 @@ def test_marked_records_have_a_star(kind: Kind) -> None:
 
 def test_of_a_filtered_run_only_the_lines_are_fewer(tmp_path: Path) -> None:
     run, briefs = of("first-run", tmp_path)
-    few = [each for each in briefs if each.endpoint == "file_content"]
+    few = [brief for brief in briefs if brief.endpoint == "file_content"]
 
     async def act(pilot: Pilot[None], app: Shown) -> None:
         whole = app.text().splitlines()
         app.rows.load(run, few, briefs)
         await pilot.pause()
         lines = app.text().splitlines()
-        assert [each.text for each in app.rows.items if each.kind != "record"] == ["files"]
-        assert [each.seq for each in app.rows.items if each.kind == "record"] == [each.seq for each in few]
+        assert [item.text for item in app.rows.items if item.kind != "record"] == ["files"]
+        assert [item.seq for item in app.rows.items if item.kind == "record"] == [each.seq for each in few]
         assert lines[0] == whole[0]
         assert all(line in whole for line in lines[2 : 2 + len(few)])
         assert not any("┼" in line for line in lines[1 : 2 + len(few)])  # they opened no connection
@@ -457,7 +461,7 @@ def test_hostile_text_is_drawn_as_text(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", [Waterfall, Sequence])
 def test_until_a_moment_only_what_had_begun_is_shown(kind: Kind, tmp_path: Path) -> None:
     run, briefs = of("compile-error", tmp_path)
-    catalog = next(each for each in briefs if each.endpoint == "catalog")
+    catalog = next(brief for brief in briefs if brief.endpoint == "catalog")
 
     async def act(pilot: Pilot[None], app: Shown) -> None:
         app.rows.until = catalog.time + 0.01

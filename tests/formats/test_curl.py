@@ -37,9 +37,9 @@ def exchange(request: Request, name: str = "node1.example") -> Exchange:
 
 def arguments(command: str, folder: Path, **variables: str) -> list[str]:
     """What curl would be given by a shell."""
-    told = 'curl() { printf "%s\\0" "$@"; }\nputs() { :; }\npuppet() { echo /ssl; }\n'
+    output = 'curl() { printf "%s\\0" "$@"; }\nputs() { :; }\npuppet() { echo /ssl; }\n'
     done = subprocess.run(
-        ["/bin/bash", "-c", told + command],
+        ["/bin/bash", "-c", output + command],
         capture_output=True,
         check=True,
         cwd=folder,
@@ -68,10 +68,10 @@ def test_a_plain_request_reads_well() -> None:
 
 
 def test_without_a_certificate_none_is_named() -> None:
-    told = curl.command(Exchange(Leg("a", "agent"), Request((("Host", "puppet"),))))
-    assert "--cert " not in told
-    assert "--key" not in told
-    assert told.endswith('--cacert "$SSLDIR"/certs/ca.pem https://puppet/')
+    output = curl.command(Exchange(Leg("a", "agent"), Request((("Host", "puppet"),))))
+    assert "--cert " not in output
+    assert "--key" not in output
+    assert output.endswith('--cacert "$SSLDIR"/certs/ca.pem https://puppet/')
 
 
 def test_hostile_values_stay_words(tmp_path: Path) -> None:
@@ -80,9 +80,9 @@ def test_hostile_values_stay_words(tmp_path: Path) -> None:
          ("X-Latin", "\xe9")),
         body=f"@{HOSTILE}\n".encode(), method="PUT", target=f"/a/../{HOSTILE}#frag",
     )  # fmt: skip
-    told = curl.command(exchange(request, "node1'; id; '.example"))
-    assert all(clean(line) == line for line in told.split("\n"))
-    words = arguments(told, tmp_path, HOST="puppet:8140")
+    output = curl.command(exchange(request, "node1'; id; '.example"))
+    assert all(clean(line) == line for line in output.split("\n"))
+    words = arguments(output, tmp_path, HOST="puppet:8140")
     assert not (tmp_path / "pwned").exists()
     assert after(words, "--header") == [f"X-Evil: {HOSTILE}", "X-Split: a  b: c", "X-Empty;", "X-Latin: \xe9",
                                         "Content-Type:"]  # fmt: skip
@@ -106,13 +106,13 @@ def test_any_bytes_are_one_word(data: bytes) -> None:
 def test_secrets_are_asked_for(tmp_path: Path) -> None:
     request = Request((("Host", "puppet"), ("Authorization", "Basic c2VjcmV0"), ("cookie", "secret"),
                        ("X-Authentication", "secret")))  # fmt: skip
-    told = curl.command(exchange(request))
-    assert "c2VjcmV0" not in told
-    assert "secret" not in told
+    output = curl.command(exchange(request))
+    assert "c2VjcmV0" not in output
+    assert "secret" not in output
     with pytest.raises(subprocess.CalledProcessError) as caught:
-        arguments(told, tmp_path)
+        arguments(output, tmp_path)
     assert b"AUTHORIZATION" in caught.value.stderr
-    words = arguments(told, tmp_path, AUTHORIZATION="Basic x y", COOKIE="c", X_AUTHENTICATION="t")
+    words = arguments(output, tmp_path, AUTHORIZATION="Basic x y", COOKIE="c", X_AUTHENTICATION="t")
     assert after(words, "--header") == ["authorization: Basic x y", "cookie: c", "x-authentication: t"]
 
 
@@ -130,19 +130,19 @@ def test_secrets_are_asked_for(tmp_path: Path) -> None:
 )
 def test_a_body_that_can_not_stand_there_is_a_file(request_: Request, what: str, tmp_path: Path) -> None:
     request_ = dataclasses.replace(request_, headers=(("Host", "puppet"), *request_.headers))
-    told = curl.command(exchange(request_))
-    assert what in told
-    assert "BEGIN" not in told
-    assert after(arguments(told, tmp_path, BODY="my body"), "--data-binary") == ["@my body"]
+    output = curl.command(exchange(request_))
+    assert what in output
+    assert "BEGIN" not in output
+    assert after(arguments(output, tmp_path, BODY="my body"), "--data-binary") == ["@my body"]
 
 
 def test_every_sample_is_a_command(tmp_path: Path) -> None:
     seen = 0
     for record in (each for sample in SAMPLES for each in records_of(sample)):
         if isinstance(record, Exchange):
-            told = curl.command(record)
-            assert clean(told.replace("\n", "", 1)) == told.replace("\n", "", 1)
-            assert arguments(told, tmp_path, BODY="b")[-1].startswith("https://")
+            output = curl.command(record)
+            assert clean(output.replace("\n", "", 1)) == output.replace("\n", "", 1)
+            assert arguments(output, tmp_path, BODY="b")[-1].startswith("https://")
             seen += 1
     assert seen > 20
 
@@ -204,10 +204,10 @@ def echo(tmp_path: Path) -> Iterator[tuple[HTTPServer, Path]]:
 def test_the_master_gets_the_same_again(sent: Request, echo: tuple[HTTPServer, Path], tmp_path: Path) -> None:
     server, ssldir = echo
     host = ("Host", f"localhost:{server.server_port}")
-    told = curl.command(exchange(dataclasses.replace(sent, headers=(host, *sent.headers))))
-    told = told.replace("$(puppet config print ssldir)", str(ssldir))
+    output = curl.command(exchange(dataclasses.replace(sent, headers=(host, *sent.headers))))
+    output = output.replace("$(puppet config print ssldir)", str(ssldir))
     subprocess.run(
-        ["/bin/bash", "-c", told.replace("curl ", "curl -sS --noproxy '*' ", 1)],
+        ["/bin/bash", "-c", output.replace("curl ", "curl -sS --noproxy '*' ", 1)],
         check=True, capture_output=True, cwd=tmp_path, timeout=300, env={"PATH": os.environ["PATH"]},
     )  # fmt: skip
     ((method, target, headers, body),) = server.seen  # type: ignore[attr-defined]
@@ -223,8 +223,8 @@ def test_what_is_secret_in_a_body_or_a_url_is_not_copied() -> None:
         method="POST",
         target="/puppet/v3/compile?token=hunter2-horse",
     )
-    told = curl.command(exchange(request))
-    assert "hunter2" not in told
-    assert "${X_VAULT_TOKEN:?}" in told
-    assert "set it to a file with the body of record 12" in told
-    assert "token=MASKED" in told
+    output = curl.command(exchange(request))
+    assert "hunter2" not in output
+    assert "${X_VAULT_TOKEN:?}" in output
+    assert "set it to a file with the body of record 12" in output
+    assert "token=MASKED" in output

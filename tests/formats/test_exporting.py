@@ -60,29 +60,29 @@ def schema() -> Any:
 
 
 def test_the_schema_is_that_of_show_with_bodies() -> None:
-    shown, told = json.loads((SCHEMAS / "show.schema.json").read_text()), schema()
-    jsonschema.Draft202012Validator.check_schema(told)
-    body = told["$defs"].pop("body")
+    shown, document = json.loads((SCHEMAS / "show.schema.json").read_text()), schema()
+    jsonschema.Draft202012Validator.check_schema(document)
+    body = document["$defs"].pop("body")
     assert set(body["properties"]) == {"text", "base64", "lost"}
-    assert {"exact", "connection"} <= set(told["$defs"])
-    del told["$defs"]["exact"], told["$defs"]["connection"]  # what show does not have
+    assert {"exact", "connection"} <= set(document["$defs"])
+    del document["$defs"]["exact"], document["$defs"]["connection"]  # what show does not have
     for kind in ("exchange", "handshake", "gap"):
-        assert told["$defs"][kind]["properties"].pop("exact")["$ref"] == "#/$defs/exact"
-        told["$defs"][kind]["required"].remove("exact")
-    for message in (told["$defs"]["exchange"]["properties"]["request"],
-                    told["$defs"]["exchange"]["properties"]["response"]["anyOf"][-1]):  # fmt: skip
+        assert document["$defs"][kind]["properties"].pop("exact")["$ref"] == "#/$defs/exact"
+        document["$defs"][kind]["required"].remove("exact")
+    for message in (document["$defs"]["exchange"]["properties"]["request"],
+                    document["$defs"]["exchange"]["properties"]["response"]["anyOf"][-1]):  # fmt: skip
         assert message["properties"].pop("body")["$ref"] == "#/$defs/body"
         message["required"].remove("body")
-    assert told["$defs"] == shown["$defs"]
+    assert document["$defs"] == shown["$defs"]
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_line_says_what_show_says(sample: Path, run: Command) -> None:
     records = records_of(sample)
-    told = [strict(line) for line in jsonl.lines(records, owners(records).get)]
+    document = [strict(line) for line in jsonl.lines(records, owners(records).get)]
     validator = jsonschema.Draft202012Validator(schema())
-    assert [each["seq"] for each in told] == [record.seq for record in records]
-    for each, record in zip(told, records, strict=True):
+    assert [each["seq"] for each in document] == [record.seq for record in records]
+    for each, record in zip(document, records, strict=True):
         validator.validate(each)
         bare = copy.deepcopy(each)
         assert bare.pop("exact")["seq"] == record.seq
@@ -106,11 +106,11 @@ def test_hostile_bytes_are_kept_and_never_raw() -> None:
     (line,) = jsonl.lines([HOSTILE])
     assert line.isascii()
     assert line.isprintable()
-    told = json.loads(line)
-    jsonschema.Draft202012Validator(schema()).validate(told)
-    assert told["request"]["body"] == {"text": "\x1b[2J \u202e [bold]", "lost": 0}
-    assert told["response"]["body"] == {"base64": "/wA=", "lost": 7}
-    assert told["run"] is None
+    document = json.loads(line)
+    jsonschema.Draft202012Validator(schema()).validate(document)
+    assert document["request"]["body"] == {"text": "\x1b[2J \u202e [bold]", "lost": 0}
+    assert document["response"]["body"] == {"base64": "/wA=", "lost": 7}
+    assert document["run"] is None
 
 
 # -- files ------------------------------------------------------------------------------------------------
@@ -154,9 +154,13 @@ def passed_on(record: Record) -> Exchange:
     assert isinstance(record, Exchange)
 
     def known(leg: Leg | None) -> Leg | None:
-        kept = dataclasses.replace(leg, resumed=None) if leg else None
+        retained = dataclasses.replace(leg, resumed=None) if leg else None
         # A flow has the certificate that was shown to the agent, and not what the proxy showed the master.
-        return dataclasses.replace(kept, own_chain=kept.own_chain[:1] if kept.side == "agent" else ()) if kept else None
+        return (
+            dataclasses.replace(retained, own_chain=retained.own_chain[:1] if retained.side == "agent" else ())
+            if retained
+            else None
+        )
 
     agent = known(record.agent)
     assert agent
@@ -171,9 +175,9 @@ def test_a_flow_file_comes_back(sample: Path, tmp_path: Path) -> None:
     if not load([tmp_path / "flows.mitm"], capture).kinds:
         assert not records
         return
-    with Capture.open(capture) as kept:
-        again = [passed_on(each) for each in kept.records()]
-    assert again == [passed_on(each) for each in sorted(records, key=lambda each: each.ended)]
+    with Capture.open(capture) as retained:
+        again = [passed_on(record) for record in retained.records()]
+    assert again == [passed_on(record) for record in sorted(records, key=lambda each: each.ended)]
 
 
 def test_stock_mitmproxy_opens_it(tmp_path: Path) -> None:

@@ -43,15 +43,15 @@ def fitting(text: str) -> Any:
     def refuse(name: str) -> None:
         raise AssertionError(f"{name} is no JSON")
 
-    told = json.loads(text, parse_constant=refuse)
-    wrong = best_match(VALIDATOR.iter_errors(told))
+    document = json.loads(text, parse_constant=refuse)
+    wrong = best_match(VALIDATOR.iter_errors(document))
     assert wrong is None, f"{wrong.json_path}: {wrong.message[:200]}"
-    return told["log"]
+    return document["log"]
 
 
 def entry(exchange: Exchange) -> Any:
-    (told,) = archive(exchange)["entries"]
-    return told
+    (output,) = archive(exchange)["entries"]
+    return output
 
 
 # -- written ----------------------------------------------------------------------------------------------
@@ -59,16 +59,16 @@ def entry(exchange: Exchange) -> Any:
 
 def test_the_schema_is_one_and_refuses_what_har_has_not() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    told = {"log": archive(ODD[1])}
-    for path, name in ((told["log"], "creator"), (told["log"]["entries"][0], "cache"),
-                       (told["log"]["entries"][0]["response"], "bodySize")):  # fmt: skip
-        kept = path.pop(name)
-        assert not VALIDATOR.is_valid(told)
-        path[name] = kept
+    output = {"log": archive(ODD[1])}
+    for path, name in ((output["log"], "creator"), (output["log"]["entries"][0], "cache"),
+                       (output["log"]["entries"][0]["response"], "bodySize")):  # fmt: skip
+        retained = path.pop(name)
+        assert not VALIDATOR.is_valid(output)
+        path[name] = retained
         path["foreign"] = 1
-        assert not VALIDATOR.is_valid(told)
+        assert not VALIDATOR.is_valid(output)
         del path["foreign"]
-    assert VALIDATOR.is_valid(told)
+    assert VALIDATOR.is_valid(output)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
@@ -105,12 +105,12 @@ def test_what_is_odd_is_valid_too_and_nothing_of_it_is_raw() -> None:
 
 
 def test_bodies_are_as_easy_to_read_as_they_can_be() -> None:
-    told = entry(dataclasses.replace(ODD[1], error=None))  # type: ignore[arg-type]
-    content = told["response"]["content"]
+    output = entry(dataclasses.replace(ODD[1], error=None))  # type: ignore[arg-type]
+    content = output["response"]["content"]
     assert (content["text"], content["size"]) == ("text" * 99, 4 * 99)
-    assert content["compression"] == 4 * 99 + 3 - told["response"]["bodySize"]
+    assert content["compression"] == 4 * 99 + 3 - output["response"]["bodySize"]
     assert "3 more bytes" in content["comment"]
-    assert told["request"]["postData"] == {"mimeType": "x-unknown", "params": [], "text": "\ufffd\0", "_raw": "/wA="}
+    assert output["request"]["postData"] == {"mimeType": "x-unknown", "params": [], "text": "\ufffd\0", "_raw": "/wA="}
     plain = entry(Exchange(AGENT, Request(body=b"a=1"), Response(body=b"\xff", status=200)))
     assert plain["request"]["postData"] == {"mimeType": "x-unknown", "params": [], "text": "a=1"}
     assert plain["response"]["content"] == {"size": 1, "mimeType": "x-unknown", "text": "/w==", "encoding": "base64"}
@@ -121,19 +121,19 @@ def test_the_time_is_told_in_its_parts() -> None:
                       target="/x?environment=a%20b&empty=")  # fmt: skip
     response = Response(started=START + 1.400, ended=START + 1.500, status=200,
                         headers=(("Set-Cookie", "s=1; Path=/; Secure"),))  # fmt: skip
-    told = entry(Exchange(AGENT, request, response, MASTER))
-    assert told["startedDateTime"] == utc(START + 1)
-    assert told["timings"] == {
+    output = entry(Exchange(AGENT, request, response, MASTER))
+    assert output["startedDateTime"] == utc(START + 1)
+    assert output["timings"] == {
         "blocked": -1, "dns": -1, "connect": 200, "ssl": 100, "send": 10, "wait": 190, "receive": 100
     }  # fmt: skip
-    assert told["time"] == 500
-    assert told["request"]["url"] == "https://puppet:8140/x?environment=a%20b&empty="
-    assert told["request"]["queryString"] == [
+    assert output["time"] == 500
+    assert output["request"]["url"] == "https://puppet:8140/x?environment=a%20b&empty="
+    assert output["request"]["queryString"] == [
         {"name": "environment", "value": "a b"}, {"name": "empty", "value": ""}
     ]  # fmt: skip
-    assert told["request"]["cookies"] == [{"name": "a", "value": "1"}, {"name": "b", "value": "2=3"}]
-    assert told["response"]["cookies"] == [{"name": "s", "value": "1"}]
-    assert (told["serverIPAddress"], told["connection"]) == ("192.0.2.9", "a")
+    assert output["request"]["cookies"] == [{"name": "a", "value": "1"}, {"name": "b", "value": "2=3"}]
+    assert output["response"]["cookies"] == [{"name": "s", "value": "1"}]
+    assert (output["serverIPAddress"], output["connection"]) == ("192.0.2.9", "a")
     # The next request on the same connection does not pay for it again.
     later = dataclasses.replace(request, started=START + 2, ended=START + 2)
     again = entry(Exchange(AGENT, later, dataclasses.replace(response, started=START + 3, ended=START + 3), MASTER))
@@ -141,8 +141,8 @@ def test_the_time_is_told_in_its_parts() -> None:
 
 
 def test_no_answer_is_status_0_and_why() -> None:
-    told = entry(Exchange(AGENT, Request(started=START, ended=START), error="the master left", failed=START + 2))
-    assert (told["response"]["status"], told["response"]["_error"], told["time"]) == (0, "the master left", 2000)
+    output = entry(Exchange(AGENT, Request(started=START, ended=START), error="the master left", failed=START + 2))
+    assert (output["response"]["status"], output["response"]["_error"], output["time"]) == (0, "the master left", 2000)
 
 
 def test_secrets_are_masked_unless_they_are_wanted() -> None:
@@ -199,7 +199,7 @@ BROWSER: dict[str, Any] = {
 def browsed(tmp_path: Path, *entries: dict[str, Any]) -> tuple[list[Any], list[Connection]]:
     (tmp_path / "x.har").write_text("\ufeff" + json.dumps({"log": {"entries": entries}}, indent=4))
     loaded = load([tmp_path / "x.har"], tmp_path / "x.sqlite")
-    assert [each.message for each in loaded.errors] == []
+    assert [error.message for error in loaded.errors] == []
     with Capture.open(tmp_path / "x.sqlite") as capture:
         return list(capture.records()), capture.connections()
 
@@ -227,7 +227,7 @@ def test_a_browsers_archive_is_read(tmp_path: Path) -> None:
                                        began + 0.17, status=200, reason="OK")  # fmt: skip
     assert (record.master.address, record.master.port, record.master.sni) == ("2001:db8::1", 8140, "puppet.example")
     assert (record.agent.address, record.agent.connected) == (None, None)
-    assert {each.leg for each in legs} == {record.agent, record.master}
+    assert {leg.leg for leg in legs} == {record.agent, record.master}
 
 
 def test_what_an_archive_does_not_have_is_lost_and_not_empty(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_connections_of_two_archives_are_not_one(tmp_path: Path) -> None:
         file.write_text(json.dumps({"log": {"entries": entries}}))
     load(files, tmp_path / "x.sqlite")
     with Capture.open(tmp_path / "x.sqlite") as capture:
-        agents = [each.agent.id for each in capture.records() if isinstance(each, Exchange)]
+        agents = [record.agent.id for record in capture.records() if isinstance(record, Exchange)]
     assert len(set(agents)) == 2
     assert sorted(map(agents.count, agents)) == [1, 2, 2]
 
@@ -258,9 +258,9 @@ def test_clear_text_is_known_by_the_url(tmp_path: Path) -> None:
     analyzer = Analyzer()
     for record in (clear, tls):
         analyzer.feed(record)
-    assert [seqs for run in analyzer.finish() for each in run.findings if each.rule == "T15" for seqs in each.seqs] == [
-        clear.seq
-    ]
+    assert [
+        seqs for run in analyzer.finish() for finding in run.findings if finding.rule == "T15" for seqs in finding.seqs
+    ] == [clear.seq]
 
 
 def test_what_mitmproxy_saves_is_read(tmp_path: Path) -> None:
@@ -271,12 +271,12 @@ def test_what_mitmproxy_saves_is_read(tmp_path: Path) -> None:
 
     records = [each for each in records_of(SAMPLES[2]) if isinstance(each, Exchange)]
     with taddons.context(saver := SaveHar()):  # type: ignore[no-untyped-call]
-        saver.export_har([flow_of(each) for each in records], str(tmp_path / "x.har"))
+        saver.export_har([flow_of(record) for record in records], str(tmp_path / "x.har"))
     assert load([tmp_path / "x.har"], tmp_path / "x.sqlite").errors == []
     with Capture.open(tmp_path / "x.sqlite") as capture:
-        again = [each for each in capture.records() if isinstance(each, Exchange)]
+        again = [record for record in capture.records() if isinstance(record, Exchange)]
     assert [(each.request.method, each.request.target) for each in again] == [
-        (each.request.method, each.request.target) for each in records
+        (record.request.method, record.request.target) for record in records
     ]
     for one, other in zip(again, records, strict=True):
         assert one.request.body == other.request.body
@@ -293,17 +293,17 @@ def test_of_an_archive_that_is_cut_off_the_whole_entries_are_kept(tmp_path: Path
     text = (tmp_path / "x.har").read_text()
     with Capture.open(capture) as opened:
         records = list(opened.records())
-        connections = {each.leg.id: each for each in opened.connections()}
+        connections = {connection.leg.id: connection for connection in opened.connections()}
     lines = text.splitlines()
     for number in (1, 3, len(records)):
         (tmp_path / "x.har").write_text("\n".join(lines[: number + 1]) + lines[number + 1][:-9])
         (tmp_path / "x.sqlite").unlink(missing_ok=True)
         loaded = load([tmp_path / "x.har"], tmp_path / "x.sqlite")
-        assert [each.message for each in loaded.errors]
+        assert [error.message for error in loaded.errors]
         assert f"is cut off or damaged after {number} records (" in loaded.errors[0].message
         with Capture.open(tmp_path / "x.sqlite") as opened:
             assert list(opened.records()) == records[:number]
-            assert all(connections[each.leg.id] == each for each in opened.connections())
+            assert all(connections[connection.leg.id] == connection for connection in opened.connections())
 
 
 def test_a_bad_entry_ends_an_archive(tmp_path: Path) -> None:
@@ -327,13 +327,13 @@ JSON = st.recursive(
 
 @given(JSON, st.sampled_from(["", "log", *BROWSER, *BROWSER["request"], *BROWSER["response"]]))
 def test_no_archive_raises(tmp_path_factory: pytest.TempPathFactory, value: Any, place: str) -> None:
-    told = json.loads(json.dumps({"log": {"entries": [BROWSER], "_puppet": {}}}))
-    entry = told["log"]["entries"][0]
-    for holder in (told, told["log"], entry, entry["request"], entry["response"]):
+    document = json.loads(json.dumps({"log": {"entries": [BROWSER], "_puppet": {}}}))
+    entry = document["log"]["entries"][0]
+    for holder in (document, document["log"], entry, entry["request"], entry["response"]):
         if place in holder:
             holder[place] = value
     folder = tmp_path_factory.mktemp("x")
-    (folder / "x.har").write_text(json.dumps(told))
+    (folder / "x.har").write_text(json.dumps(document))
     loaded = load([folder / "x.har"], folder / "x.sqlite")
     if loaded.kinds:
         with Capture.open(folder / "x.sqlite") as capture:

@@ -92,7 +92,7 @@ def test_a_sample_comes_back(sample: Path, kind: str, tmp_path: Path) -> None:
 def test_what_is_odd_comes_back(odd: Path, kind: str) -> None:
     records, connections = held(odd)
     assert len(records) == len(ODD)
-    assert {each.leg.id for each in connections} == {"a", "m", "refused", "empty", "unused", ""}
+    assert {connection.leg.id for connection in connections} == {"a", "m", "refused", "empty", "unused", ""}
     assert held(again(odd, kind)) == (records, connections)
 
 
@@ -122,11 +122,13 @@ def test_flows_bring_back_the_findings_of_exchanges(sample: Path, tmp_path: Path
 @pytest.mark.parametrize("kind", ["jsonl", "har"])
 def test_a_part_comes_back_without_what_is_not_its(refused: Path, kind: str) -> None:
     records, connections = held(refused)
-    chosen = [each for each in records if isinstance(each, Exchange) and each.request.path.endswith("certificate/ca")]
+    chosen = [
+        record for record in records if isinstance(record, Exchange) and record.request.path.endswith("certificate/ca")
+    ]
     back, legs = held(again(refused, kind, "endpoint:ca"))
     assert [dataclasses.replace(each, seq=0) for each in back] == [dataclasses.replace(each, seq=0) for each in chosen]
     used = {leg.id for each in chosen for leg in (each.agent, each.master) if leg}
-    assert legs == [each for each in connections if each.leg.id in used]
+    assert legs == [connection for connection in connections if connection.leg.id in used]
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "har"])
@@ -171,7 +173,7 @@ def test_files_are_mixed_by_time(refused: Path, odd: Path, tmp_path: Path) -> No
 
 
 def _bare(records: list[Record]) -> list[Record]:
-    return [dataclasses.replace(each, seq=0) for each in records]
+    return [dataclasses.replace(record, seq=0) for record in records]
 
 
 def test_each_file_has_its_own_trouble(refused: Path, tmp_path: Path, run: Run) -> None:
@@ -185,7 +187,7 @@ def test_each_file_has_its_own_trouble(refused: Path, tmp_path: Path, run: Run) 
     status, out, err = run("import", whole, *(tmp_path / name for name in names), "-o", target)
     records, _ = held(refused)
     assert (status, len(held(target)[0])) == (2, 2 * len(records) - 1)
-    assert out.startswith(f"{2 * sum(isinstance(each, Exchange) for each in records)} exchanges, ")
+    assert out.startswith(f"{2 * sum(isinstance(record, Exchange) for record in records)} exchanges, ")
     assert "\x1b" not in err
     problems = (
         ("", f" is cut off or damaged after {len(records) - 1} records (line "),
@@ -212,9 +214,9 @@ def test_nothing_comes_of_nothing(tmp_path: Path, run: Run) -> None:
 def _changed(change: Callable[[dict[str, Any]], object]) -> str:
     """A line of jsonl with something else in it."""
     (line,) = list(jsonl.lines([ODD[1]], secrets=True))
-    told = json.loads(line)
-    change(told)
-    return json.dumps(told)
+    document = json.loads(line)
+    change(document)
+    return json.dumps(document)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +272,7 @@ def test_export_prints_what_is_text(refused: Path, run: Run) -> None:
     lines = [json.loads(line) for line in out.splitlines()]
     assert (status, err) == (0, "")
     assert sum(line["kind"] == "connection" for line in lines) == len(connections)
-    assert [line["seq"] for line in lines if line["kind"] != "connection"] == [each.seq for each in records]
+    assert [line["seq"] for line in lines if line["kind"] != "connection"] == [record.seq for record in records]
     status, out, err = run("export", refused, "--format", "har", "--filter", "phase:catalog")
     assert [each["_puppet"]["phase"] for each in json.loads(out)["log"]["entries"]] == ["catalog"]
     assert (status, err) == (0, "")
@@ -278,19 +280,19 @@ def test_export_prints_what_is_text(refused: Path, run: Run) -> None:
 
 def test_export_writes_a_new_file_and_says_what_it_does_not_hold(refused: Path, tmp_path: Path, run: Run) -> None:
     records, _ = held(refused)
-    exchanges = sum(isinstance(each, Exchange) for each in records)
+    exchanges = sum(isinstance(record, Exchange) for record in records)
     note = "failed handshakes (1) and gaps (1): they are"
     cases = (
         (".mitm", exchanges, f"A flow file cannot contain {note} left out."),
         (".jsonl", len(records), None),
         (".har", len(records), f"HAR cannot express {note} in _puppet.records."),
     )
-    for ending, number, told in cases:
+    for ending, number, output in cases:
         path = tmp_path / f"x{ending}"
         status, out, err = run("export", refused, "-o", path)
         masked = "secrets masked (--with-secrets keeps them)"
         assert (status, out) == (0, f"{number} records written to {path}, {masked}\n")
-        assert err == (f"puppet-inspector: {told}\n" if told else "")
+        assert err == (f"puppet-inspector: {output}\n" if output else "")
         assert path.stat().st_mode & 0o777 == 0o600
         before = path.read_bytes()
         status, _, err = run("export", refused, "-o", path)

@@ -63,8 +63,8 @@ def fields(brief: RunBrief, seqs: Iterable[int]) -> dict[str, Any]:
         ],
         "seqs": list(seqs),
         "findings": [
-            {"rule": each.rule, "severity": each.severity, "seq": each.seqs[0] if each.seqs else None}
-            for each in brief.findings
+            {"rule": finding.rule, "severity": finding.severity, "seq": finding.seqs[0] if finding.seqs else None}
+            for finding in brief.findings
         ],
         "verdict": verdict
         and {
@@ -147,15 +147,15 @@ def test_bodies_that_were_not_kept_and_requests_that_are_none_of_puppets_count(t
     """``puppet_keep_body`` leaves bodies out of the capture, not out of its figures."""
     records = numbered(Agent().ask("GET", "/favicon.ico", status=404, body=b"none", own=True).run().records)
     partly = [
-        dataclasses.replace(each, request=dataclasses.replace(each.request, lost=1_000_000))
-        if isinstance(each, Exchange)
-        else each
-        for each in records
+        dataclasses.replace(record, request=dataclasses.replace(record.request, lost=1_000_000))
+        if isinstance(record, Exchange)
+        else record
+        for record in records
     ]
     assert same_everywhere(partly, tmp_path / "c.sqlite") == 1
     analyzer = Analyzer()
     list(steps(analyzer, partly))
     (run,) = analyzer.finish()
-    kept = [each for each in records if isinstance(each, Exchange)]
-    assert run.sent == sum(len(each.request.body) for each in kept) + 1_000_000 * len(kept)
-    assert run.received == sum(len(each.response.body) for each in kept if each.response)
+    retained = [record for record in records if isinstance(record, Exchange)]
+    assert run.sent == sum(len(each.request.body) for each in retained) + 1_000_000 * len(retained)
+    assert run.received == sum(len(each.response.body) for each in retained if each.response)

@@ -47,9 +47,9 @@ def findings(records: Iterable[Record]) -> list[tuple[Any, ...]]:
     for record in records:
         analyzer.feed(record)
     return [
-        (run.number, run.outcome, each.rule, each.severity, each.seqs)
+        (run.number, run.outcome, finding.rule, finding.severity, finding.seqs)
         for run in analyzer.finish()
-        for each in run.findings
+        for finding in run.findings
     ]
 
 
@@ -114,7 +114,7 @@ def test_recordings_come_to_the_same_findings(path: Path, tmp_path: Path) -> Non
         leg.address for record in records for leg in legs(record) if leg.address and not leg.address.startswith("127.")
     }
     known = re.compile(r"(?:agent|master|host)\d+\.example|192\.0\.2\.\d+")
-    assert {each for each in names if each in after and not known.fullmatch(each)} == set()
+    assert {name for name in names if name in after and not known.fullmatch(name)} == set()
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
@@ -175,7 +175,7 @@ def test_nothing_tells_whose_it_is(tmp_path: Path) -> None:
     assert "agent1.example" in everything
     assert "255.255.255.0" in everything
     assert "127.0.0.1" in everything
-    for fingerprint in {x509.fingerprint(der) for each in records for leg in legs(each) for der in leg.peer_chain}:
+    for fingerprint in {x509.fingerprint(der) for record in records for leg in legs(record) for der in leg.peer_chain}:
         assert fingerprint not in everything
 
 
@@ -185,7 +185,7 @@ def test_the_same_is_called_the_same_and_digests_follow() -> None:
     assert after == before
     exchanges = [each for each in other if isinstance(each, Exchange)]
     analyzer = Analyzer()
-    steps = [analyzer.feed(each) for each in exchanges]
+    steps = [analyzer.feed(exchange) for exchange in exchanges]
     assert {step.certname for step in steps if step.certname} == {"agent1.example"}
     facts = steps[2].request.facts.values  # type: ignore[union-attr]
     assert facts["hostname"] == "agent1"
@@ -217,7 +217,7 @@ def test_a_certificate_that_carries_a_secret_still_verifies() -> None:
     assert pki.certname_of(issuer) == "Puppet CA: master1.example"
     assert WORD.encode() not in other.agent.peer_chain[0]
     assert made.public_key() != leaf.public_key()
-    assert [each.oid for each in made.extensions] == [each.oid for each in leaf.extensions]
+    assert [extension.oid for extension in made.extensions] == [extension.oid for extension in leaf.extensions]
     assert (made.serial_number, made.not_valid_after_utc) == (leaf.serial_number, leaf.not_valid_after_utc)
 
 
@@ -226,7 +226,7 @@ def test_a_certificate_that_carries_a_secret_still_verifies() -> None:
 
 def anew(*things: Any) -> list[Any]:
     reissuer = Reissuer(lambda text: text.replace("corp", "else"), bytes, b"salt")
-    ders = [each.public_bytes(Encoding.DER) for each in things]
+    ders = [thing.public_bytes(Encoding.DER) for thing in things]
     for der in ders:
         reissuer.learn(der)
     loads = {lib.Certificate: lib.load_der_x509_certificate, lib.CertificateSigningRequest: lib.load_der_x509_csr}
@@ -356,7 +356,7 @@ def test_half_a_capture_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(share.Pseudonymizer, "record", fail)
     with pytest.raises(RuntimeError):
         share.share(own, tmp_path / "out.sqlite")
-    assert [each.name for each in tmp_path.iterdir()] == ["own.sqlite"]
+    assert [path.name for path in tmp_path.iterdir()] == ["own.sqlite"]
 
 
 def test_a_capture_that_goes_on_from_another_is_shared_with_its_numbers(tmp_path: Path) -> None:

@@ -254,8 +254,8 @@ def test_autosigning_refuses_alt_names_and_keeps_the_request() -> None:
 
 def test_a_master_may_take_the_identity_from_headers() -> None:
     with Lab(answers=ANSWERS, trust_headers=True) as lab:
-        told = (("X-Client-Verify", "SUCCESS"), ("X-Client-DN", "CN=a.example"))
-        node = Request(target=f"{V3}/node/a.example?environment=production", headers=told)
+        output = (("X-Client-Verify", "SUCCESS"), ("X-Client-DN", "CN=a.example"))
+        node = Request(target=f"{V3}/node/a.example?environment=production", headers=output)
         assert lab.master.answer(node, None).status == 200
         assert lab.master.answer(Request(target=node.target), "a.example").status == 403
 

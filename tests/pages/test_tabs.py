@@ -116,10 +116,10 @@ def test_failed_handshakes_and_gaps_have_fewer_tabs() -> None:
 
 
 def test_a_certificate_is_verified_by_what_the_run_got() -> None:
-    said = text_of(together(Agent().bootstrap(1)), "Meaning", "Certificates")
-    assert "signed by: CN=Test CA" in said
-    assert "key match: same as in the signing request of this run" in said
-    assert "revoked: no, by the CRL of" in said
+    message = text_of(together(Agent().bootstrap(1)), "Meaning", "Certificates")
+    assert "signed by: CN=Test CA" in message
+    assert "key match: same as in the signing request of this run" in message
+    assert "revoked: no, by the CRL of" in message
 
 
 def test_an_expired_a_revoked_and_a_foreign_certificate_are_told() -> None:
@@ -131,12 +131,12 @@ def test_an_expired_a_revoked_and_a_foreign_certificate_are_told() -> None:
     for cert in (mine, other):
         agent.ask("GET", agent.url("certificate/a.example", ca=True), body=pki.pem(cert))
     records = together(agent)
-    said = text_of(records[:4], "Meaning", "Certificates")
-    assert "revoked: yes, on" in said
+    message = text_of(records[:4], "Meaning", "Certificates")
+    assert "revoked: yes, on" in message
     assert "signed by: none of the recorded certificates named CN=Test CA" in text_of(
         records, "Meaning", "Certificates"
     )
-    late = [_later(each, mine.not_valid_after_utc.timestamp() + 60) for each in records[:4]]
+    late = [_later(record, mine.not_valid_after_utc.timestamp() + 60) for record in records[:4]]
     assert "validity: expired on" in text_of(late, "Meaning", "Certificates")
 
 
@@ -155,9 +155,9 @@ def test_a_crl_says_whom_it_revokes() -> None:
     agent.ask(
         "GET", agent.url("certificate_revocation_list/ca", ca=True), body=pki.pem(pki.make_crl(CA, [serial])), own=True
     )
-    said = text_of(together(agent), "Meaning", "CRLs")
-    assert "signed by: CN=Test CA" in said
-    assert "revokes: CN=a.example" in said
+    message = text_of(together(agent), "Meaning", "CRLs")
+    assert "signed by: CN=Test CA" in message
+    assert "revokes: CN=a.example" in message
 
 
 def test_tls_shows_both_chains_and_what_was_withheld() -> None:
@@ -166,12 +166,12 @@ def test_tls_shows_both_chains_and_what_was_withheld() -> None:
     der = CA.certificate.public_bytes(Encoding.DER)
     leg = Leg("m", "master", "192.0.2.9", 8140, secured=START, tls_version="TLSv1.3", cipher="X", sni="master.example",
               peer_chain=(certificate("master.example", "m"), der, b"no certificate"))  # fmt: skip
-    said = text_of([dataclasses.replace(record, master=leg, stripped=("X-Client-DN",))], "TLS", "TLS")
-    assert "1: CN=master.example" in said
-    assert "signed by: CN=Test CA (serial 0x0002)" in said
-    assert "3: cannot be read" in said
-    assert "removed before the master: X-Client-DN" in said
-    assert "SNI: master.example" in said
+    message = text_of([dataclasses.replace(record, master=leg, stripped=("X-Client-DN",))], "TLS", "TLS")
+    assert "1: CN=master.example" in message
+    assert "signed by: CN=Test CA (serial 0x0002)" in message
+    assert "3: cannot be read" in message
+    assert "removed before the master: X-Client-DN" in message
+    assert "SNI: master.example" in message
 
 
 # -- secrets ---------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def test_a_catalog_is_a_tree_by_its_edges_whatever_they_are() -> None:
              ("Loop[2]", "Loop[1]"), ("Self[s]", "Self[s]")]  # fmt: skip
     refs = ["Stage[main]", "Class[A]", "File[/x]", "Loop[1]", "Loop[2]", "Self[s]", "Alone[z]"]
     resources = [Resource(ref.partition("[")[0], ref.partition("[")[2][:-1], {"p": ref}, "/m/x.pp", 7) for ref in refs]
-    root = catalog.contained(Catalog(edges=[Edge(*each) for each in edges], resources=resources))
+    root = catalog.contained(Catalog(edges=[Edge(*edge) for edge in edges], resources=resources))
     lines = list(texts(root))
     assert [item.name for item in root.items] == ["Stage[main]", "Alone[z]", "in a cycle"]
     assert "Gone[y]: not in this catalog" in lines
@@ -332,14 +332,14 @@ def test_lines_are_cut_and_nothing_is_lost(data: bytes) -> None:
 def test_timing_and_explain_say_what_is_known() -> None:
     (record, *_) = together(Agent(leg="1").catalog())
     assert isinstance(record, Exchange)
-    said = text_of([record], "Timing", "Timing")
-    assert "receiving the request" in said
-    assert "waiting for the master" in said
-    assert "total" in said
-    told = text_of([record], "Explain", "Explain")
-    assert "send the facts, get the catalog" in told
-    assert "own certname (by default)" in told
-    assert "usecacheonfailure" in told
+    message = text_of([record], "Timing", "Timing")
+    assert "receiving the request" in message
+    assert "waiting for the master" in message
+    assert "total" in message
+    output = text_of([record], "Explain", "Explain")
+    assert "send the facts, get the catalog" in output
+    assert "own certname (by default)" in output
+    assert "usecacheonfailure" in output
 
 
 def test_timing_is_in_the_order_of_time() -> None:
@@ -356,10 +356,10 @@ def test_timing_is_in_the_order_of_time() -> None:
 
 def test_an_administrator_reads_first_what_it_is_for_and_who_governs_it() -> None:
     (record, *_) = together(Agent(leg="1").catalog())
-    told = [line.split()[0] for line in text_of([record], "Explain", "Explain").split("\n\n")]
-    assert told[:2] == ["purpose", "asked"]
-    assert told.index("settings") < told.index("allowed") < told.index("endpoint")
-    assert told[-2:] == ["indirector", "source"]
+    output = [line.split()[0] for line in text_of([record], "Explain", "Explain").split("\n\n")]
+    assert output[:2] == ["purpose", "asked"]
+    assert output.index("settings") < output.index("allowed") < output.index("endpoint")
+    assert output[-2:] == ["indirector", "source"]
 
 
 def report_of(sent: dict[str, Any]) -> list[Record]:
@@ -387,7 +387,7 @@ def test_a_branch_that_can_not_be_made_says_so() -> None:
     def broken() -> list[Item]:
         raise RecursionError("too deep")
 
-    assert [each.text for each in Item("a", inner=broken).items] == ["cannot be shown: too deep"]
+    assert [item.text for item in Item("a", inner=broken).items] == ["cannot be shown: too deep"]
 
 
 # -- in plain text, for `show` ---------------------------------------------------------------------------

@@ -74,9 +74,9 @@ def test_only_the_value_is_masked_and_every_other_byte_stays() -> None:
     whole = (
         b' {"resources":[{"type":"File","title":"/k","parameters":' + parameters + b',"sensitive_parameters":["a"]}]}\n'
     )
-    told = of(exchange(whole % b'"hunter2-horse"')).response
-    assert told is not None
-    assert told.body == whole % b'"MASKED"'
+    output = of(exchange(whole % b'"hunter2-horse"')).response
+    assert output is not None
+    assert output.body == whole % b'"MASKED"'
     number = of(exchange(whole % b"12345")).response
     assert number is not None
     assert number.body == whole % b'"MASKED"'
@@ -85,9 +85,9 @@ def test_only_the_value_is_masked_and_every_other_byte_stays() -> None:
 def test_the_length_is_told_as_before() -> None:
     body = json.dumps({"p": SENSITIVE}).encode()
     for promised in (len(body), len(body) + 7):
-        told = of(exchange(body, answers=(("Content-Length", str(promised)),))).response
-        assert told is not None
-        assert int(told.header("content-length") or "") - len(told.body) == promised - len(body)
+        output = of(exchange(body, answers=(("Content-Length", str(promised)),))).response
+        assert output is not None
+        assert int(output.header("content-length") or "") - len(output.body) == promised - len(body)
     hostile = of(exchange(body, answers=(("Content-Length", "9" * 5000), ("content-length", "²")))).response
     assert hostile is not None
     assert hostile.header("content-length") == "9" * 5000
@@ -97,26 +97,26 @@ def test_the_length_is_told_as_before() -> None:
 def test_content_encodings_are_put_on_again(encoding: str) -> None:
     body = json.dumps({"p": SENSITIVE, "open": "seen"}).encode()
     packed = body
-    for each in encoding.split(", "):
-        packed = zlib.compress(packed) if each == "deflate" else packed if each == "identity" else gzip.compress(packed)
-    told = of(exchange(packed, answers=(("Content-Encoding", encoding),))).response
-    assert told is not None
-    assert json.loads(bodies.plain(told)) == {"p": {"__ptype": "Sensitive", "__pvalue": MASK}, "open": "seen"}
+    for part in encoding.split(", "):
+        packed = zlib.compress(packed) if part == "deflate" else packed if part == "identity" else gzip.compress(packed)
+    output = of(exchange(packed, answers=(("Content-Encoding", encoding),))).response
+    assert output is not None
+    assert json.loads(bodies.plain(output)) == {"p": {"__ptype": "Sensitive", "__pvalue": MASK}, "open": "seen"}
 
 
 def test_what_cant_be_unpacked_can_hold_anything() -> None:
     whole = gzip.compress(json.dumps({"p": SENSITIVE}).encode())
     for body, encoding in ((whole[:-9], "gzip"), (b"\x0b\x02\x80" + WORD.encode(), "br")):
-        told = of(exchange(body, answers=(("Content-Encoding", encoding),))).response
-        assert told is not None
-        assert told.body == MASK.encode()
+        output = of(exchange(body, answers=(("Content-Encoding", encoding),))).response
+        assert output is not None
+        assert output.body == MASK.encode()
 
 
 def test_what_is_no_json_but_marks_something_is_masked_whole() -> None:
     body = json.dumps({"p": SENSITIVE}).encode()
-    told = of(exchange(body[:-3])).response
-    assert told is not None
-    assert told.body == MASK.encode()
+    output = of(exchange(body[:-3])).response
+    assert output is not None
+    assert output.body == MASK.encode()
 
 
 @pytest.mark.parametrize("media", [JSON, "application/vnd.puppet.rich+msgpack", "text/yaml"])
@@ -129,15 +129,15 @@ def test_a_catalog_that_was_cut_off_may_no_longer_say_what_is_sensitive(media: s
     elif "yaml" in media:
         whole = f"--- \nsensitive_parameters:\n- content\nparameters:\n  content: {WORD}\n  more: [".encode()
     for size in range(whole.index(WORD.encode()) + len(WORD), len(whole)) if "yaml" not in media else [len(whole)]:
-        told = of(exchange(whole[:size], media)).response
-        assert told is not None
-        assert told.body == MASK.encode()
+        output = of(exchange(whole[:size], media)).response
+        assert output is not None
+        assert output.body == MASK.encode()
 
 
 def test_a_password_that_was_cut_off() -> None:
-    told = of(exchange(f'{{"db_password":"{WORD}'.encode())).response
-    assert told is not None
-    assert told.body == b'{"db_password":"MASKED'
+    output = of(exchange(f'{{"db_password":"{WORD}'.encode())).response
+    assert output is not None
+    assert output.body == b'{"db_password":"MASKED'
 
 
 def test_a_signing_request_that_cant_be_read() -> None:
@@ -183,15 +183,15 @@ def test_values_that_say_nothing(value: Any) -> None:
 
 
 def test_all_of_a_mapping_or_list_of_that_name() -> None:
-    told = answered({"facts": {"credentials": {"user": "abc", "deep": [WORD, 5, True]}}})
-    assert told == {"facts": {"credentials": {"user": MASK, "deep": [MASK, MASK, True]}}}
+    output = answered({"facts": {"credentials": {"user": "abc", "deep": [WORD, 5, True]}}})
+    assert output == {"facts": {"credentials": {"user": MASK, "deep": [MASK, MASK, True]}}}
 
 
 def test_what_is_sensitive_is_masked_whatever_its_type() -> None:
-    told = answered({"p": {"__ptype": "Sensitive", "__pvalue": {"a": True, "b": [1, None, ""]}}})
-    assert told["p"]["__pvalue"] == {"a": MASK, "b": [MASK, None, ""]}
-    told = answered({"p": {"__ptype": "Sensitive", "__pvalue": {WORD: "u", "user": ["x"]}}, "q": WORD})
-    assert told == {"p": {"__ptype": "Sensitive", "__pvalue": {MASK: MASK, "user": [MASK]}}, "q": MASK}
+    output = answered({"p": {"__ptype": "Sensitive", "__pvalue": {"a": True, "b": [1, None, ""]}}})
+    assert output["p"]["__pvalue"] == {"a": MASK, "b": [MASK, None, ""]}
+    output = answered({"p": {"__ptype": "Sensitive", "__pvalue": {WORD: "u", "user": ["x"]}}, "q": WORD})
+    assert output == {"p": {"__ptype": "Sensitive", "__pvalue": {MASK: MASK, "user": [MASK]}}, "q": MASK}
     listed = {"parameters": {"a": {WORD: "u"}}, "sensitive_parameters": ["a"]}
     assert answered(listed)["parameters"] == {"a": {MASK: MASK}}
     # Keys in any order, and keys that are no texts.
@@ -205,8 +205,8 @@ def test_what_is_sensitive_is_masked_whatever_its_type() -> None:
 
 
 def test_an_event_about_a_password() -> None:
-    told = answered({"property": "password", "previous_value": "$abc", "desired_value": WORD, "status": "success"})
-    assert told == {"property": "password", "previous_value": MASK, "desired_value": MASK, "status": "success"}
+    output = answered({"property": "password", "previous_value": "$abc", "desired_value": WORD, "status": "success"})
+    assert output == {"property": "password", "previous_value": MASK, "desired_value": MASK, "status": "success"}
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,9 @@ def test_pieces_of_texts(before: str, after: str) -> None:
     assert patterns.text(before) == after
     assert patterns.text(after) == after
     assert answered({"message": before}) == {"message": after}
-    told = of(exchange(before.encode(), "application/octet-stream", target="/puppet/v3/file_content/modules/a/b"))
-    assert told.response is not None
-    assert told.response.body == after.encode()
+    output = of(exchange(before.encode(), "application/octet-stream", target="/puppet/v3/file_content/modules/a/b"))
+    assert output.response is not None
+    assert output.response.body == after.encode()
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,9 @@ def test_texts_without_a_secret(text: str) -> None:
 
 def test_a_plugin_is_code_whose_variables_may_be_called_so() -> None:
     body = f"password = something\n{KEY}".encode()
-    told = of(exchange(body, "application/octet-stream", target="/puppet/v3/file_content/plugins/a.rb", method="GET"))
-    assert told.response is not None
-    assert told.response.body.startswith(b"password = something\n-----BEGIN RSA PRIVATE KEY-----\nMASKED")
+    output = of(exchange(body, "application/octet-stream", target="/puppet/v3/file_content/plugins/a.rb", method="GET"))
+    assert output.response is not None
+    assert output.response.body.startswith(b"password = something\n-----BEGIN RSA PRIVATE KEY-----\nMASKED")
 
 
 @pytest.mark.parametrize(
@@ -283,21 +283,23 @@ def test_a_plugin_is_code_whose_variables_may_be_called_so() -> None:
     ],
 )
 def test_credentials_in_headers(name: str) -> None:
-    told = of(exchange(asks=((name, WORD), ("Accept", "*/*"))))
-    assert told.request.headers[1:] == ((name, MASK), ("Accept", "*/*"))
-    told = of(exchange(asks=(("Authorization", f"Basic {WORD}"),)))
-    assert told.request.header("authorization") == "Basic MASKED"
+    output = of(exchange(asks=((name, WORD), ("Accept", "*/*"))))
+    assert output.request.headers[1:] == ((name, MASK), ("Accept", "*/*"))
+    output = of(exchange(asks=(("Authorization", f"Basic {WORD}"),)))
+    assert output.request.header("authorization") == "Basic MASKED"
 
 
 def test_a_query_and_what_is_known_from_a_body() -> None:
-    told = of(exchange(target=f"/metrics/v2?a=b&token={WORD}&c=%20", method="GET"))
-    assert told.request.target == "/metrics/v2?a=b&token=MASKED&c=%20"
+    output = of(exchange(target=f"/metrics/v2?a=b&token={WORD}&c=%20", method="GET"))
+    assert output.request.target == "/metrics/v2?a=b&token=MASKED&c=%20"
     body = json.dumps({"p": SENSITIVE, "message": f"ran with {WORD}"}).encode()
-    told = of(exchange(body, target=f"{CATALOG}&x={WORD}", asks=(("X-Y", f"<{WORD}>"),), sent=f'["{WORD}!"]'.encode()))
-    assert told.request.target == f"{CATALOG}&x=MASKED"
-    assert told.request.header("x-y") == "<MASKED>"
-    assert told.request.body == b'["MASKED!"]'
-    assert WORD.encode() not in (told.response.body if told.response else b"")
+    output = of(
+        exchange(body, target=f"{CATALOG}&x={WORD}", asks=(("X-Y", f"<{WORD}>"),), sent=f'["{WORD}!"]'.encode())
+    )
+    assert output.request.target == f"{CATALOG}&x=MASKED"
+    assert output.request.header("x-y") == "<MASKED>"
+    assert output.request.body == b'["MASKED!"]'
+    assert WORD.encode() not in (output.response.body if output.response else b"")
 
 
 @pytest.mark.parametrize(
@@ -305,16 +307,16 @@ def test_a_query_and_what_is_known_from_a_body() -> None:
 )
 def test_secrets_in_any_part_of_a_url(target: str) -> None:
     body = json.dumps({"p": {"__ptype": "Sensitive", "__pvalue": "p@ss/1"}, "q": SENSITIVE}).encode()
-    told = of(exchange(body, target=target)).request.target
-    assert MASK in told
-    assert "horse" not in told
-    assert "staple" not in told
-    assert "p%40ss" not in told
+    output = of(exchange(body, target=target)).request.target
+    assert MASK in output
+    assert "horse" not in output
+    assert "staple" not in output
+    assert "p%40ss" not in output
 
 
 def test_a_signed_url_and_a_reason() -> None:
-    told = of(exchange(target="/x?a=b&X-Amz-Signature=abc123&sig=x%3D&design=1", method="GET"))
-    assert told.request.target == "/x?a=b&X-Amz-Signature=MASKED&sig=MASKED&design=1"
+    output = of(exchange(target="/x?a=b&X-Amz-Signature=abc123&sig=x%3D&design=1", method="GET"))
+    assert output.request.target == "/x?a=b&X-Amz-Signature=MASKED&sig=MASKED&design=1"
     record = exchange()
     assert record.response is not None
     reason = dataclasses.replace(record.response, reason=f"no password={WORD}")
@@ -325,9 +327,9 @@ def test_a_signed_url_and_a_reason() -> None:
 
 @pytest.mark.parametrize("text", ['{"\\u0070assword":"%s"}', '{"__pt\\u0079pe":"S\\u0065nsitive","__pvalue":"%s"}'])
 def test_markers_may_be_escaped(text: str) -> None:
-    told = of(exchange((text % WORD).encode())).response
-    assert told is not None
-    assert told.body == (text % MASK).encode()
+    output = of(exchange((text % WORD).encode())).response
+    assert output is not None
+    assert output.body == (text % MASK).encode()
     broken = of(exchange((text % WORD).encode() + b",")).response
     assert broken is not None
     assert broken.body == MASK.encode()
@@ -335,14 +337,14 @@ def test_markers_may_be_escaped(text: str) -> None:
 
 @pytest.mark.parametrize(("media", "before"), [("application/octet-stream", b""), ("text/plain", b"\n ")])
 def test_json_that_does_not_say_so(media: str, before: bytes) -> None:
-    told = of(exchange(before + json.dumps({"p": SENSITIVE}).encode(), media)).response
-    assert told is not None
-    assert told.body == before + json.dumps({"p": SENSITIVE | {"__pvalue": MASK}}).encode()
+    document = of(exchange(before + json.dumps({"p": SENSITIVE}).encode(), media)).response
+    assert document is not None
+    assert document.body == before + json.dumps({"p": SENSITIVE | {"__pvalue": MASK}}).encode()
 
 
 def test_a_word_is_no_secret_elsewhere() -> None:
-    told = answered({"p": {"__ptype": "Sensitive", "__pvalue": "root"}, "owner": "root"})
-    assert told == {"p": {"__ptype": "Sensitive", "__pvalue": MASK}, "owner": "root"}
+    output = answered({"p": {"__ptype": "Sensitive", "__pvalue": "root"}, "owner": "root"})
+    assert output == {"p": {"__ptype": "Sensitive", "__pvalue": MASK}, "owner": "root"}
 
 
 @pytest.mark.parametrize("secret", [WORD, f"{WORD} {'y9' * 60}", f"{WORD}\nand more"])
@@ -354,13 +356,13 @@ def test_no_finding_quotes_what_is_masked_in_its_record(secret: str, before: str
     logs = [{"level": "err", "source": "/Stage[main]/Main/Mysql_user[app]/password_hash", "message": log}]
     records = talk(plugins(), catalog(), report(result="failed", resource_statuses=statuses, logs=logs))
     (run,) = runs_of(records)
-    (message,) = (each.message for each in run.findings if each.rule == "P01")
+    (message,) = (finding.message for finding in run.findings if finding.rule == "P01")
     assert "Execution" in message
     assert secret[:6] not in message
     assert "more" not in message
     # It is said as it would be of the masked record.
-    (other,) = runs_of([redacted(each) for each in records])
-    assert [each.rule for each in run.findings] == [each.rule for each in other.findings]
+    (other,) = runs_of([redacted(record) for record in records])
+    assert [finding.rule for finding in run.findings] == [finding.rule for finding in other.findings]
 
 
 def test_what_a_master_says_why_it_refuses() -> None:
@@ -369,7 +371,7 @@ def test_what_a_master_says_why_it_refuses() -> None:
     asked = exchange(json.dumps({"message": f"cannot log in with {WORD}"}).encode(), sent=sent, sends="")
     assert asked.response is not None
     (run,) = runs_of([dataclasses.replace(asked, response=dataclasses.replace(asked.response, status=500))])
-    assert "cannot log in with MASKED" in "".join(each.message for each in run.findings)
+    assert "cannot log in with MASKED" in "".join(finding.message for finding in run.findings)
 
 
 def test_a_message_without_a_secret_stays() -> None:
@@ -379,8 +381,8 @@ def test_a_message_without_a_secret_stays() -> None:
 
 def runs_of(records: Iterable[Record]) -> list[Run]:
     analyzer = Analyzer()
-    for each in records:
-        analyzer.feed(each)
+    for record in records:
+        analyzer.feed(record)
     return analyzer.finish()
 
 
@@ -403,29 +405,29 @@ def test_facts_in_a_form(times: int, notation: str) -> None:
         facts = quote(facts, safe="")
     sent = f"environment=production&facts_format={quote(notation, safe='')}&facts={facts}".encode()
     record = exchange(sent=sent, sends="application/x-www-form-urlencoded", body=b"{}")
-    told = of(record)
-    (before,), (after,) = steps(Analyzer(), [record]), steps(Analyzer(), [told])
+    output = of(record)
+    (before,), (after,) = steps(Analyzer(), [record]), steps(Analyzer(), [output])
     assert isinstance(before.request, CatalogRequest)
     assert isinstance(after.request, CatalogRequest)
     values = {"db_password": MASK, "os": "b & d", "puppetversion": "3.8.7"}
     assert msgspec.to_builtins(after.request) | {"facts": None} == msgspec.to_builtins(before.request) | {"facts": None}
     assert after.request.facts == msgspec.structs.replace(before.request.facts, values=values)  # type: ignore[type-var]
-    assert told.request.body.startswith(sent[: sent.index(b"facts=")])
+    assert output.request.body.startswith(sent[: sent.index(b"facts=")])
 
 
 def test_facts_in_the_query_of_an_old_agent() -> None:
     facts = quote(quote(json.dumps(FACTS), safe=""), safe="")
-    told = of(exchange(method="GET", target=f"/production/catalog/node1.example?facts_format=pson&facts={facts}"))
-    assert WORD not in unquote(unquote(told.request.target))
-    assert MASK in told.request.target
+    output = of(exchange(method="GET", target=f"/production/catalog/node1.example?facts_format=pson&facts={facts}"))
+    assert WORD not in unquote(unquote(output.request.target))
+    assert MASK in output.request.target
 
 
 @pytest.mark.parametrize("sends", ["", "application/x-www-form-urlencoded; charset=utf-8", JSON, "text/plain"])
 def test_facts_in_a_form_that_does_not_call_itself_one(sends: str) -> None:
     facts = quote(quote(json.dumps(FACTS), safe=""), safe="")
-    told = of(exchange(sent=f"facts_format=application%2Fjson&facts={facts}".encode(), sends=sends)).request.body
-    assert told.startswith(b"facts_format=application%2Fjson&facts=")
-    fields = bodies.form(told)
+    document = of(exchange(sent=f"facts_format=application%2Fjson&facts={facts}".encode(), sends=sends)).request.body
+    assert document.startswith(b"facts_format=application%2Fjson&facts=")
+    fields = bodies.form(document)
     read = bodies.facts_of_form(fields[b"facts"], fields[b"facts_format"].decode(), Facts)
     assert read.values == FACTS["values"] | {"db_password": MASK}  # type: ignore[operator]
 
@@ -436,8 +438,8 @@ def test_yaml_keeps_its_layout_tags_and_anchors() -> None:
         "    aHVudGVyMi1ob3JzZQ==\n  again: *id001\n  ? secret\n  : >-\n    hunter2-horse\n"
         "  :token: 'hunter2-horse' # why\n  logs: []\n"
     )
-    told = of(exchange(sent=report.encode(), sends="text/yaml", method="PUT")).request.body.decode()
-    assert told == (
+    output = of(exchange(sent=report.encode(), sends="text/yaml", method="PUT")).request.body.decode()
+    assert output == (
         '--- !ruby/object:Puppet::Transaction::Report\n  host: é\n  db_password: &id001 "MASKED"\n'
         '  again: *id001\n  ? secret\n  : "MASKED"\n  :token: "MASKED" # why\n  logs: []\n'
     )
@@ -450,18 +452,18 @@ def test_a_comment_in_yaml_is_no_hiding_place() -> None:
 
 def test_msgpack() -> None:
     value = {"p": SENSITIVE, b"db_password": WORD.encode(), "n": 5, "raw": b"\xff"}
-    told = of(exchange(msgspec.msgpack.encode(value), "application/vnd.puppet.rich+msgpack")).response
-    assert told is not None
-    assert msgspec.msgpack.decode(told.body) == {
+    output = of(exchange(msgspec.msgpack.encode(value), "application/vnd.puppet.rich+msgpack")).response
+    assert output is not None
+    assert msgspec.msgpack.decode(output.body) == {
         "p": {"__ptype": "Sensitive", "__pvalue": MASK}, "db_password": MASK, "n": 5, "raw": "ÿ"
     }  # fmt: skip
 
 
 def test_text_that_is_no_utf8() -> None:
     body = b'{"a":"caf\xe9","password":"h\xfcnter2-horse"}'
-    told = of(exchange(body, "text/pson")).response
-    assert told is not None
-    assert told.body == b'{"a":"caf\xe9","password":"MASKED"}'
+    output = of(exchange(body, "text/pson")).response
+    assert output is not None
+    assert output.body == b'{"a":"caf\xe9","password":"MASKED"}'
 
 
 # -- certificates ---------------------------------------------------------------------------------------------
@@ -475,14 +477,14 @@ def test_text_that_is_no_utf8() -> None:
 )  # fmt: skip
 def test_a_signing_request_stays_one(made: Any) -> None:
     (record,) = talk(made)
-    told = of(record)
+    output = of(record)
     assert isinstance(record, Exchange)
-    (before,), (after,) = steps(Analyzer(), [record]), steps(Analyzer(), [told])
+    (before,), (after,) = steps(Analyzer(), [record]), steps(Analyzer(), [output])
     assert isinstance(before.request, CertificateRequest)
     assert isinstance(after.request, CertificateRequest)
     assert secrets.within(before.request) == [WORD]
     assert secrets.within(after.request) == [(MASK * 3)[: len(WORD)]]
-    assert len(told.request.body) == len(record.request.body)
+    assert len(output.request.body) == len(record.request.body)
     assert (after.request.key, after.request.subject) == (before.request.key, before.request.subject)
     assert set(after.request.extensions) == set(before.request.extensions)
     assert after.request.extensions.get("pp_role") == before.request.extensions.get("pp_role")
@@ -497,8 +499,10 @@ def test_a_preshared_key_in_a_certificate() -> None:
     from inspector.host import pki
 
     ca = pki.make_ca("CA")
-    told = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x0d" + WORD.encode())
-    made = pki.sign(ca, pki.new_key().public_key(), "node1.example", extensions=[lib.Extension(told.oid, False, told)])
+    output = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x0d" + WORD.encode())
+    made = pki.sign(
+        ca, pki.new_key().public_key(), "node1.example", extensions=[lib.Extension(output.oid, False, output)]
+    )
     der = made.public_bytes(Encoding.DER)
     leg = Leg("a", "agent", peer_chain=(der, b"no der", b"0\x82"), own_chain=(foreign_ca().public_bytes(Encoding.DER),))
     record = redacted(Handshake(leg, 1.0, "no"))
@@ -516,10 +520,10 @@ def test_a_preshared_key_in_a_certificate() -> None:
 
 def test_a_bucket_is_filed_under_what_it_holds() -> None:
     (record,) = talk(bucket(f"a\n{KEY}".encode()))
-    told = of(record)
-    (step,) = steps(Analyzer(), [told])
+    output = of(record)
+    (step,) = steps(Analyzer(), [output])
     assert step.request.verdict.value == "right"  # type: ignore[union-attr]
-    assert b"MIIEvQ" not in told.request.body
+    assert b"MIIEvQ" not in output.request.body
 
 
 def test_failed_handshakes_and_gaps() -> None:
@@ -527,9 +531,9 @@ def test_failed_handshakes_and_gaps() -> None:
         Gap(1.0, "hook failed: password=hunter2-horse"),
         Handshake(Leg("a", "agent"), 1.0, "x", culprits=("token='abc1'",)),
     ):
-        told = redacted(record)
-        assert MASK in str(told)
-        assert redacted(told) is told
+        output = redacted(record)
+        assert MASK in str(output)
+        assert redacted(output) is output
     assert redacted(gap := Gap(1.0, "gone")) is gap
 
 
@@ -551,7 +555,7 @@ VALUES = st.recursive(
 @given(st.lists(st.fixed_dictionaries({"parameters": st.dictionaries(st.sampled_from("ab"), VALUES)}), max_size=3),
        st.booleans(), st.sampled_from(["json", "msgpack"]))  # fmt: skip
 def test_nothing_that_a_document_calls_secret_is_left(resources: list[Any], pretty: bool, kind: str) -> None:
-    document = {"name": "n", "resources": [{"type": "X", "title": "t"} | each for each in resources]}
+    document = {"name": "n", "resources": [{"type": "X", "title": "t"} | resource for resource in resources]}
     body = (
         msgspec.msgpack.encode(document)
         if kind == "msgpack"
@@ -559,18 +563,18 @@ def test_nothing_that_a_document_calls_secret_is_left(resources: list[Any], pret
     )
     record = exchange(body, "application/x-msgpack" if kind == "msgpack" else JSON)
     (step,) = steps(Analyzer(), [record])
-    told = of(record)
-    assert told.response is not None
+    output = of(record)
+    assert output.response is not None
     if not isinstance(step.response, Catalog):
         return
     found = secrets.within(step.response)
-    (after,) = steps(Analyzer(), [told])
+    (after,) = steps(Analyzer(), [output])
     if found:
         assert isinstance(after.response, Catalog)
         assert set(secrets.within(after.response)) <= {MASK, patterns.text(KEY)}
-        kept = told.response.body.decode("utf-8", "replace")
-        assert WORD not in found or WORD not in kept
-        assert "MIIEvQ" not in kept
+        retained = output.response.body.decode("utf-8", "replace")
+        assert WORD not in found or WORD not in retained
+        assert "MIIEvQ" not in retained
 
 
 MEDIA = [JSON, "text/pson", "text/yaml", "application/x-msgpack", "text/plain", "", "application/octet-stream",
@@ -608,9 +612,9 @@ def test_masking_der_never_raises(tail: bytes) -> None:
 
 def test_depth_and_size_are_no_trouble() -> None:
     deep = b"[" * 100_000 + b'{"__ptype":"Sensitive","__pvalue":"hunter2-horse"}' + b"]" * 100_000
-    told = of(exchange(deep)).response
-    assert told is not None
-    assert told.body == MASK.encode()
+    output = of(exchange(deep)).response
+    assert output is not None
+    assert output.body == MASK.encode()
     der = b"0\x80" * 50_000
     assert patterns.der(der) is der
     fields = urlencode([("token", WORD)] * 20_000).encode()

@@ -41,15 +41,15 @@ def test_every_error_on_every_level_is_told() -> None:
     root_lists = pki.make_crl(ROOT, [2], 1, NOW - 3 * DAY, NOW - DAY)
     roots = [der(CA.certificate), der(ROOT.certificate)]
     problems = x509.verify([der(expired)], roots, [der(leaf_lists), der(root_lists)], NOW.timestamp())
-    assert {(each.code, each.subject) for each in problems} >= {
+    assert {(problem.code, problem.subject) for problem in problems} >= {
         (10, "CN=a.example"),  # expired
         (23, "CN=a.example"),  # revoked
         (12, "CN=a.example"),  # the list that says so is out of date
         (12, "CN=Middle CA"),  # and so is the root's
         (23, "CN=Middle CA"),  # which revokes the CA itself
     }
-    assert len(problems) == len({(each.code, each.subject) for each in problems})
-    assert {each.depth for each in problems if each.subject == "CN=Middle CA"} == {1}
+    assert len(problems) == len({(problem.code, problem.subject) for problem in problems})
+    assert {problem.depth for problem in problems if problem.subject == "CN=Middle CA"} == {1}
     leaf = x509.verify([der(expired)], roots, [der(leaf_lists)], NOW.timestamp(), "leaf")
     assert {each.subject for each in leaf} == {"CN=a.example"}
     none = x509.verify([der(expired)], roots, [], NOW.timestamp(), "none")
@@ -114,5 +114,5 @@ def test_a_list_tells_when_what_was_revoked_and_why() -> None:
     entry = entry.add_extension(lib.CRLReason(lib.ReasonFlags.key_compromise), critical=False)
     builder = lib.CertificateRevocationListBuilder().issuer_name(CA.certificate.subject)
     builder = builder.last_update(NOW).next_update(NOW + DAY).add_revoked_certificate(entry.build())
-    (told,) = x509.read_crls(pki.pem(builder.sign(CA.key, hashes.SHA256())))
-    assert [each.reason for each in told.entries] == ["keyCompromise"]
+    (output,) = x509.read_crls(pki.pem(builder.sign(CA.key, hashes.SHA256())))
+    assert [each.reason for each in output.entries] == ["keyCompromise"]

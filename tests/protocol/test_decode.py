@@ -70,10 +70,10 @@ def test_pem_bundles_are_read() -> None:
     bundle = b"CN=text between\n" + pki.pem(CA.certificate) + b"\nmore\n" + pki.pem(CA.certificate)
     found = decode.certificates(answered("text/plain", bundle))
     assert isinstance(found, d.Certificates)
-    assert [each.common_name for each in found.certificates] == ["Decode CA"] * 2
+    assert [certificate.common_name for certificate in found.certificates] == ["Decode CA"] * 2
     crls = decode.crls(answered("text/plain", pki.pem(pki.make_crl(CA, [5], 9))))
     assert isinstance(crls, d.RevocationLists)
-    assert [(each.number, each.revoked) for each in crls.crls] == [(9, [5])]
+    assert [(crl.number, crl.revoked) for crl in crls.crls] == [(9, [5])]
     csr = decode.csr(asked("text/plain", pki.pem(pki.make_csr("a.b", pki.new_key()))))
     assert isinstance(csr, d.CertificateRequest)
     assert csr.common_name == "a.b"

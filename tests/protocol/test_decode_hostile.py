@@ -120,8 +120,8 @@ def test_a_small_body_cannot_become_a_large_document(name: str) -> None:
     begun = time.process_time()
     found = decoder(message)
     assert time.process_time() - begun < 10
-    told = found.facts if isinstance(found, d.CatalogRequest) else found
-    assert type(told).__name__ == "Undecodable"  # by name: a report of the failure must not print the bomb
+    output = found.facts if isinstance(found, d.CatalogRequest) else found
+    assert type(output).__name__ == "Undecodable"  # by name: a report of the failure must not print the bomb
 
 
 def test_a_number_to_the_base_of_sixty_stays_text() -> None:

@@ -211,13 +211,13 @@ def test_a_request_is_what_the_indirector_takes_it_for(method: str, target: str,
 
 
 def test_a_row_tells_all_its_verbs() -> None:
-    told = {endpoint.name: endpoint.verbs for endpoint in ENDPOINTS}
-    assert told["file_bucket_file"] == ("head", "find", "save")
-    assert told["plugin_list"] == ("find", "search")
-    assert told["file_metadatas"] == ("search",)
-    assert told["certificate_status"] == ("find", "save", "destroy")
-    assert told["static_file_content"] == told["catalog_v4"] == told["sign"] == told["status_simple"] == ()
-    assert [name for name, verbs in told.items() if not verbs] == VERBS[None]
+    output = {endpoint.name: endpoint.verbs for endpoint in ENDPOINTS}
+    assert output["file_bucket_file"] == ("head", "find", "save")
+    assert output["plugin_list"] == ("find", "search")
+    assert output["file_metadatas"] == ("search",)
+    assert output["certificate_status"] == ("find", "save", "destroy")
+    assert output["static_file_content"] == output["catalog_v4"] == output["sign"] == output["status_simple"] == ()
+    assert [name for name, verbs in output.items() if not verbs] == VERBS[None]
 
 
 def test_the_query_is_kept_in_order_with_repetitions() -> None:

@@ -182,5 +182,5 @@ def test_no_change_of_a_real_body_makes_a_decoder_raise(sent: tuple[str, Message
 
 def test_every_decoder_is_fuzzed() -> None:
     rows = {id(each) for row in endpoints.ENDPOINTS for each in (row.request, row.response)}
-    assert rows <= {id(each) for each in DECODERS.values()}
+    assert rows <= {id(decoder) for decoder in DECODERS.values()}
     assert isinstance(DECODERS["node"](Response(status=200)), d.Undecodable)

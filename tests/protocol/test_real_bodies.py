@@ -57,10 +57,10 @@ def test_nothing_real_is_undecodable(exchanges: Exchanges) -> None:
             documents.append(decode.answer(match.endpoint.response, exchange.request, exchange.response))
         for document in documents:
             touch(document)
-            told = document.facts if isinstance(document, d.CatalogRequest) else document
-            if isinstance(told, d.Undecodable):
+            output = document.facts if isinstance(document, d.CatalogRequest) else document
+            if isinstance(output, d.Undecodable):
                 assert "19-curl" in where
-                broken[told.reason] += 1
+                broken[output.reason] += 1
     assert broken == BROKEN
 
 
@@ -142,7 +142,7 @@ def test_real_content_has_the_checksum_of_its_metadata(exchanges: Exchanges) -> 
 
 
 def test_real_static_content_has_the_checksum_that_the_catalog_says(exchanges: Exchanges) -> None:
-    said: dict[str, dict[str, list[d.FileMetadata]]] = {}
+    message: dict[str, dict[str, list[d.FileMetadata]]] = {}
     verdicts: Counter[ChecksumResult] = Counter()
     for where, exchange, match in exchanges:
         if exchange.response is None:
@@ -154,8 +154,8 @@ def test_real_static_content_has_the_checksum_that_the_catalog_says(exchanges: E
                 "static",
                 2,
             )
-            said.setdefault(where, answered.contents)
-            own = [each.contents for each in answered.files if each.metadata]
+            message.setdefault(where, answered.contents)
+            own = [file.contents for file in answered.files if file.metadata]
             assert len(own) == 4
             assert {path for each in own for path in each} == set(answered.contents)
         if match.endpoint.name == "static_file_content":
@@ -163,7 +163,7 @@ def test_real_static_content_has_the_checksum_that_the_catalog_says(exchanges: E
             assert isinstance(answered, d.Opaque)
             content = decode.content(exchange.response)
             assert content is not None
-            (metadata,) = said[where][match.key or ""]
+            (metadata,) = message[where][match.key or ""]
             assert (metadata.type, metadata.links, metadata.destination) == ("file", "manage", None)
             assert metadata.checksum is not None
             assert metadata.checksum.type in ("md5", "sha256")

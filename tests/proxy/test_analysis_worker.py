@@ -106,20 +106,20 @@ def test_what_a_record_means_comes_back_to_it_though_another_proxy_wrote_meanwhi
 
 def test_recording_goes_on_when_it_dies(path: Path) -> None:
     lines: list[str] = []
-    said = threading.Event()
+    message = threading.Event()
 
     def say(line: str) -> None:
         lines.append(line)
-        said.set()
+        message.set()
 
     recording = Recorder(path, say)
     recording.start()
     recording.put(talk(catalog())[0])
-    assert said.wait(300)
-    said.clear()
+    assert message.wait(300)
+    message.clear()
     assert recording._analysis
     os.kill(recording._analysis._process.pid, signal.SIGKILL)
-    assert said.wait(300)
+    assert message.wait(300)
     assert lines[-1].startswith("-- the analysis has stopped")
     recording.put(talk(report())[0])
     recording.finish()
@@ -139,7 +139,7 @@ def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
     analysis = AnalysisClient(one, 0, None, results.append)
     assert analysis.close()
     # One run, of which the second capture alone would know the report only.
-    assert [each.seq for each in results[:2]] == [1, 2]
+    assert [result.seq for result in results[:2]] == [1, 2]
     assert results[2].text.startswith("== run 1 of node1.example (7.23.0): complete")
 
 
@@ -170,10 +170,10 @@ def test_when_too_much_waits_detail_goes_before_exchanges_and_exchanges_before_r
     recording.finish()
     with Capture.open(path) as capture:
         records = list(capture.records())
-    gaps = [each for each in records if isinstance(each, Gap)]
-    exchanges = [each for each in records if isinstance(each, Exchange)]
-    whole = [each for each in exchanges if each.response and each.response.body]
-    bare = [each for each in exchanges if each.response and each.response.lost]
+    gaps = [record for record in records if isinstance(record, Gap)]
+    exchanges = [record for record in records if isinstance(record, Exchange)]
+    whole = [exchange for exchange in exchanges if exchange.response and exchange.response.body]
+    bare = [exchange for exchange in exchanges if exchange.response and exchange.response.lost]
     assert len(whole) == 3 + 1  # and the catalog, though it came last
     assert {each.response.lost for each in bare if each.response} == {5000}
     assert sum(gap.lost for gap in gaps) == 20 - 3 - len(bare) > 0

@@ -43,9 +43,9 @@ def capture(tmp_path: Path) -> Path:
 
 
 def test_runs_are_told_in_the_event_log(capture: Path, caplog: pytest.LogCaptureFixture) -> None:
-    told = answered(capture, "puppet.runs", caplog)
-    assert [level for level, _ in told] == [logging.INFO] * (len(told) - 1) + [ALERT]
-    texts = [text for _, text in told]
+    output = answered(capture, "puppet.runs", caplog)
+    assert [level for level, _ in output] == [logging.INFO] * (len(output) - 1) + [ALERT]
+    texts = [text for _, text in output]
     assert texts[0].startswith("run  began  agent  version")
     assert "a.example  7.23.0  production  complete" in texts[1]
     assert "b.example  7.23.0  production  complete" in texts[2]

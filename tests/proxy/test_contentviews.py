@@ -78,7 +78,7 @@ def test_puppets_bodies_are_shown_decoded(
         if says is not None:
             view, text = shown(flow, message)
             assert view == "Puppet"
-            assert all(each in text for each in says), text
+            assert all(say in text for say in says), text
         elif message is flow.request:
             assert not message.raw_content
 
@@ -141,7 +141,7 @@ def test_the_view_can_be_asked_for_anything() -> None:
        st.binary(max_size=60), st.integers(0, 4000), st.booleans())  # fmt: skip
 def test_no_body_raises(exchange: Exchange, body: bytes, cut: int, plain: bool) -> None:
     def broken[M: Request | Response](message: M) -> M:
-        headers = tuple(each for each in message.headers if not plain or each[0].lower() != "content-encoding")
+        headers = tuple(header for header in message.headers if not plain or header[0].lower() != "content-encoding")
         return dataclasses.replace(message, headers=headers, body=message.body[:cut] + body)
 
     answer = broken(exchange.response) if exchange.response else None

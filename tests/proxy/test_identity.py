@@ -51,9 +51,9 @@ def test_a_key_is_prepared_once_and_a_renewed_one_counts_at_once(monkeypatch: py
         return prepare(key)
 
     authority = pki.make_ca("Puppet CA")
-    lent, renewed = (credentials(authority, "agent.example") for _ in range(2))
+    identity, renewed = (credentials(authority, "agent.example") for _ in range(2))
     monkeypatch.setattr(PKey, "from_cryptography_key", counted)
-    assert [shown(each) for each in (lent, lent, renewed, lent)] == [
-        each.ders[0] for each in (lent, lent, renewed, lent)
+    assert [shown(each) for each in (identity, identity, renewed, identity)] == [
+        each.ders[0] for each in (identity, identity, renewed, identity)
     ]
-    assert [key for key in prepared if key in (lent.key, renewed.key)] == [lent.key, renewed.key]
+    assert [key for key in prepared if key in (identity.key, renewed.key)] == [identity.key, renewed.key]

@@ -269,6 +269,6 @@ def test_words_are_read_as_mitmdump_reads_them() -> None:
     ],
 )
 def test_words_that_are_no_option(word: str, said: str) -> None:
-    with pytest.raises(InspectorError) as told:
+    with pytest.raises(InspectorError) as raised:
         options.parse_assignments([word])
-    assert said in f"{told.value.message} {told.value.hint}"
+    assert said in f"{raised.value.message} {raised.value.hint}"

@@ -44,7 +44,7 @@ def _verdicts(capture: Path) -> list[dict[str, Any]]:
 
 def _commands(remedy: str, case: str = "") -> list[str]:
     """What stands in backticks, of the alternatives (``If ...: ...``) only the one for this case."""
-    (chosen,) = [each for each in re.split(r"\. (?=If )", remedy) if each.startswith(case)] if case else [remedy]
+    (chosen,) = [part for part in re.split(r"\. (?=If )", remedy) if part.startswith(case)] if case else [remedy]
     return re.findall(r"`([^`]+)`", chosen)
 
 

@@ -46,14 +46,14 @@ FILE = "modules/demo/app.conf"
 def found(ident: str, records: Sequence[Record]) -> list[Finding]:
     """What one rule says, also of a tool's calls."""
     analyzer = Analyzer([rule_of(ident)])
-    said: dict[tuple[str, str], Finding] = {}
+    message: dict[tuple[str, str], Finding] = {}
     for record in records:
         step = analyzer.feed(record)
         assert not step.trouble
-        said |= {(each.message, each.severity): each for each in step.findings}
+        message |= {(finding.message, finding.severity): finding for finding in step.findings}
     for run in analyzer.finish():
-        said |= {(each.message, each.severity): each for each in run.findings}
-    return list(said.values())
+        message |= {(finding.message, finding.severity): finding for finding in run.findings}
+    return list(message.values())
 
 
 def messages(ident: str, *parts: ExamplePart, **how: Any) -> list[str]:
@@ -83,7 +83,7 @@ def test_real_traffic_says_only_what_is_so(path: Path) -> None:
     for record in records_of(path):
         assert not analyzer.feed(record).trouble
     worse = {
-        each.rule for run in analyzer.finish() for each in run.findings if each.severity is not Severity.NOTICE
+        finding.rule for run in analyzer.finish() for finding in run.findings if finding.severity is not Severity.NOTICE
     }  # fmt: skip
     assert worse == ANSWERS.get(name_of(path), set())
 
@@ -118,7 +118,9 @@ def test_no_answer_and_no_sense_are_no_trouble(version: str) -> None:
     analyzer = Analyzer(ours)
     for record in talk(*(unanswered(part, "Client disconnected.") for part in PARTS), version=version):
         analyzer.feed(record)
-    assert [each for run in analyzer.finish() for each in run.findings if each.severity is not Severity.NOTICE] == []
+    assert [
+        finding for run in analyzer.finish() for finding in run.findings if finding.severity is not Severity.NOTICE
+    ] == []
 
 
 # -- words ---------------------------------------------------------------------------------------------
@@ -185,20 +187,20 @@ def test_s01_is_about_what_the_master_could_not_compile() -> None:
 def test_s02_without_a_certificate_is_t03() -> None:
     assert messages("S02", catalog(status=403), certificate=False) == []
     assert len(found("T03", talk(catalog(status=403), certificate=False))) == 1
-    (said,) = found("S02", talk(node(status=403)))
-    assert said.severity is Severity.WARNING
-    (said,) = found("S02", talk(catalog(status=401)))
-    assert said.severity is Severity.ERROR
-    assert "node1.example" in said.message
+    (findings,) = found("S02", talk(node(status=403)))
+    assert findings.severity is Severity.WARNING
+    (findings,) = found("S02", talk(catalog(status=401)))
+    assert findings.severity is Severity.ERROR
+    assert "node1.example" in findings.message
     broken = altered(asked(f"file_metadata/{FILE}", status=403, text="x"), leg={"peer_chain": (b"junk",)})
-    (told,) = messages("S02", broken)
-    assert told.endswith("requested with the certificate of an unreadable certificate")
+    (message,) = messages("S02", broken)
+    assert message.endswith("requested with the certificate of an unreadable certificate")
 
 
 def test_s02_says_the_same_of_many_files_once() -> None:
     refused = [asked(f"file_metadata/modules/demo/{n}", status=403, text=f"Forbidden request: {n}") for n in range(5)]
-    (said,) = found("S02", talk(*refused))
-    assert said.message == "file_metadata was refused with 403, requested with the certificate of node1.example"
+    (findings,) = found("S02", talk(*refused))
+    assert findings.message == "file_metadata was refused with 403, requested with the certificate of node1.example"
 
 
 @pytest.mark.parametrize(
@@ -248,10 +250,10 @@ def busy(after: str | None) -> ExamplePart:
 
 
 def test_s05_counts_and_says_when() -> None:
-    (said,) = found("S05", talk(plugins(), busy("10"), wait(11), busy("60"), wait(61), catalog(), report()))
-    assert said.message.startswith("the master told the agent 2 times to retry later (503), last at 20")
-    assert "catalog is to be requested again after 60 s, at 20" in said.message
-    assert said.seqs == (2, 3)
+    (findings,) = found("S05", talk(plugins(), busy("10"), wait(11), busy("60"), wait(61), catalog(), report()))
+    assert findings.message.startswith("the master told the agent 2 times to retry later (503), last at 20")
+    assert "catalog is to be requested again after 60 s, at 20" in findings.message
+    assert findings.seqs == (2, 3)
 
 
 def test_s05_and_s06_part_by_the_header() -> None:
@@ -277,8 +279,8 @@ def test_s05_and_s06_part_by_the_header() -> None:
     ],
 )
 def test_s07_knows_how_long_agents_wait(after: str | None, waits: float, version: str, early: bool) -> None:
-    said = messages("S07", plugins(), busy(after), wait(waits), catalog(), report(), version=version)
-    assert bool(said) is early
+    message = messages("S07", plugins(), busy(after), wait(waits), catalog(), report(), version=version)
+    assert bool(message) is early
 
 
 def test_s07_is_about_agents_and_the_catalog() -> None:
@@ -303,16 +305,19 @@ def test_s07_counts_the_tries() -> None:
     ("seconds", "severity"), [(9.5, None), (10.5, Severity.WARNING), (59, Severity.WARNING), (61, Severity.ERROR)]
 )
 def test_s08_has_two_thresholds(seconds: float, severity: Severity | None) -> None:
-    said = found("S08", talk(slow(catalog(), seconds)))
-    assert [each.severity for each in said] == ([severity] if severity else [])
-    assert all(f"took {seconds:.0f} s" in each.message for each in said)
+    findings = found("S08", talk(slow(catalog(), seconds)))
+    assert [finding.severity for finding in findings] == ([severity] if severity else [])
+    assert all(f"took {seconds:.0f} s" in finding.message for finding in findings)
 
 
 def test_s08_sees_an_agent_that_gave_up() -> None:
     (asks,) = talk(unanswered(catalog()))
     late = talk(altered(unanswered(catalog()), failed=asks.time + 600.2))
-    (said,) = found("S08", late)
-    assert (said.message, said.severity) == ("no catalog after 600 s, then the request was given up", Severity.ERROR)
+    (findings,) = found("S08", late)
+    assert (findings.message, findings.severity) == (
+        "no catalog after 600 s, then the request was given up",
+        Severity.ERROR,
+    )
     assert found("S08", [asks]) == []
 
 
@@ -385,10 +390,10 @@ def test_s11_is_not_about_refusals() -> None:
     ],
 )
 def test_s12_says_where_to(status: int, location: str | None, says: str, severity: Severity) -> None:
-    (said,) = found("S12", talk(altered(catalog(status=status), answers={"Location": location})))
-    assert says in said.message
-    assert "secret" not in said.message
-    assert said.severity is severity
+    (findings,) = found("S12", talk(altered(catalog(status=status), answers={"Location": location})))
+    assert says in findings.message
+    assert "secret" not in findings.message
+    assert findings.severity is severity
 
 
 def test_s12_nothing_new_is_no_redirection() -> None:
@@ -452,9 +457,9 @@ def test_s15_names_the_page() -> None:
     page = b"<!DOCTYPE html><html><title>Log in,\n please</title></html>"
     for status in (200, 404, 502):
         part = asked("catalog/node1.example", page, method="POST", status=status, media="text/html; charset=utf-8")
-        (said,) = messages("S15", part)
-        assert said.startswith(f"catalog was answered {status} with a web page")
-        assert ("Log in, please" in said) is (status >= 400)
+        (message,) = messages("S15", part)
+        assert message.startswith(f"catalog was answered {status} with a web page")
+        assert ("Log in, please" in message) is (status >= 400)
     assert messages("S15", asked("/status/v1/simple", page, media="text/html")) == []
     assert len(messages("S15", asked("node/x", page, status=502, media="text/plain"))) == 1
     for status, says in ((404, 0), (502, 1)):  # 404 to URLs of agents up to 3 is S18
@@ -477,9 +482,9 @@ def test_s15_names_the_page() -> None:
     ],
 )
 def test_s16_compares_majors(agent: str, master: str, older: bool) -> None:
-    said = found("S16", talk(plugins(), catalog(), report(), version=agent, master_version=master))
-    assert bool(said) is older
-    assert all(each.seqs == (1,) for each in said)
+    findings = found("S16", talk(plugins(), catalog(), report(), version=agent, master_version=master))
+    assert bool(findings) is older
+    assert all(finding.seqs == (1,) for finding in findings)
 
 
 def test_s17_is_about_agents_without_a_certificate() -> None:
@@ -534,9 +539,9 @@ def test_s19_names_what_is_gone(path: str, method: str, says: int) -> None:
 
 def test_s20_names_the_compilers() -> None:
     parts = [altered(catalog(), answers={"X-Puppet-Compiler-Name": name}) for name in ("c1.example", "c2.example")]
-    (said,) = found("S20", talk(plugins(), *parts, report()))
-    assert said.message == "2 compilers answered in one run: c1.example, c2.example"
-    assert said.seqs == (2, 3)
+    (findings,) = found("S20", talk(plugins(), *parts, report()))
+    assert findings.message == "2 compilers answered in one run: c1.example, c2.example"
+    assert findings.seqs == (2, 3)
     assert found("S20", talk(plugins(), parts[0], parts[0], report())) == []
 
 
@@ -552,8 +557,8 @@ def test_s20_names_the_compilers() -> None:
     ],
 )
 def test_s21_is_about_agents_probes(part: ExamplePart, says: str | None) -> None:
-    said = messages("S21", part, plugins(), catalog(), report())
-    assert said == ([f"puppet.example:8140 {says} to the status check"] if says else [])
+    message = messages("S21", part, plugins(), catalog(), report())
+    assert message == ([f"puppet.example:8140 {says} to the status check"] if says else [])
 
 
 def test_s22_a_deprecation_is_no_stack_trace() -> None:

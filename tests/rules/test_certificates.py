@@ -79,7 +79,7 @@ def ids(records: Sequence[Record]) -> set[str]:
 
 
 def with_leg(*parts: ExamplePart, **fields: Any) -> list[ExamplePart]:
-    return [altered(each, leg=fields) for each in parts]
+    return [altered(part, leg=fields) for part in parts]
 
 
 # -- real recordings -------------------------------------------------------------------------------------
@@ -144,8 +144,8 @@ def _renewed(root: pki.Authority, lasts: float = 0.0) -> Any:
     begins = old.not_valid_before_utc
     ends = begins + datetime.timedelta(seconds=lasts) if lasts else old.not_valid_after_utc
     builder = builder.not_valid_before(begins).not_valid_after(ends)
-    for each in old.extensions:
-        builder = builder.add_extension(each.value, each.critical)
+    for extension in old.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
     return builder.sign(root.key, hashes.SHA256())
 
 
@@ -201,7 +201,7 @@ def test_b11_a_site_sets_its_days() -> None:
     analyzer = Analyzer([rule])
     for _ in steps(analyzer, talk(ca(), crl(starts=-1000 * DAY, ends=50 * DAY))):
         pass
-    assert [each.rule for run in analyzer.finish() for each in run.findings] == ["B11"]
+    assert [finding.rule for run in analyzer.finish() for finding in run.findings] == ["B11"]
 
 
 @pytest.mark.parametrize(("starts", "told"), [(290, False), (310, True)])
@@ -516,8 +516,8 @@ def test_t11_counts_needless_connections_only() -> None:
 def test_t12_a_master_that_closes_now_and_then_is_healthy() -> None:
     close = {"Connection": "close"}
     run = [plugins(), catalog(), metadata("modules/demo/a"), metadata("modules/demo/b"), report()]
-    kept = talk(*(altered(each, answers=close if n == 4 else None) for n, each in enumerate(run)))
-    assert said(kept, "T12") == []
+    conversation = talk(*(altered(each, answers=close if n == 4 else None) for n, each in enumerate(run)))
+    assert said(conversation, "T12") == []
     assert len(said(_anew([altered(each, answers=close) for each in run]), "T12")) == 1
     # HTTP/1.0 closes unless it says otherwise.
     old = [altered(each, response={"http_version": "HTTP/1.0"}) for each in run]
@@ -539,7 +539,7 @@ def test_t14_only_a_short_silence_and_only_the_masters_end() -> None:
 def test_t15_what_is_none_of_puppets_is_a_notice() -> None:
     leg = {"secured": None, "tls_version": None, "peer_chain": ()}
     (record,) = talk(altered(unanswered(asked("/favicon.ico", run=False)), leg=leg))
-    (found,) = [each for each in Analyzer().feed(record).findings if each.rule == "T15"]
+    (found,) = [finding for finding in Analyzer().feed(record).findings if finding.rule == "T15"]
     assert found.severity is Severity.NOTICE
 
 

@@ -49,7 +49,7 @@ def found(ident: str, records: Sequence[Record]) -> list[Finding]:
     analyzer = Analyzer([rule_of(ident)])
     for record in records:
         assert not analyzer.feed(record).trouble
-    return [each for run in analyzer.finish() for each in run.findings]
+    return [finding for run in analyzer.finish() for finding in run.findings]
 
 
 def messages(ident: str, *parts: ExamplePart, **how: Any) -> list[str]:
@@ -83,7 +83,7 @@ def test_real_traffic_says_only_what_is_so(path: Path) -> None:
     for record in records_of(path):
         assert not analyzer.feed(record).trouble
     worse = {
-        each.rule for run in analyzer.finish() for each in run.findings if each.severity is not Severity.NOTICE
+        finding.rule for run in analyzer.finish() for finding in run.findings if finding.severity is not Severity.NOTICE
     }  # fmt: skip
     assert worse == FILES.get(name_of(path), set())
 
@@ -213,11 +213,11 @@ SOURCES = catalog(resources=[file(f"puppet:///{FILE}", f"puppet:///{OTHER}")])
     ],
 )
 def test_f02_needs_every_source_to_be_missing(parts: tuple[ExamplePart, ...], says: bool) -> None:
-    said = found("F02", talk(plugins(), *parts, report(result="failed")))
-    assert bool(said) is says
+    findings = found("F02", talk(plugins(), *parts, report(result="failed")))
+    assert bool(findings) is says
     if says:
-        assert said[0].seqs == (2, 3, 4)
-        assert said[0].message == (
+        assert findings[0].seqs == (2, 3, 4)
+        assert findings[0].message == (
             f"File[/etc/app.conf]: none of its sources exists on the master ({FILE}, {OTHER})"
         )  # fmt: skip
 
@@ -241,16 +241,16 @@ def test_f03_checks_every_digest(algorithm: str) -> None:
     right = (metadata(FILE, b"new", algorithm=algorithm), content(FILE, b"new"))
     wrong = (metadata(FILE, b"old", algorithm=algorithm), content(FILE, b"new"))
     assert messages("F03", *right) == []
-    (said,) = found("F03", talk(*wrong))
-    assert said.seqs == (1, 2)
-    assert FILE in said.message
-    assert f"{{{algorithm}}}" in said.message
+    (findings,) = found("F03", talk(*wrong))
+    assert findings.seqs == (1, 2)
+    assert FILE in findings.message
+    assert f"{{{algorithm}}}" in findings.message
 
 
 @pytest.mark.parametrize("checksum", ["md5lite", "sha256lite", "mtime", "ctime", "none", "crc32"])
 def test_f03_never_accuses_by_what_is_no_digest_of_the_whole(checksum: str) -> None:
-    said = {"path": "/x", "type": "file", "checksum": {"type": checksum, "value": f"{{{checksum}}}{'0' * 64}"}}
-    assert messages("F03", asked(f"file_metadata/{FILE}", said), content(FILE, b"x")) == []
+    message = {"path": "/x", "type": "file", "checksum": {"type": checksum, "value": f"{{{checksum}}}{'0' * 64}"}}
+    assert messages("F03", asked(f"file_metadata/{FILE}", message), content(FILE, b"x")) == []
 
 
 def test_f03_knows_only_what_was_told_last_and_of_this_environment() -> None:
@@ -278,10 +278,10 @@ def test_f03_by_a_listing_and_for_plugins() -> None:
 def test_f03_compression_is_undone_first() -> None:
     packed = {"Content-Encoding": "gzip"}
     for digest in ("sha256", "md5"):
-        told = metadata(FILE, b"new", algorithm=digest)
-        assert messages("F03", told, altered(content(FILE, gzip.compress(b"new")), answers=packed)) == []
-        assert len(messages("F03", told, altered(content(FILE, gzip.compress(b"old")), answers=packed))) == 1
-        assert messages("F03", told, altered(content(FILE, b"no gzip"), answers=packed)) == []  # S13
+        output = metadata(FILE, b"new", algorithm=digest)
+        assert messages("F03", output, altered(content(FILE, gzip.compress(b"new")), answers=packed)) == []
+        assert len(messages("F03", output, altered(content(FILE, gzip.compress(b"old")), answers=packed))) == 1
+        assert messages("F03", output, altered(content(FILE, b"no gzip"), answers=packed)) == []  # S13
 
 
 @pytest.mark.parametrize(
@@ -307,9 +307,9 @@ def test_f03_judges_whole_contents_only(part: ExamplePart) -> None:
 )
 def test_f03_static_content_is_what_the_catalog_says(body: bytes, code_id: str, wrong: bool) -> None:
     fetched = content(STATIC, body, code_id=code_id)
-    said = found("F03", talk(plugins(), static_catalog(), fetched, report()))
-    assert bool(said) is wrong
-    assert all(each.seqs == (2, 3) for each in said)
+    findings = found("F03", talk(plugins(), static_catalog(), fetched, report()))
+    assert bool(findings) is wrong
+    assert all(finding.seqs == (2, 3) for finding in findings)
 
 
 # -- F04 to F07 ----------------------------------------------------------------------------------------
@@ -317,9 +317,9 @@ def test_f03_static_content_is_what_the_catalog_says(body: bytes, code_id: str, 
 
 def test_f04_is_one_notice_for_all_files() -> None:
     many = [part for n in range(9) for part in (content(f"modules/m/{n}"), content(f"modules/m/{n}"))]
-    (said,) = found("F04", talk(catalog(), *many, report()))
-    assert said.severity is Severity.NOTICE
-    assert said.message == "fetched more than once: modules/m/0, modules/m/1, modules/m/2 and 6 more"
+    (findings,) = found("F04", talk(catalog(), *many, report()))
+    assert findings.severity is Severity.NOTICE
+    assert findings.message == "fetched more than once: modules/m/0, modules/m/1, modules/m/2 and 6 more"
     twice = (content(FILE), content(FILE, environment="dev"))
     assert messages("F04", catalog(), *twice, report()) == []
     assert messages("F04", content("plugins/a.rb"), content("plugins/a.rb"), catalog(), report()) == []
@@ -374,15 +374,15 @@ def test_f06_is_a_default_up_to_6(version: str, severity: str) -> None:
 
 def test_f06_one_resource_may_choose() -> None:
     one = asked(f"file_metadata/{FILE}", {"type": "file"}, query="&checksum_type=md5")
-    (said,) = found("F06", talk(plugins(), catalog(), one, report()))
-    assert said.severity is Severity.NOTICE
+    (findings,) = found("F06", talk(plugins(), catalog(), one, report()))
+    assert findings.severity is Severity.NOTICE
     assert messages("F06", asked(f"file_metadata/{FILE}", {}, query="&checksum_type=md5lite"), report()) == []
 
 
 def test_f07_quotes_both_sides() -> None:
     text = "Server Error: Unable to find a common checksum type between agent 'md5' and master 'sha256'"
-    (said,) = messages("F07", catalog(status=500, text=text, form={"checksum_type": "md5"}))
-    assert said == f"{text} (the agent sent checksum_type=md5)"
+    (message,) = messages("F07", catalog(status=500, text=text, form={"checksum_type": "md5"}))
+    assert message == f"{text} (the agent sent checksum_type=md5)"
     assert messages("F07", catalog(status=500, text="Server Error: x")) == []
     assert messages("F07", bucket(method="HEAD", algorithm="md5", status=404)) == []
     assert messages("F07", bucket(method="HEAD", status=500)) == []
@@ -392,8 +392,8 @@ def test_f07_quotes_both_sides() -> None:
 
 
 def test_f08_only_for_what_names_a_version() -> None:
-    (said,) = found("F08", talk(plugins(), static_catalog(), content(FILE), report()))
-    assert said.seqs == (2, 3)
+    (findings,) = found("F08", talk(plugins(), static_catalog(), content(FILE), report()))
+    assert findings.seqs == (2, 3)
     assert messages("F08", static_catalog(), content(OTHER), report()) == []
     assert messages("F08", static_catalog(), content(FILE, status=404), report()) == []
     assert messages("F08", content(FILE), report()) == []
@@ -418,8 +418,8 @@ def test_f10_counts_entries_and_bytes() -> None:
 
     assert messages("F10", tree(1000)) == []
     assert messages("F10", tree(1001)) == ["modules/demo/tree contains 1001 files and directories"]
-    (said,) = messages("F10", tree(900, 1200))
-    assert said.startswith("the listing of modules/demo/tree is 1.")
+    (message,) = messages("F10", tree(900, 1200))
+    assert message.startswith("the listing of modules/demo/tree is 1.")
 
 
 def test_f10_plugins_are_many_everywhere() -> None:
@@ -430,9 +430,9 @@ def test_f10_plugins_are_many_everywhere() -> None:
 def test_f11_says_it_once() -> None:
     slowly = [slow(content(f"modules/m/{n}"), 3 + n) for n in range(4)]
     others = (slow(content(FILE), 1.5), slow(content(FILE, status=404), 9))
-    (said,) = found("F11", talk(catalog(), *slowly, *others, report()))
-    assert said.severity is Severity.NOTICE
-    assert said.seqs == (2, 3, 4, 5)
+    (findings,) = found("F11", talk(catalog(), *slowly, *others, report()))
+    assert findings.severity is Severity.NOTICE
+    assert findings.seqs == (2, 3, 4, 5)
 
 
 # -- F12 to F16 ----------------------------------------------------------------------------------------
@@ -450,8 +450,8 @@ def test_f13_the_masters_own_certificate_may() -> None:
     assert len(found("F13", records)) == 1
     assert messages("F13", bucket(method="GET"), certificate=False) == []  # refused: T03
     assert messages("F13", bucket(method="GET", status=404)) == []
-    (said,) = found("F13", talk(catalog(), bucket(method="GET"), version="3.8.7", master_version="3.8.7"))
-    assert said.severity is Severity.NOTICE
+    (findings,) = found("F13", talk(catalog(), bucket(method="GET"), version="3.8.7", master_version="3.8.7"))
+    assert findings.severity is Severity.NOTICE
 
 
 @pytest.mark.parametrize("extension", ["pp_cli_auth", "1.3.6.1.4.1.34380.1.3.39"])
@@ -469,8 +469,8 @@ def test_f13_by_extension(extension: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_f14_only_what_was_sent_whole() -> None:
-    (said,) = messages("F14", bucket(b"old", digest_of=b"other"))
-    assert said.startswith("/etc/app.conf: the body sent does not have the digest sha256/")
+    (message,) = messages("F14", bucket(b"old", digest_of=b"other"))
+    assert message.startswith("/etc/app.conf: the body sent does not have the digest sha256/")
     assert messages("F14", bucket(b"old", digest_of=b"other", method="HEAD")) == []
     assert messages("F14", altered(bucket(b"old", digest_of=b"other"), error="Client disconnected.")) == []
     assert messages("F14", bucket(b"old", algorithm="md5")) == []
@@ -481,13 +481,13 @@ def test_f14_only_what_was_sent_whole() -> None:
 def test_f15_one_notice_a_server() -> None:
     resources = [file(f"http://files.example/{n}", title=f"/{n}") for n in range(4)]
     pinned = file("https://other.example/a", title="/a", checksum_value="0" * 64)
-    said = found("F15", talk(plugins(), catalog(resources=[*resources, pinned]), report()))
-    assert [each.message for each in said] == [
+    findings = found("F15", talk(plugins(), catalog(resources=[*resources, pinned]), report()))
+    assert [finding.message for finding in findings] == [
         "4 files come from http://files.example, 4 of them without checksum_value",
         "1 file comes from https://other.example",
     ]
-    assert {each.severity for each in said} == {Severity.NOTICE}
-    assert messages("F15", catalog(resources=resources), catalog(status=500)) == [said[0].message]
+    assert {finding.severity for finding in findings} == {Severity.NOTICE}
+    assert messages("F15", catalog(resources=resources), catalog(status=500)) == [findings[0].message]
 
 
 @pytest.mark.parametrize(
@@ -507,6 +507,6 @@ def test_f16_names_the_default() -> None:
     part = asked("file_metadata/modules/demo/a", {}, query="&source_permissions=use")
     assert messages("F16", part, part) == ["permissions come from the master's files"]
     query = asked("/production/file_metadata/modules/demo/a?source_permissions=use", {})
-    (said,) = found("F16", talk(query, version="3.8.7"))
-    assert said.message.endswith(" (the default of agents up to 3)")
-    assert said.severity is Severity.NOTICE
+    (findings,) = found("F16", talk(query, version="3.8.7"))
+    assert findings.message.endswith(" (the default of agents up to 3)")
+    assert findings.severity is Severity.NOTICE

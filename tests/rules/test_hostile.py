@@ -103,14 +103,14 @@ def understood(records: Sequence[Record]) -> Analyzer:
     found = [(CAPTURE, run, finding) for run in runs for finding in run.findings]
     strictly_json(json_output.runs(analyzer.runs))
     strictly_json(json_output.check(found))
-    told = sarif.document(found)
-    strictly_json(told)
-    for result in told["runs"][0]["results"]:
+    output = sarif.document(found)
+    strictly_json(output)
+    for result in output["runs"][0]["results"]:
         clean([result["message"]["text"], result["locations"][0]["logicalLocations"][0]["name"]])
         clean(result["partialFingerprints"].values())
     clean(junit.document(found, [(CAPTURE, run) for run in runs], Severity.WARNING).splitlines())
     clean(doctor_report.verdict_lines(doctor_report.agent_verdicts(runs), len(runs)))
-    for at in (0.0, max((each.ended for each in records), default=0.0), 4e9):
+    for at in (0.0, max((record.ended for record in records), default=0.0), 4e9):
         for name in ladders.names():
             ladder = ladders.of(name, at)
             clean(bootstrap_text.lines(ladder))
@@ -138,9 +138,9 @@ def _told_of_run(run: Any) -> None:
         clean(wording.finding(finding, rule_of(finding.rule), run))
     verdicts.verdict(run)
     facts, verdict = run.snapshot(), wording.conclusion(run)
-    said = [wording.summary(facts), *wording.run_row(facts), *((verdict.message, verdict.fix) if verdict else ())]
-    said.append(wording.why(run) or "")
-    clean(said)
+    conclusion = [wording.summary(facts), *wording.run_row(facts), *((verdict.message, verdict.fix) if verdict else ())]
+    conclusion.append(wording.why(run) or "")
+    clean(conclusion)
     strictly_json(json_output.verdict_fields(run))
 
 
@@ -277,9 +277,9 @@ def structured(random: Random, body: bytes) -> tuple[bytes, str | None]:
     if b"facts=" in body:
         fields = dict(parse_qsl(body.decode("latin-1")))
         facts, _ = structured(random, fields.get("facts", "").replace("+", " ").encode("latin-1", "replace"))
-        told = fields | {"facts": quote(facts.decode("latin-1"))}
-        told[random.choice(list(told))] = random.choice((told["facts"], text(random)))
-        return urlencode(told, errors="replace").encode(), None
+        output = fields | {"facts": quote(facts.decode("latin-1"))}
+        output[random.choice(list(output))] = random.choice((output["facts"], text(random)))
+        return urlencode(output, errors="replace").encode(), None
     try:
         value = json.loads(body)
     except ValueError:
@@ -306,7 +306,7 @@ def _message[M: Message](random: Random, message: M) -> M:
     changed, media = structured(random, body)
     headers = message.headers
     if media is not None:
-        headers = (("Content-Type", media), *(each for each in headers if each[0].lower() != "content-type"))
+        headers = (("Content-Type", media), *(header for header in headers if header[0].lower() != "content-type"))
     return dataclasses.replace(message, body=changed, headers=headers)
 
 
@@ -327,19 +327,19 @@ VALUES = (
 
 
 def _headers(random: Random, headers: Headers) -> Headers:
-    kept = list(headers)
+    retained = list(headers)
     for _ in range(random.choice((1, 1, 3))):
         what = random.randrange(4)
-        if what == 0 and kept:
-            kept.pop(random.randrange(len(kept)))
-        elif what == 1 and kept:
-            kept.append(random.choice(kept))
-        elif what == 2 and kept:
-            at = random.randrange(len(kept))
-            kept[at] = (kept[at][0], random.choice(VALUES))
+        if what == 0 and retained:
+            retained.pop(random.randrange(len(retained)))
+        elif what == 1 and retained:
+            retained.append(random.choice(retained))
+        elif what == 2 and retained:
+            at = random.randrange(len(retained))
+            retained[at] = (retained[at][0], random.choice(VALUES))
         else:
-            kept.insert(0, (random.choice(NAMES), random.choice(VALUES)))
-    return tuple(kept)
+            retained.insert(0, (random.choice(NAMES), random.choice(VALUES)))
+    return tuple(retained)
 
 
 STATUSES = (0, -1, 1, 100, 101, 199, 204, 206, 299, 301, 302, 304, 307, 400, 401, 403, 404, 405, 406, 409, 410, 413,
@@ -401,18 +401,18 @@ def _exchange(random: Random, exchange: Exchange) -> Exchange:
         started, ended = _moment(random, request.started), _moment(random, request.ended)
         exchange = dataclasses.replace(exchange, request=dataclasses.replace(request, started=started, ended=ended))
         if response and random.random() < 0.5:
-            told = _moment(random, response.started)
-            answered = dataclasses.replace(response, started=told, ended=_moment(random, response.ended))
+            output = _moment(random, response.started)
+            answered = dataclasses.replace(response, started=output, ended=_moment(random, response.ended))
             exchange = dataclasses.replace(exchange, response=answered, failed=_moment(random, None))
         return exchange
     if what == 10:
         return dataclasses.replace(exchange, agent=_leg(random, exchange.agent))
     if what == 11:
         master = _leg(random, exchange.master or Leg("m", "master", "192.0.2.1"))
-        lent = Identity(
+        credentials = Identity(
             random.choice(("keys", CONTROL)), random.choice((None, CONTROL)), random.choice((None, CONTROL))
         )
-        return dataclasses.replace(exchange, master=master, identity=lent, stripped=(CONTROL, ""))
+        return dataclasses.replace(exchange, master=master, identity=credentials, stripped=(CONTROL, ""))
     if what == 12:
         method = random.choice(("GET", "PUT", "POST", "HEAD", "DELETE", "", "get", CONTROL))
         return dataclasses.replace(
@@ -434,14 +434,14 @@ ALERTS = (None, "", "unknown_ca", "certificate_expired", "certificate_revoked", 
 def _handshake(random: Random, near: Record) -> Handshake:
     leg = near.agent if isinstance(near, Exchange) else near.leg if isinstance(near, Handshake) else Leg("h", "agent")
     leg = dataclasses.replace(leg, secured=None, peer_chain=random.choice((leg.peer_chain, (), chain(random))))
-    told = ("", CONTROL, "x" * 9000, "certificate verify failed (certificate has expired): [x for CN=a]", "timeout")
+    output = ("", CONTROL, "x" * 9000, "certificate verify failed (certificate has expired): [x for CN=a]", "timeout")
     return Handshake(
         _leg(random, leg) if random.random() < 0.5 else leg,
         _moment(random, near.time) or 0.0,
-        random.choice(told),
+        random.choice(output),
         random.choice(ALERTS),
         random.choice((None, "agent", "proxy", "master")),
-        tuple(random.choice(told) for _ in range(random.choice((0, 0, 1, 60)))),
+        tuple(random.choice(output) for _ in range(random.choice((0, 0, 1, 60)))),
     )
 
 
@@ -597,7 +597,7 @@ def test_every_time_can_be_said(time: float) -> None:
 
 
 def test_a_chain_is_judged_at_any_time() -> None:
-    root, own = (each.certificate.public_bytes(Encoding.DER) for each in authorities())
+    root, own = (authority.certificate.public_bytes(Encoding.DER) for authority in authorities())
     chain = carried(made())
     assert {each.code for each in chains.verify(chain, [own, root], [], 1e18, "none")} == {10}
     assert {each.code for each in chains.verify(chain, [own, root], [], -1e18, "none")} == {9}

@@ -41,7 +41,9 @@ ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
 
 def told(ident: str, **fields: Any) -> list[tuple[str, Severity]]:
     """What one rule says of an ordinary run's report with these fields."""
-    return [(each.message, each.severity) for each in findings(talk(plugins(), catalog(), report(**fields)), ident)]
+    return [
+        (finding.message, finding.severity) for finding in findings(talk(plugins(), catalog(), report(**fields)), ident)
+    ]
 
 
 def metrics(group: str, **numbers: float) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def test_numbers_that_nobody_means_break_no_rule() -> None:
     records = talk(catalog(), report(noop=True, metrics=huge | metrics("time", total=10**400, exec=10**400)))
     analyzer = Analyzer()
     assert not [step for record in records for step in analyzer.feed(record).trouble]
-    assert {each.rule for run in analyzer.finish() for each in run.findings} == {"R18"}
+    assert {finding.rule for run in analyzer.finish() for finding in run.findings} == {"R18"}
 
 
 def test_p02_names_what_was_put_back() -> None:
@@ -175,7 +177,7 @@ def large(size: int, *, packed: bool = False) -> list[Record]:
 )
 @pytest.mark.parametrize("packed", [False, True])
 def test_p04_counts_what_the_report_has_unpacked(size: int, expected: list[Severity], packed: bool) -> None:
-    assert [each.severity for each in findings(large(size, packed=packed), "P04")] == expected
+    assert [finding.severity for finding in findings(large(size, packed=packed), "P04")] == expected
 
 
 def test_p04_has_thresholds_and_survives_a_lying_encoding() -> None:
@@ -212,7 +214,7 @@ def test_p07_knows_formats_2_to_12(number: int | None, expected: int) -> None:
 @pytest.mark.parametrize(("version", "expected"), [("2.7.26", NOTICE), ("3.8.7", NOTICE), ("4.10.9", WARNING)])
 def test_p08_yaml_is_what_old_agents_send(version: str, expected: Severity) -> None:
     records = talk(catalog(), report_yaml(version=version), version=version)
-    assert [each.severity for each in findings(records, "P08")] == [expected]
+    assert [finding.severity for finding in findings(records, "P08")] == [expected]
     json_report = altered(report(), headers={"Content-Type": "text/pson"})
     assert findings(talk(catalog(), json_report, version=version), "P08") == []
 
@@ -417,7 +419,7 @@ def test_real_reports_raise_what_their_readme_tells_and_nothing_else(path: Path)
 
 @pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)
 def test_2_7_fails_by_its_log_for_its_statuses_are_empty() -> None:
-    (path,) = (each for each in RECORDINGS if "agent-2.7.26" in each.as_posix())
+    (path,) = (recording for recording in RECORDINGS if "agent-2.7.26" in recording.as_posix())
     first, *_ = findings(records_of(path), "P01")
     assert first.message.startswith("1 resource failed: /Stage[main]/Demo/File[")
     assert "Could not back up" in first.message

@@ -55,7 +55,7 @@ POLL = (csr(status=400, text=WAITS), not_issued())
 
 
 def found(records: Sequence[Record], *ids: str) -> list[Finding]:
-    return [each for each in all_findings(records) if each.rule in (ids or MINE)]
+    return [finding for finding in all_findings(records) if finding.rule in (ids or MINE)]
 
 
 def raised(*parts: ExamplePart, version: str = "7.23.0") -> set[str]:
@@ -270,9 +270,9 @@ def test_the_burst_of_an_old_agent_is_one_question() -> None:
     for _ in range(3):
         polls.wait(119.9).poll()
     (run,) = analyzed(polls).runs
-    (only,) = [each for each in run.findings if each.rule == "B39"]
+    (only,) = [finding for finding in run.findings if finding.rule == "B39"]
     assert "4 times over 6 min, every 2 min" in only.message
-    assert not [each for each in run.findings if each.rule == "B41"]
+    assert not [finding for finding in run.findings if finding.rule == "B41"]
 
 
 @pytest.mark.parametrize("pauses", [(5, 300, 40), (120,), (30, 90, 30, 90)])
@@ -325,10 +325,10 @@ def test_waiting_without_a_request_needs_to_be_seen_from_its_beginning() -> None
 
 def test_a_request_that_the_ca_holds_is_only_to_be_signed() -> None:
     look = f"/puppet-ca/v1/certificate_request/{NAME}?environment=production&"
-    for status, said in ((200, False), (404, True)):
+    for status, message in ((200, False), (404, True)):
         looked = asked(look, b"", status=status, run=False, media="text/plain")
         parts = (not_issued(), looked, not_issued(), wait(120), not_issued())
-        assert bool(found(talk(*parts, version="5.5.22"), "B40")) is said
+        assert bool(found(talk(*parts, version="5.5.22"), "B40")) is message
 
 
 @pytest.mark.parametrize(("pause", "said"), [(0.1, True), (0.9, True), (1.1, False)])
@@ -342,7 +342,7 @@ def test_the_certificate_of_another_key_was_not_signed_at_once() -> None:
 
 def test_signed_at_once_means_that_there_was_no_404_before() -> None:
     agent = Agent(version="5.5.22").ca().poll().look().csr().poll().issued()
-    assert "B45" not in {each.rule for run in analyzed(agent).runs for each in run.findings}
+    assert "B45" not in {finding.rule for run in analyzed(agent).runs for finding in run.findings}
 
 
 # -- clones --------------------------------------------------------------------------------------------
@@ -447,14 +447,14 @@ def test_a_node_is_enrolled_in_the_order_that_works() -> None:
 
 def test_to_trust_a_new_ca_drops_no_key() -> None:
     for version in ("3.8.7", "8.10.0"):
-        (told,) = _steps(_told("trust_anew", version))
-        assert told == 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"; puppet agent -t'
+        (output,) = _steps(_told("trust_anew", version))
+        assert output == 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"; puppet agent -t'
 
 
 def test_without_a_run_the_commands_are_those_of_both_generations_unless_one_is_known() -> None:
     both = fill("{enrol}", None)
     assert _steps(both.partition("(up to version 5: ")[0])[1] == "puppet ssl clean; puppet agent -t"
-    assert [each.split()[0:3] for each in _steps(both.partition("(up to version 5: ")[2])] == [
+    assert [step.split()[0:3] for step in _steps(both.partition("(up to version 5: ")[2])] == [
         ["puppet", "cert", "clean"], ["find", '"$(puppet', "config"], ["puppet", "cert", "sign"]
     ]  # fmt: skip
     old, new = fill("{enrol} {verify} {renew}", None, old=True), fill("{enrol} {verify}", None, old=False)
@@ -539,8 +539,8 @@ def test_each_crl_of_the_file_is_looked_at(cadir: Path) -> None:
 def test_no_strange_name_gets_into_a_command(name: str) -> None:
     for word in WORDS:
         for version in ("3.8.7", "7.23.0"):
-            told = _told(word, version, name=name)
-            assert told == _told(word, version, name="<certname>")
+            output = _told(word, version, name=name)
+            assert output == _told(word, version, name="<certname>")
 
 
 # -- real ones -----------------------------------------------------------------------------------------
@@ -558,13 +558,17 @@ EXPECTED = {
 
 @pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS], ids=name_of)
 def test_real_agents_are_accused_of_what_was_done_to_them_and_of_nothing_else(path: Path) -> None:
-    told = {each.rule for each in found(records_of(path)) if each.severity is not Severity.NOTICE}
-    assert told == EXPECTED.get(name_of(path), set())
+    findings = {each.rule for each in found(records_of(path)) if each.severity is not Severity.NOTICE}
+    assert findings == EXPECTED.get(name_of(path), set())
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
 def test_real_waiting_is_told_as_it_was() -> None:
-    path = next(each for each in RECORDINGS if name_of(each) == "puppetserver-7.9.5/5.5.22/01-bootstrap-waitforcert")
+    path = next(
+        recording
+        for recording in RECORDINGS
+        if name_of(recording) == "puppetserver-7.9.5/5.5.22/01-bootstrap-waitforcert"
+    )
     (only,) = found(records_of(path), "B39")
     assert only.message.startswith("requested its certificate 3 times over 10 s, every 5 s; ")
     assert only.message.endswith("then it was signed")

@@ -49,24 +49,24 @@ def test_a_good_example_is_clean_of_every_rule(conversation: Sequence[Record]) -
     old = any("5.5" in (each.request.header("x-puppet-version") or "") for each in conversation
               if isinstance(each, Exchange))  # fmt: skip
     allowed = {"B01", "B03"} if old else {"B01"}
-    worse = [each for each in all_findings(conversation) if each.severity is not Severity.NOTICE]
+    worse = [finding for finding in all_findings(conversation) if finding.severity is not Severity.NOTICE]
     assert {each.rule for each in worse} <= allowed
     assert all(each.severity is Severity.WARNING for each in worse)
 
 
 @pytest.mark.parametrize(("rule", "conversation"), BAD)
 def test_a_bad_example_raises_its_rule_and_what_is_listed(rule: Rule, conversation: Sequence[Record]) -> None:
-    found = {each.rule for each in all_findings(conversation)}
+    found = {finding.rule for finding in all_findings(conversation)}
     assert rule.id in found
     assert found <= {rule.id, *rule.also}
 
 
 @pytest.mark.parametrize(("rule", "conversation"), BAD)
 def test_a_findings_proof_is_in_the_conversation(rule: Rule, conversation: Sequence[Record]) -> None:
-    for each in all_findings(conversation):
-        assert each.message
-        assert each.seqs
-        assert set(each.seqs) <= {record.seq for record in conversation}
+    for finding in all_findings(conversation):
+        assert finding.message
+        assert finding.seqs
+        assert set(finding.seqs) <= {record.seq for record in conversation}
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
@@ -121,22 +121,26 @@ def test_live_and_offline_say_the_same(tmp_path: Path, rule: Rule | None, conver
 
 @pytest.mark.parametrize("version", ["6.29.0", "7.23.0", "8.10.0"])
 def test_what_a_healthy_agent_does_is_a_warning_only_for_the_first_ca(version: str) -> None:
-    bad = [each for each in all_findings(together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
-           if each.severity is not Severity.NOTICE and each.rule != "S16"]  # fmt: skip
+    found = all_findings(together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
+    bad = [finding for finding in found
+           if finding.severity is not Severity.NOTICE and finding.rule != "S16"]  # fmt: skip
     assert [(each.rule, each.severity) for each in bad] == [("B01", Severity.WARNING)]
 
 
 @pytest.mark.parametrize("version", ["3.8.7", "5.5.22"])
 def test_a_healthy_old_agent_is_a_warning_only_for_what_it_never_verifies(version: str) -> None:
-    bad = [each for each in all_findings(together(Agent(version=version).old_bootstrap(4).run().wait(1800).run("u-2")))
-           if each.severity is not Severity.NOTICE]  # fmt: skip
+    found = all_findings(together(Agent(version=version).old_bootstrap(4).run().wait(1800).run("u-2")))
+    bad = [finding for finding in found
+           if finding.severity is not Severity.NOTICE]  # fmt: skip
     assert {(each.rule, each.severity) for each in bad} == {("B01", Severity.WARNING), ("B03", Severity.WARNING)}
 
 
 def test_the_same_said_again_adds_proof_not_findings() -> None:
     waits = "already has a requested certificate"
     polls = [part for _ in range(5) for part in (csr(status=400, text=waits), not_issued())]
-    (found,) = [each for each in all_findings(talk(ca(), crl(), csr(), not_issued(), *polls)) if each.rule == "B17"]
+    (found,) = [
+        finding for finding in all_findings(talk(ca(), crl(), csr(), not_issued(), *polls)) if finding.rule == "B17"
+    ]
     assert found.seqs == (5, 7, 9, 11, 13)
 
 
@@ -149,9 +153,9 @@ def test_a_rule_about_a_whole_run_is_asked_when_a_later_run_shows_that_it_is_ove
         pass
     first, second = analyzer.runs
     assert (first.closed, second.closed) == (True, True)
-    assert "B07" in {each.rule for each in first.findings}
+    assert "B07" in {finding.rule for finding in first.findings}
     analyzer.finish()
-    assert [each.rule for each in first.findings].count("B07") == 1
+    assert [finding.rule for finding in first.findings].count("B07") == 1
     assert second.findings == []
 
 

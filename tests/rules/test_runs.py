@@ -371,7 +371,7 @@ def test_r11_finds_every_limit_from_the_first_value_beyond_it() -> None:
         return value
 
     def found(limit: str, number: float, facts: dict[str, Any]) -> list[str]:
-        return [each.message for each in findings(talk(catalog(facts=facts)), "R11", **{limit: number})]
+        return [finding.message for finding in findings(talk(catalog(facts=facts)), "R11", **{limit: number})]
 
     # The agent's version is a fact too.
     assert found("values", 4, {"a": [1, 2, 3]}) == []
@@ -413,9 +413,9 @@ def test_r14_yaml_is_what_old_agents_know(version: str, expected: Severity) -> N
 
 
 def test_r15_is_about_8_and_about_more_than_a_name_of_ones_own() -> None:
-    told = {"osfamily": "Debian", "operatingsystem": "Debian", "ipaddress_eth0": "192.0.2.7"}
-    assert severities(talk(catalog(facts=told), report(), version="8.10.0"), "R15") == [NOTICE]
-    assert findings(talk(catalog(facts=told), report(), version="7.23.0"), "R15") == []
+    output = {"osfamily": "Debian", "operatingsystem": "Debian", "ipaddress_eth0": "192.0.2.7"}
+    assert severities(talk(catalog(facts=output), report(), version="8.10.0"), "R15") == [NOTICE]
+    assert findings(talk(catalog(facts=output), report(), version="7.23.0"), "R15") == []
     assert findings(talk(catalog(facts={"uuid": "x", "id": "y"}), report(), version="8.10.0"), "R15") == []
     assert len(findings(talk(catalog(facts={"uuid": "x"}), report(), version="8.10.0"), "R15", least=1)) == 1
 
@@ -618,6 +618,6 @@ def test_real_agents_raise_what_their_readme_tells_and_nothing_else(path: Path) 
 
 @pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)
 def test_an_agent_killed_while_it_applied_is_a_notice() -> None:
-    (path,) = (each for each in RECORDINGS if "24-agent-killed" in each.as_posix())
+    (path,) = (recording for recording in RECORDINGS if "24-agent-killed" in recording.as_posix())
     (found,) = findings(records_of(path), "R03")
     assert found.severity is NOTICE

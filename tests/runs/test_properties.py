@@ -41,7 +41,7 @@ def tell(run: Run, numbers: Mapping[int, int] | None = None) -> Told:
     def called(seqs: Iterable[int]) -> frozenset[int]:
         return frozenset(numbers[seq] if numbers else seq for seq in seqs)
 
-    own = (each for each in run.findings if each.rule not in BEYOND)
+    own = (finding for finding in run.findings if finding.rule not in BEYOND)
     findings = ((each.rule, str(each.severity), each.message, called(each.seqs)) for each in own)
     return run.certname, run.outcome, called(run.seqs), frozenset(findings)
 
@@ -151,8 +151,8 @@ def test_what_was_over_stays_as_told_wherever_it_is_cut(data: st.DataObject) -> 
         if step.record.seq == cut:
             over = [tell(run) for run in analyzer.runs if run.closed]
     whole = [tell(run) for run in analyzer.finish()]
-    assert [told for told in over if told not in whole] == []
-    assert [told for told in over if told not in [tell(run) for run in runs_of(records[:cut])]] == []
+    assert [output for output in over if output not in whole] == []
+    assert [output for output in over if output not in [tell(run) for run in runs_of(records[:cut])]] == []
 
 
 @LONG
@@ -185,8 +185,8 @@ def test_a_flow_file_may_be_cut_anywhere(data: st.DataObject) -> None:
         loaded = load([flows], capture)
         assert bool(loaded.kinds) is capture.exists()
         if capture.exists():
-            with Capture.open(capture) as kept:
-                records = list(kept.records())
+            with Capture.open(capture) as retained:
+                records = list(retained.records())
             known = {(each.time, each.ended) for each in records_of(recording)}
-            assert all((each.time, each.ended) in known for each in records)
+            assert all((record.time, record.ended) in known for record in records)
             runs_of(records)

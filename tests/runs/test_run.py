@@ -81,33 +81,37 @@ def test_connections_and_bytes() -> None:
     run = only(records)
     exchanges = [record for record in records if isinstance(record, Exchange)]
     assert run.connections == 5
-    assert run.sent == sum(len(each.request.body) for each in exchanges)
-    assert run.received == sum(len(each.response.body) for each in exchanges if each.response)
+    assert run.sent == sum(len(exchange.request.body) for exchange in exchanges)
+    assert run.received == sum(len(exchange.response.body) for exchange in exchanges if exchange.response)
 
 
 def test_environment_asked_and_used() -> None:
-    asked, told = talk(catalog(environment="staging"), report())
-    assert isinstance(told, Exchange)
-    target = told.request.target.replace("production", "staging")
-    run = only([asked, dataclasses.replace(told, request=dataclasses.replace(told.request, target=target))])
+    asked, conversation = talk(catalog(environment="staging"), report())
+    assert isinstance(conversation, Exchange)
+    target = conversation.request.target.replace("production", "staging")
+    run = only(
+        [asked, dataclasses.replace(conversation, request=dataclasses.replace(conversation.request, target=target))]
+    )
     assert (run.environment_asked, run.environment) == ("production", "staging")
 
 
 def test_the_compiler_is_named() -> None:
-    asked, told = talk(catalog(), report())
+    asked, conversation = talk(catalog(), report())
     assert isinstance(asked, Exchange)
     assert asked.response
     headers = (*asked.response.headers, ("X-Puppet-Compiler-Name", "compiler2.example"))
-    run = only([dataclasses.replace(asked, response=dataclasses.replace(asked.response, headers=headers)), told])
+    run = only(
+        [dataclasses.replace(asked, response=dataclasses.replace(asked.response, headers=headers)), conversation]
+    )
     assert run.compiler == "compiler2.example"
 
 
 def test_a_tools_calls_are_no_agents_run() -> None:
-    asked, told = talk(catalog(), report())
-    assert isinstance(told, Exchange)
-    curl = dataclasses.replace(told.request, headers=(("User-Agent", "curl/7.88.1"), ("Accept", "*/*")))
+    asked, conversation = talk(catalog(), report())
+    assert isinstance(conversation, Exchange)
+    curl = dataclasses.replace(conversation.request, headers=(("User-Agent", "curl/7.88.1"), ("Accept", "*/*")))
     analyzer = Analyzer()
-    for record in (asked, dataclasses.replace(told, request=curl)):
+    for record in (asked, dataclasses.replace(conversation, request=curl)):
         analyzer.feed(record)
     agent, tool = analyzer.finish()
     assert (agent.tool, agent.outcome) == (None, "unfinished")
@@ -116,18 +120,18 @@ def test_a_tools_calls_are_no_agents_run() -> None:
 
 def test_rubys_own_client_is_an_agent() -> None:
     """Agents of 4 and 5 download files without X-Puppet-Version."""
-    asked, told = talk(catalog(), report(), version="3.8.7")
-    assert isinstance(told, Exchange)
-    ruby = dataclasses.replace(told.request, headers=(*told.request.headers, ("User-Agent", "Ruby")))
-    assert only([asked, dataclasses.replace(told, request=ruby)]).tool is None
+    asked, conversation = talk(catalog(), report(), version="3.8.7")
+    assert isinstance(conversation, Exchange)
+    ruby = dataclasses.replace(conversation.request, headers=(*conversation.request.headers, ("User-Agent", "Ruby")))
+    assert only([asked, dataclasses.replace(conversation, request=ruby)]).tool is None
 
 
 def test_a_handshake_between_two_steps_that_went_on_is_no_refusal() -> None:
-    asked, told = talk(catalog(), report())
+    asked, conversation = talk(catalog(), report())
     assert isinstance(asked, Exchange)
-    assert isinstance(told, Exchange)
+    assert isinstance(conversation, Exchange)
     failed = Handshake(asked.agent, asked.ended + 0.1, "the agent left", seq=2)
-    run = only([asked, failed, dataclasses.replace(told, seq=3)])
+    run = only([asked, failed, dataclasses.replace(conversation, seq=3)])
     assert (len(run.handshakes), run.outcome) == (1, "complete")
 
 
@@ -137,14 +141,14 @@ def test_a_node_that_enrols_anew_is_no_error() -> None:
     analyzer = Analyzer()
     for record in records:
         analyzer.feed(record)
-    told = {(each.rule, str(each.severity)) for run in analyzer.finish() for each in run.findings}
-    assert told == {("B01", "warning"), ("B20", "notice"), ("B45", "notice")}
+    output = {(finding.rule, str(finding.severity)) for run in analyzer.finish() for finding in run.findings}
+    assert output == {("B01", "warning"), ("B20", "notice"), ("B45", "notice")}
 
 
 def test_the_reason_is_what_a_resource_said() -> None:
-    asked, told = talk(catalog(), report(result="failed"))
-    assert isinstance(told, Exchange)
-    document = json.loads(told.request.body) | {
+    asked, conversation = talk(catalog(), report(result="failed"))
+    assert isinstance(conversation, Exchange)
+    document = json.loads(conversation.request.body) | {
         "logs": [
             {"level": "err", "message": "Permission denied - /proc/1/environ", "source": "Facter"},
             {
@@ -154,8 +158,8 @@ def test_the_reason_is_what_a_resource_said() -> None:
             },
         ]
     }
-    request = dataclasses.replace(told.request, body=json.dumps(document).encode())
-    assert wording.why(only([asked, dataclasses.replace(told, request=request)])) == (
+    request = dataclasses.replace(conversation.request, body=json.dumps(document).encode())
+    assert wording.why(only([asked, dataclasses.replace(conversation, request=request)])) == (
         "the report says failed: Could not evaluate"
     )
 

@@ -314,7 +314,7 @@ def test_an_agent_that_nobody_signs_does_not_fill_the_memory() -> None:
     assert len(run.csrs) == len(run.certificates) == len(run.anonymous) == 200
     assert run.csrs[0].seq == 3
     assert run.csrs[-1].seq == run.certificates[-1].seq - 1
-    (found,) = [each for each in run.findings if each.rule == "B17"]
+    (found,) = [finding for finding in run.findings if finding.rule == "B17"]
     assert len(found.seqs) == 100
     assert (found.seqs[0], found.seqs[-1]) == (4, run.csrs[-1].seq)
 

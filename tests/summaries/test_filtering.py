@@ -74,23 +74,23 @@ def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def listed(run: Run, command: str, capture: Path, text: str, key: str) -> list[int]:
     status, out, _ = run(command, capture, f"--filter={text}", "--json")
     assert status == 0
-    told: list[dict[str, Any]] = json.loads(out)
-    return [each[key] for each in told]
+    document: list[dict[str, Any]] = json.loads(out)
+    return [each[key] for each in document]
 
 
 @pytest.mark.parametrize("text", FILTERS)
 def test_the_same_as_on_the_command_line(source: Source, run: Run, text: str) -> None:
     filtering = Filtering(source)
     assert [each.number for each in filtering.runs(text)] == listed(run, "runs", source.path, text, "run")
-    assert [each.seq for each in filtering.briefs(text)] == listed(run, "list", source.path, text, "seq")
+    assert [brief.seq for brief in filtering.briefs(text)] == listed(run, "list", source.path, text, "seq")
 
 
 @pytest.mark.parametrize("text", ["", "phase:catalog", "-status:200", "text:mode", "node1", "rule:any"])
 def test_of_one_run_the_same_as_of_all(source: Source, text: str) -> None:
     filtering = Filtering(source)
-    through = {each.seq for each in filtering.briefs(text)}
+    through = {brief.seq for brief in filtering.briefs(text)}
     for run in source.runs:
-        own = [each.seq for each in filtering.briefs(text, run.number)]
+        own = [brief.seq for brief in filtering.briefs(text, run.number)]
         assert own == [seq for seq in source.seqs(run.number) if seq in through]
 
 
@@ -121,9 +121,9 @@ def test_what_takes_long_says_how_far_it_is_and_can_be_given_up(
         assert filtering.slow("word")
         assert not filtering.slow("phase:plugins status:200")
         left = len(filtering.briefs("phase:plugins"))
-        told = list(filtering.read_briefs("text:e phase:plugins"))
-        assert [each.done for each in told] == [*range(0, left, 2), left]
-        assert {each.total for each in told} == {left}  # what the index tells keeps bodies from being read
+        output = list(filtering.read_briefs("text:e phase:plugins"))
+        assert [each.done for each in output] == [*range(0, left, 2), left]
+        assert {each.total for each in output} == {left}  # what the index tells keeps bodies from being read
         assert left < len(source.all_briefs())
         read: list[Source] = []
         capture = Source.capture
@@ -141,5 +141,5 @@ def test_what_takes_long_says_how_far_it_is_and_can_be_given_up(
         going.close()  # type: ignore[attr-defined]
         assert len(read) == 1
         runs = list(filtering.read_runs("text:e phase:plugins"))
-        assert [len(each.found) for each in runs] == [0, *[1] * (len(runs) - 1)]
+        assert [len(run.found) for run in runs] == [0, *[1] * (len(runs) - 1)]
         assert (runs[0].done, runs[-1].done) == (0, runs[-1].total)

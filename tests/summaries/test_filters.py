@@ -67,8 +67,8 @@ ALL = list(range(1, 14))
 
 
 def test_the_conversation_is_what_the_tests_think() -> None:
-    told = [type(record).__name__ for record in conversation()]
-    assert told == ["Exchange"] * 11 + ["Handshake", "Gap"]
+    output = [type(record).__name__ for record in conversation()]
+    assert output == ["Exchange"] * 11 + ["Handshake", "Gap"]
     assert [record.seq for record in conversation()] == ALL
 
 
@@ -345,9 +345,9 @@ def test_a_filter_is_completed(text: str, told: list[str]) -> None:
 
 
 def test_the_rules_of_a_capture_are_told_before_the_others() -> None:
-    told = completion.complete("rule:", {"rule": ["S01", "B23"]})
-    assert told[:3] == ["rule:S01", "rule:B23", "rule:any"]
-    assert len(told) == len(set(told)) == len(completion.complete("rule:"))
+    output = completion.complete("rule:", {"rule": ["S01", "B23"]})
+    assert output[:3] == ["rule:S01", "rule:B23", "rule:any"]
+    assert len(output) == len(set(output)) == len(completion.complete("rule:"))
     assert completion.complete("rule:b", {"rule": ["S01", "B23"]})[:2] == ["rule:B23", "rule:B01"]
 
 
@@ -358,17 +358,19 @@ def test_before_anything_is_written_there_are_the_keys() -> None:
 
 def test_every_value_that_completion_knows_is_one() -> None:
     for key in filters.KEYS:
-        for told in completion.complete(f"{key}:", KNOWN):
-            assert len(filters.parse(told).terms) == 1, told
+        for output in completion.complete(f"{key}:", KNOWN):
+            assert len(filters.parse(output).terms) == 1, output
     assert len(completion.complete("rule:")) > 100
-    assert {told.partition(":")[2] for told in completion.complete("endpoint:")} == {each.name for each in ENDPOINTS}
+    assert {output.partition(":")[2] for output in completion.complete("endpoint:")} == {
+        endpoint.name for endpoint in ENDPOINTS
+    }
 
 
 @given(st.text(max_size=12).filter(lambda text: text.strip() == text != ""))
 @example(":")
 def test_a_completed_value_means_itself(name: str) -> None:
-    for told in completion.complete("agent:", {"agent": [name]}):  # none if it can't be printed
-        chosen = filters.parse(told)
+    for output in completion.complete("agent:", {"agent": [name]}):  # none if it can't be printed
+        chosen = filters.parse(output)
         assert len(chosen.terms) == 1
         if not set(name) & set("*?["):
             look = looked(next(iter(steps(Analyzer(), conversation()))))
@@ -378,5 +380,5 @@ def test_a_completed_value_means_itself(name: str) -> None:
 
 @given(st.text(alphabet="ph:a \"'\\!-x", max_size=14))
 def test_no_half_written_filter_troubles_completion(text: str) -> None:
-    for told in completion.complete(text, KNOWN):
-        assert told != text
+    for output in completion.complete(text, KNOWN):
+        assert output != text

@@ -94,8 +94,10 @@ def test_list_knows_what_only_the_whole_run_shows(run: Run, tmp_path: Path) -> N
     path = save(tmp_path / "c.sqlite", *together(Agent().ca().crl().csr().issued("other"), refused))
     with Capture.open(path) as capture:
         analyzer = Analyzer()
-        early = {record.seq: [each.rule for each in analyzer.feed(record).findings] for record in capture.records()}
-        proved = {(each.rule, seq) for run in analyzer.finish() for each in run.findings for seq in each.seqs}
+        early = {
+            record.seq: [finding.rule for finding in analyzer.feed(record).findings] for record in capture.records()
+        }
+        proved = {(finding.rule, seq) for run in analyzer.finish() for finding in run.findings for seq in finding.seqs}
     rows = valid("list", run("list", path, "--json")[1])
     assert {(each["rule"], row["seq"]) for row in rows for each in row["findings"]} == proved
     late = next(rule for rule, seq in proved if rule not in early[seq])

@@ -52,9 +52,9 @@ def told(capture: Path) -> tuple[list[str], list[str]]:
                 for seq in finding.seqs:
                     signs.setdefault(seq, set()).add(finding.rule)
         lines = []
-        for each in found.all_briefs():
-            each.signs = ()
-            lines.append(f"{each.seq} {wording.line(each, of.get(each.seq))} {sorted(signs.get(each.seq, ()))}")
+        for brief in found.all_briefs():
+            brief.signs = ()
+            lines.append(f"{brief.seq} {wording.line(brief, of.get(brief.seq))} {sorted(signs.get(brief.seq, ()))}")
         return [f"{wording.run_row(run.brief)} {run.brief.verdict} {list(run.seqs)}" for run in runs], lines
 
 
@@ -183,7 +183,7 @@ def test_what_is_damaged_is_said_and_the_rest_is_there(tmp_path: Path) -> None:
         state = found.state()
         assert state.trouble.startswith("Record 3 of ")
         assert "\x1b" not in state.trouble
-        assert [each.seq for each in found.all_briefs()] == [1, 2, *range(4, state.last + 1)]
+        assert [brief.seq for brief in found.all_briefs()] == [1, 2, *range(4, state.last + 1)]
 
 
 def test_only_one_makes_it(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_it_goes_into_the_cache_where_nothing_can_be_written_beside(
 def test_all_records_share_what_they_have_in_common(tmp_path: Path) -> None:
     capture = save(tmp_path / "c.sqlite", *conversation())
     with contextlib.closing(made(capture)) as found:
-        every = [each for each in found.all_briefs() if each.certname == "a.example"]
+        every = [brief for brief in found.all_briefs() if brief.certname == "a.example"]
         assert len(every) > 5
         assert len({id(each.certname) for each in every}) == len({id(each.leg) for each in every}) == 1
         assert len({id(each.times) for each in every}) == 1
@@ -235,7 +235,7 @@ def test_all_records_share_what_they_have_in_common(tmp_path: Path) -> None:
 def test_some_records_in_brief(tmp_path: Path) -> None:
     capture = save(tmp_path / "c.sqlite", *conversation())
     with contextlib.closing(made(capture)) as found:
-        assert [each.seq for each in found.briefs([5, 2, 99])] == [2, 5]
+        assert [brief.seq for brief in found.briefs([5, 2, 99])] == [2, 5]
         assert next(found.all_briefs(5)).seq == 6
 
 

@@ -80,13 +80,13 @@ def test_captures_says_what_a_directory_holds(run: Run, folder: Path) -> None:
 def test_captures_counts_as_runs_and_check_do(run: Run, folder: Path) -> None:
     _, out, _ = run("captures", folder, "--json")
     first, second, empty, cut = valid("captures", out)
-    for told in (first, second):
-        _, runs, _ = run("runs", told["capture"], "--json")
-        _, found, _ = run("check", told["capture"], "--json")
+    for output in (first, second):
+        _, runs, _ = run("runs", output["capture"], "--json")
+        _, found, _ = run("check", output["capture"], "--json")
         severities = [each["severity"] for each in json.loads(found)["findings"]]
-        assert told["runs"] == len(json.loads(runs))
-        assert told["findings"] == {each: severities.count(each) for each in ("error", "warning", "notice")}
-        assert told["agents"] == len({each["certname"] for each in json.loads(runs)})
+        assert output["runs"] == len(json.loads(runs))
+        assert output["findings"] == {each: severities.count(each) for each in ("error", "warning", "notice")}
+        assert output["agents"] == len({load["certname"] for load in json.loads(runs)})
     assert first["records"] == 22
     assert (empty["records"], empty["trouble"], empty["open"]) == (None, None, False)
     assert "damaged" in cut["trouble"]
@@ -107,16 +107,16 @@ def test_one_that_is_being_written_is_told_as_far_as_it_is(
     first, second = together(Agent().run()), together(Agent("b.example", "192.0.2.2", time=START + 60).run("u-b"))
     with Capture.create(path) as capture:
         keep(capture, *first)
-        (told,) = valid("captures", run("captures", tmp_path, "--json")[1])
-        assert (told["open"], told["runs"], told["records"]) == (True, 1, len(first))
+        (document,) = valid("captures", run("captures", tmp_path, "--json")[1])
+        assert (document["open"], document["runs"], document["records"]) == (True, 1, len(first))
         keep(capture, *second)
-        (told,) = valid("captures", run("captures", tmp_path, "--json")[1])
-        assert (told["open"], told["agents"], told["records"]) == (True, 2, len(first + second))
+        (document,) = valid("captures", run("captures", tmp_path, "--json")[1])
+        assert (document["open"], document["agents"], document["records"]) == (True, 2, len(first + second))
         with monkeypatch.context() as patched:
             patched.setattr("inspector.summaries.indexer.build", lambda *_: pytest.fail("it was indexed again"))
             assert run("captures", tmp_path)[1].splitlines()[1].endswith("\topen")
-    (told,) = valid("captures", run("captures", tmp_path, "--json")[1])
-    assert (told["open"], told["runs"]) == (False, 2)
+    (document,) = valid("captures", run("captures", tmp_path, "--json")[1])
+    assert (document["open"], document["runs"]) == (False, 2)
     with closing(opened(path)) as found:
         assert found.state().complete
 
@@ -132,9 +132,9 @@ def test_a_record_that_can_not_be_read_is_said(run: Run, folder: Path) -> None:
     with closing(sqlite3.connect(folder / "first-run.sqlite")) as db:
         db.execute("UPDATE record SET data = 'x' WHERE seq = 1")
         db.commit()
-    told = next(each for each in json.loads(run("captures", folder, "--json")[1]) if "first-run" in each["capture"])
-    assert told["records"] == 21
-    assert told["trouble"].startswith("Record 1 of ")
+    document = next(load for load in json.loads(run("captures", folder, "--json")[1]) if "first-run" in load["capture"])
+    assert document["records"] == 21
+    assert document["trouble"].startswith("Record 1 of ")
 
 
 @pytest.mark.parametrize("before", [False, True])
@@ -146,9 +146,9 @@ def test_while_somebody_else_reads_it_that_is_said(tmp_path: Path, *, before: bo
     lock = os.open(f"{index.place(path)}.lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        said: list[str] = []
-        assert inventory.look(path, said.append).trouble == "Another process is reading it."
-        assert said == [f"reading c.sqlite ({path.stat().st_size / 1000:.1f} kB)"]
+        message: list[str] = []
+        assert inventory.look(path, message.append).trouble == "Another process is reading it."
+        assert message == [f"reading c.sqlite ({path.stat().st_size / 1000:.1f} kB)"]
     finally:
         os.close(lock)
 
@@ -193,5 +193,5 @@ def test_vacuum_says_what_it_saved(run: Run, folder: Path) -> None:
     saved = json.loads(out)
     assert (status, saved["capture"], saved["dropped"]) == (0, str(path), 1)
     assert saved["before"] - saved["after"] > 90_000
-    told = f"{saved['after'] / 1000:.1f} kB"
-    assert run("vacuum", path) == (0, f"{path}: {told} before, {told} now\n", "")
+    output = f"{saved['after'] / 1000:.1f} kB"
+    assert run("vacuum", path) == (0, f"{path}: {output} before, {output} now\n", "")

@@ -66,34 +66,37 @@ CLOCK = r"\d\d:\d\d:\d\d\.\d{3}"
 
 
 def test_a_line_says_who_what_and_what_came_of_it() -> None:
-    told = lines(*together(Agent(leg="1").ca().csr(status=400, text="already has a requested certificate").catalog()))
+    output = lines(*together(Agent(leg="1").ca().csr(status=400, text="already has a requested certificate").catalog()))
     assert re.fullmatch(
-        CLOCK + r"  192\.0\.2\.1            certificates GET  certificate/ca {33} 200 +\d\.\d kB    50 ms  B01", told[0]
+        CLOCK + r"  192\.0\.2\.1            certificates GET  certificate/ca {33} 200 +\d\.\d kB    50 ms  B01",
+        output[0],
     )
     assert re.fullmatch(
-        CLOCK + r"  a\.example +certificates PUT  certificate_request/~ +400 +\d+ B +50 ms  B17", told[1]
+        CLOCK + r"  a\.example +certificates PUT  certificate_request/~ +400 +\d+ B +50 ms  B17", output[1]
     )
-    assert re.fullmatch(CLOCK + r"  a\.example +catalog +POST catalog/~ +200 +\d+ B +50 ms", told[2])
+    assert re.fullmatch(CLOCK + r"  a\.example +catalog +POST catalog/~ +200 +\d+ B +50 ms", output[2])
 
 
 def test_a_line_says_why_something_is_missing() -> None:
     exchange = together(Agent(leg="1").catalog(status=None))[0]
     assert isinstance(exchange, Exchange)
-    lent = dataclasses.replace(exchange, identity=Identity("keys", None, "there is no key for a.example"),
+    credentials = dataclasses.replace(exchange, identity=Identity("keys", None, "there is no key for a.example"),
                                stripped=("X-Client-DN",))  # fmt: skip
-    (told,) = lines(lent)
-    assert told.endswith(
+    (output,) = lines(credentials)
+    assert output.endswith(
         " none         -    10 ms  T16  no answer: the master closed the connection  sent without the agent's "
         "identity: there is no key for a.example  removed before forwarding: X-Client-DN"
     )
 
 
 def test_a_failed_handshake_and_a_gap_are_lines_too() -> None:
-    told = lines(*together(Agent().refused("The CRL issued by 'CN=CA' has expired")), Gap(START, "the disk is full", 3))
-    assert told[0].endswith(
+    output = lines(
+        *together(Agent().refused("The CRL issued by 'CN=CA' has expired")), Gap(START, "the disk is full", 3)
+    )
+    assert output[0].endswith(
         "192.0.2.1            TLS refused: The CRL issued by 'CN=CA' has expired (alert unknown_ca from the agent)  T08"
     )
-    assert told[1].endswith("  -- gap: the disk is full (3 lost)")
+    assert output[1].endswith("  -- gap: the disk is full (3 lost)")
 
 
 def test_a_runs_summary() -> None:

@@ -77,7 +77,7 @@ def _said(rule: Rule, talk: Any) -> list[str]:
     trouble = [each for record in talk for each in analyzer.feed(record).trouble]
     findings = [finding for run in analyzer.finish() for finding in run.findings]
     # What an example's test asserts: whether the rule speaks, how bad it says it is, and that nothing fails.
-    return sorted({f"{each.rule} {each.severity}" for each in findings}) + trouble
+    return sorted({f"{finding.rule} {finding.severity}" for finding in findings}) + trouble
 
 
 def noticed_by_tests(rule: Rule, number: int) -> bool:
@@ -99,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def main() -> int:
     """Try all, or the rules that are named."""
     strict = "--strict" in sys.argv
-    wanted = [each.upper() for each in sys.argv[1:] if not each.startswith("-")]
+    wanted = [argument.upper() for argument in sys.argv[1:] if not argument.startswith("-")]
     dead = alive = unproved = 0
     for rule in all_rules():
         if wanted and rule.id not in wanted:

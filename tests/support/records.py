@@ -36,7 +36,7 @@ def written(path: Path, *records: Record, connections: tuple[Connection, ...] = 
             capture.note(connection)
         for record in records:
             for leg in legs(record):
-                if leg.id not in {each.leg.id for each in connections}:
+                if leg.id not in {connection.leg.id for connection in connections}:
                     capture.note(Connection(leg))
         return [capture.append(record) for record in records]
 

@@ -22,7 +22,7 @@ def words(model: Model) -> Iterator[tuple[str, ...]]:
         case Item():
             yield from itertools.islice(((each.text,) for each in opened(model.items)), plain.LINES)
         case Table():
-            yield tuple(each.title for each in model.fields) if model.rows else (model.empty,)
+            yield tuple(field.title for field in model.fields) if model.rows else (model.empty,)
             for row in range(min(plain.LINES, len(model.rows))):
                 yield tuple(model.cell(row, column).plain.rstrip() for column in range(len(model.fields)))
         case Content(hexed=False):
@@ -59,11 +59,11 @@ def same_words(shown: Sequence[str], found: Sequence[Tab]) -> int:
 def stands(pieces: Sequence[str], line: str) -> bool:
     at = 0
     for piece in pieces:
-        told = piece.replace("press x to show it", "show it with x in `puppet-inspector open`").rstrip()[
+        output = piece.replace("press x to show it", "show it with x in `puppet-inspector open`").rstrip()[
             : plain.LONGEST
         ]
-        found = line.find(told, at)
+        found = line.find(output, at)
         if found < 0:
             return False
-        at = found + len(told)
+        at = found + len(output)
     return True

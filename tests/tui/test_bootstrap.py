@@ -63,8 +63,8 @@ def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, says: lis
         rungs.move_to(0)
         await pilot.pause()
         text = f"{first}\n{screen_text(app)}"
-        for each in says:
-            assert each in text, text
+        for say in says:
+            assert say in text, text
         assert "1 agent in" in text
 
     play(sample(name, tmp_path), act, WIDE)
@@ -165,7 +165,7 @@ def test_each_rung_says_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
         view = await opened(pilot, app)
         await pilot.press("2")
         assert view.ladder
-        runs = [each.run for each in view.ladder.rungs]
+        runs = [rung.run for rung in view.ladder.rungs]
         assert set(runs) == {1, 2}
         lines = [line[-size[0] :].rpartition("│")[2].split() for line in screen_text(app).splitlines()]
         assert [int(line[0]) for line in lines if len(line) > 2 and line[1][:2] == "20" and line[0].isdigit()] == runs

@@ -138,9 +138,9 @@ def test_every_tab_has_a_key(tmp_path: Path, size: tuple[int, int]) -> None:
         assert "send the facts, get the catalog" in await press(pilot, app, "6")
         assert pane.tab == "Explain"
         assert "Class[Settings]" in await press(pilot, app, "1")
-        said = await press(pilot, app, "]", "]", "]")
-        assert "kernel: Linux" in said
-        assert "[Facts]" in said
+        message = await press(pilot, app, "]", "]", "]")
+        assert "kernel: Linux" in message
+        assert "[Facts]" in message
         assert "[Form]" in await press(pilot, app, "]")
         assert "[Catalog]" in await press(pilot, app, "]")
         assert "[Form]" in await press(pilot, app, "[")
@@ -175,9 +175,9 @@ def test_a_body_is_pretty_raw_or_hexadecimal(tmp_path: Path) -> None:
         pane = await opened(pilot, app, 11)
         assert '"name": "node1.example"' in await press(pilot, app, "3", "]")
         # It came compressed: that is what is on the wire.
-        said = await press(pilot, app, "v")
-        assert "raw  application/" in said
-        assert 'node1.example"' not in said.partition("raw  ")[2]
+        message = await press(pilot, app, "v")
+        assert "raw  application/" in message
+        assert 'node1.example"' not in message.partition("raw  ")[2]
         assert "00000000  1f 8b 08" in await press(pilot, app, "v")
         assert '"name": "node1.example"' in await press(pilot, app, "v")
         found = pane.body()
@@ -262,10 +262,10 @@ def test_a_line_of_a_table_that_is_too_long_is_shown_in_full_below(tmp_path: Pat
         await press(pilot, app, "]", "]")
         assert pane.search("@@ ")
         await settled(pilot, app)
-        said = screen_text(app)
+        message = screen_text(app)
         # A message of several lines: one line in the table, its own lines below.
-        assert any(line.strip().startswith("+++ ") for line in said.splitlines())
-        assert "\\x0a" not in said
+        assert any(line.strip().startswith("+++ ") for line in message.splitlines())
+        assert "\\x0a" not in message
         assert (pane.copy_value() or "").startswith("\n--- ")
 
     play(sample("out-of-sync", tmp_path), act, (120, 40))
@@ -300,8 +300,8 @@ def test_a_secret_is_shown_when_it_is_asked_for_and_hidden_again_later(tmp_path:
         assert pane.search("password")
         assert f"password: {MASK} (press x to show it)" in screen_text(app)
         assert pane.copy_value() == MASK
-        said = await press(pilot, app, "x")
-        assert f"password: {WORD}" in said
+        message = await press(pilot, app, "x")
+        assert f"password: {WORD}" in message
         assert pane.copy_value() == WORD
         assert pane.search("content")
         assert f"content: {MASK}" in screen_text(app)
@@ -310,9 +310,9 @@ def test_a_secret_is_shown_when_it_is_asked_for_and_hidden_again_later(tmp_path:
             assert WORD not in screen_text(app), mode
             assert "other-secret" not in screen_text(app), mode
             await press(pilot, app, "v")
-        said = await press(pilot, app, "x")
-        assert f'"password": "{WORD}"' in said
-        assert "other-secret" in said
+        message = await press(pilot, app, "x")
+        assert f'"password": "{WORD}"' in message
+        assert "other-secret" in message
         # Another record, and back: hidden again.
         await press(pilot, app, "greater_than_sign")
         assert WORD not in await press(pilot, app, "less_than_sign", "3", "]")
@@ -579,8 +579,8 @@ def test_a_line_of_a_tree_that_is_too_long_is_shown_in_full_below(tmp_path: Path
         value = pane.copy_value() or ""
         lower = app.screen.query_one("#full")
         assert lower.display
-        said = "".join(screen_text(app).split("\n")[lower.region.y : lower.region.bottom])
-        assert value in "".join(said.split())
+        message = "".join(screen_text(app).split("\n")[lower.region.y : lower.region.bottom])
+        assert value in "".join(message.split())
         assert pane.search("serial")
         await settled(pilot, app)
         assert not lower.display

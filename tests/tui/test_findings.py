@@ -40,7 +40,7 @@ async def opened(pilot: Pilot[None], app: Inspector) -> Findings:
 
 def lines(view: Findings) -> list[str]:
     """Marks and ids of what is listed."""
-    return [f"{each.mark}{each.name}" for each in view.query_one(FoundRows).items]
+    return [f"{item.mark}{item.name}" for item in view.query_one(FoundRows).items]
 
 
 def detail(view: Findings) -> str:
@@ -76,7 +76,7 @@ def test_groups_have_the_worst_and_the_causes_first() -> None:
         ("a", "2 runs", "2 errors, 1 warning: B01 R20 S01"),
         ("b", "1 run", "1 error, 1 notice: B39 R20"),
     ]
-    assert [each.name for each in by_agent[0].members] == ["S01", "R20", "B01"]
+    assert [member.name for member in by_agent[0].members] == ["S01", "R20", "B01"]
     assert [each.key for each in grouped(RUNS, "severity", Severity.NOTICE)] == ["error", "warning", "notice"]
 
 
@@ -112,7 +112,7 @@ def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tup
     with Capture.open(path) as capture:
         for record in capture.records():
             analyzer.feed(record)
-    expected = [each for run in analyzer.finish() for each in run.findings]
+    expected = [finding for run in analyzer.finish() for finding in run.findings]
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
@@ -124,8 +124,8 @@ def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tup
             assert rule_of(rule).title[:20] in text
             assert rows.go(rule)
             await pilot.press("right")
-        members = [each for each in rows.items if isinstance(each, Member)]
-        assert sorted(each.finding.message for each in members) == sorted(each.message for each in expected)
+        members = [item for item in rows.items if isinstance(item, Member)]
+        assert sorted(member.finding.message for member in members) == sorted(each.message for each in expected)
 
     play(path, act, size)
 
@@ -166,11 +166,11 @@ def test_the_order_and_the_severities_change_by_key(tmp_path: Path) -> None:
         assert lines(view) == ["▶"]
         await pilot.press("o")
         assert ", by severity" in screen_text(app)
-        levels = [str(each.level) for each in view.query_one(FoundRows).items]
+        levels = [str(item.level) for item in view.query_one(FoundRows).items]
         assert len(levels) > 1
         await pilot.press("1")
-        assert [str(each.level) for each in view.query_one(FoundRows).items] == [
-            each for each in levels if each == "error"
+        assert [str(item.level) for item in view.query_one(FoundRows).items] == [
+            level for level in levels if level == "error"
         ]
         assert "errors only" in screen_text(app)
         await pilot.press("3", "o")
@@ -186,8 +186,8 @@ def test_what_to_do_is_presents_and_a_tab_on_a_narrow_screen(tmp_path: Path) -> 
         for record in capture.records():
             analyzer.feed(record)
     (real,) = analyzer.finish()
-    expected = {each.rule: " ".join(" ".join(wording.finding(each, rule_of(each.rule), real)).split())
-                for each in real.findings}  # fmt: skip
+    expected = {finding.rule: " ".join(" ".join(wording.finding(finding, rule_of(finding.rule), real)).split())
+                for finding in real.findings}  # fmt: skip
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
@@ -285,8 +285,8 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[in
         rows = view.query_one(FoundRows)
         seen = ""
         for _ in range(3):
-            for each in list(rows.items):
-                view.unfold(each.group.key, unfold=True)
+            for item in list(rows.items):
+                view.unfold(item.group.key, unfold=True)
             for at in range(len(rows.items)):
                 rows.move_to(at)
                 await pilot.pause()

@@ -64,7 +64,7 @@ def test_only_the_hues_of_words_are_turned() -> None:
     turned = light.apply(segments, Color.parse("#d8d8d8"))
     assert [each.text for each in turned] == ["error", "plain", "P", "none"]
     assert turned[0].style == Style.parse("bold #b00020 on #d8d8d8")
-    assert [each.style for each in turned[1:]] == [each.style for each in segments[1:]]
+    assert [each.style for each in turned[1:]] == [segment.style for segment in segments[1:]]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -75,9 +75,11 @@ def test_the_keys_that_fit_are_whole_and_the_page_of_all_is_first(tmp_path: Path
             await pilot.pause()
             line = screen_text(app).splitlines()[-1]
             assert "? Help" in line
-            told = [each.binding.description for each in app.screen.active_bindings.values() if each.binding.show]
+            output = [
+                binding.binding.description for binding in app.screen.active_bindings.values() if binding.binding.show
+            ]
             words = line.split("  ")
-            assert all(any(word.endswith(each) for each in told) for word in words if word.strip())
+            assert all(any(word.endswith(each) for each in output) for word in words if word.strip())
             assert len(line) <= size[0]
 
     play(sample("first-run", tmp_path), act, size)

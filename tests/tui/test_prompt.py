@@ -48,15 +48,15 @@ def complete(text: str) -> list[str]:
 @pytest.mark.parametrize("size", SIZES)
 def test_enter_gives_what_was_typed_and_the_focus_goes_back(capture: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        told: list[str] = []
+        output: list[str] = []
         rows = app.screen.query_one(Rows)
         rows.focus()
         await pilot.pause()
-        prompt(app).open("note: ", told.append, "old ")
+        prompt(app).open("note: ", output.append, "old ")
         await pilot.pause()
         assert "note: " in screen_text(app)
         await pilot.press("n", "e", "w", "enter")
-        assert told == ["old new"]
+        assert output == ["old new"]
         assert app.screen.focused is rows
         assert not prompt(app).display
         assert "note: " not in screen_text(app)
@@ -66,31 +66,31 @@ def test_enter_gives_what_was_typed_and_the_focus_goes_back(capture: Path, size:
 
 def test_escape_drops_it_and_the_focus_goes_back(capture: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        told: list[str] = []
+        output: list[str] = []
         rows = app.screen.query_one(Rows)
         rows.focus()
-        prompt(app).open("/", told.append)
+        prompt(app).open("/", output.append)
         await pilot.pause()
         await pilot.press("x", "escape")
-        assert (told, app.screen.focused, prompt(app).display) == ([], rows, False)
+        assert (output, app.screen.focused, prompt(app).display) == ([], rows, False)
         app.screen.set_focus(None)
-        prompt(app).open("/", told.append)
+        prompt(app).open("/", output.append)
         await pilot.press("escape")
-        assert (told, app.screen.focused) == ([], None)
+        assert (output, app.screen.focused) == ([], None)
 
     play(capture, act)
 
 
 def test_a_click_elsewhere_closes_it(capture: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        told: list[str] = []
-        prompt(app).open("/", told.append)
+        output: list[str] = []
+        prompt(app).open("/", output.append)
         await pilot.press("x")
         await pilot.click(Rows)
         await pilot.pause()
         assert not prompt(app).display
         assert isinstance(app.screen.focused, Rows)
-        assert told == []
+        assert output == []
 
     play(capture, act)
 
@@ -101,8 +101,8 @@ def test_a_click_elsewhere_closes_it(capture: Path) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_tab_completes_the_word_at_the_cursor(capture: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        told: list[str] = []
-        prompt(app).open("filter: ", told.append, "status:404 !ph", complete=complete)
+        output: list[str] = []
+        prompt(app).open("filter: ", output.append, "status:404 !ph", complete=complete)
         await pilot.pause()
         assert "  !phase:" in screen_text(app)
         await pilot.press("tab")
@@ -119,7 +119,7 @@ def test_tab_completes_the_word_at_the_cursor(capture: Path, size: tuple[int, in
         await pilot.press("shift+tab")
         assert line(app) == "status:404 !phase:catalog"
         await pilot.press("enter")
-        assert told == ["status:404 !phase:catalog"]
+        assert output == ["status:404 !phase:catalog"]
 
     play(capture, act, size)
 
@@ -152,14 +152,14 @@ def test_right_takes_what_is_shown_behind_the_cursor(capture: Path) -> None:
 
 def test_a_click_takes_one(capture: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        told: list[str] = []
-        prompt(app).open("filter: ", told.append, "agent:", complete=complete)
+        output: list[str] = []
+        prompt(app).open("filter: ", output.append, "agent:", complete=complete)
         await pilot.pause()
         await pilot.click("#choices", offset=(5, 1))
         await pilot.pause()
         assert line(app) == 'agent:"my node"'
         await pilot.press("enter")
-        assert told == ['agent:"my node"']
+        assert output == ['agent:"my node"']
 
     play(capture, act)
 
@@ -212,7 +212,7 @@ def test_up_and_down_go_through_what_was_typed(capture: Path, state: Path) -> No
     play(capture, act)
     assert json.loads(state.read_text()) == {"search": ["two", "one", "three"]}
     assert state.stat().st_mode & 0o777 == 0o600
-    assert [each.name for each in state.parent.iterdir()] == ["history.json"]
+    assert [path.name for path in state.parent.iterdir()] == ["history.json"]
 
 
 def test_a_history_has_an_end(state: Path) -> None:

@@ -113,12 +113,12 @@ def test_titles_sort_and_sort_the_other_way_round() -> None:
     async def act(pilot: Pilot[None], app: Host) -> None:
         app.rows.move_to(3)
         await pilot.click("#rows", offset=(7, 0))
-        names = [each.name for each in app.rows.items]
+        names = [item.name for item in app.rows.items]
         assert names == sorted(names)
         assert "name ▲" in screen_text(app)
         assert app.rows.item == THINGS[3]
         await pilot.click("#rows", offset=(7, 0))
-        assert [each.name for each in app.rows.items] == sorted(names, reverse=True)
+        assert [item.name for item in app.rows.items] == sorted(names, reverse=True)
         assert "name ▼" in screen_text(app)
         await pilot.click("#rows", offset=(76, 0))  # nothing to sort by
         assert "name ▼" in screen_text(app)
@@ -172,7 +172,7 @@ def test_searching_goes_round_and_back() -> None:
         assert app.rows.at == first
         assert not app.rows.search("nowhere")
         assert app.rows.at == first
-        hits = [each for each in THINGS if "thing 9" in each.name]
+        hits = [thing for thing in THINGS if "thing 9" in thing.name]
         for _ in hits:
             app.rows.search("thing 9", again=True)
         assert app.rows.at == first

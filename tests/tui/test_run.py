@@ -526,11 +526,15 @@ def test_what_is_shown_is_exported(tmp_path: Path, name: str) -> None:
     # It reads as what it was, its connections included.
     assert main(["import", str(target), "-o", str(tmp_path / "again.sqlite")]) == 0
     with Capture.open(sample("first-run", tmp_path)) as whole, Capture.open(tmp_path / "again.sqlite") as again:
-        told = [
-            [(each.request.target, each.agent.peer_chain) for each in capture.records() if isinstance(each, Exchange)]
+        output = [
+            [
+                (record.request.target, record.agent.peer_chain)
+                for record in capture.records()
+                if isinstance(record, Exchange)
+            ]
             for capture in (whole, again)
         ]
-    assert told[1] == told[0][:4]
+    assert output[1] == output[0][:4]
 
 
 @pytest.mark.parametrize(("key", "screen"), [("F", Files), ("C", Catalog), ("O", Connections), ("B", Bootstrap)])

@@ -73,7 +73,7 @@ def told(view: PartView[Any]) -> str:
 
 
 def lines(view: PartView[Any]) -> list[str]:
-    return [view.rows.plain(each) for each in view.rows.items]
+    return [view.rows.plain(item) for item in view.rows.items]
 
 
 # -- files --------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_wrong_digests_and_missing_files_are_said(tmp_path: Path) -> None:
 def test_a_run_that_asked_for_no_file(tmp_path: Path, name: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Files(1))
-        if any(each.phase == "plugins" for each in app.source.briefs(1)):
+        if any(brief.phase == "plugins" for brief in app.source.briefs(1)):
             assert totals(view).startswith("13 requested, ")
         else:
             assert totals(view) == "The agent requested no files."
@@ -239,13 +239,13 @@ def test_the_catalog_of_a_first_run(
         await pilot.press("enter", "o", "home", "enter")
         assert opened == [(1, 22), (1, 11), (1, 11)]
         await pilot.press("d")
-        assert {each.status for each in view.rows.items} == {"changed"}
+        assert {item.status for item in view.rows.items} == {"changed"}
         assert "Resources (changed only) of run 1" in screen_text(app)
         await pilot.press("d", "c")
         assert "This run has no earlier catalog." in screen_text(app)
-        titles = next(each for each in screen_text(app).splitlines() if each.startswith("type "))
+        titles = next(line for line in screen_text(app).splitlines() if line.startswith("type "))
         await pilot.click("#items", offset=(titles.index("time"), 0))
-        times = [each.time or -1 for each in view.rows.items]
+        times = [item.time or -1 for item in view.rows.items]
         assert times == sorted(times, reverse=True)
 
     play(sample("first-run", tmp_path), act, size)
@@ -281,10 +281,10 @@ def test_a_failed_resource_and_its_secrets(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Catalog(1))
         assert totals(view) == "catalog 1 of 1: 2 resources, evaluated in 1.5 s; 1 failed, 1 not reported"
-        assert [each.title for each in view.rows.items] == ["/a", "/b"]
+        assert [item.title for item in view.rows.items] == ["/a", "/b"]
         view.rows.sort_by(1)
         view.rows.sort_by(1)  # by title, the other way round
-        assert [each.title for each in view.rows.items] == ["/b", "/a"]
+        assert [item.title for item in view.rows.items] == ["/b", "/a"]
         await pilot.press("end")
         assert "hunter2" not in told(view)
         assert "  content  •••••" in "\n" + told(view).replace("\n", "\n  ")
@@ -320,13 +320,13 @@ def test_earlier_catalogs(tmp_path: Path, opened: list[tuple[int | None, int]]) 
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert totals(view) == "catalog 1 of 2, no report: 1 resources; 1 not reported"
-        assert [each.title for each in view.rows.items] == ["/a"]
+        assert [item.title for item in view.rows.items] == ["/a"]
         await pilot.press("enter", "o")
         assert opened == [(1, 1), (1, 1)]
         await pilot.press("c")
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert [each.title for each in view.rows.items] == ["/b", "/c"]
+        assert [item.title for item in view.rows.items] == ["/b", "/c"]
 
     play(written(tmp_path, records), act)
 
@@ -341,7 +341,7 @@ def test_the_connections_of_a_first_run(
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))
         assert totals(view).startswith("4 from the agent, 4 to the master, 22 requests, ")
-        assert [each.side for each in view.rows.items] == ["agent", "master"] * 4
+        assert [item.side for item in view.rows.items] == ["agent", "master"] * 4
         text = told(view)
         assert "the agent presented none, was presented proxy.example" in text
         assert "TLSv1.3 TLS_AES_256_GCM_SHA384 SNI proxy.example, not resumed" in text
@@ -375,7 +375,7 @@ def test_failed_handshakes_say_why(tmp_path: Path, size: tuple[int, int], opened
 def test_connections_of_an_agent_that_waits(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))
-        assert [len(each.requests) > 0 for each in view.rows.items] == [True] * len(view.rows.items)
+        assert [len(item.requests) > 0 for item in view.rows.items] == [True] * len(view.rows.items)
         assert view.rows.items[-2].shown == "node2.example"
         await pilot.press("d")
         assert lines(view) == []

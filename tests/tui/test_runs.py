@@ -251,8 +251,8 @@ def test_marks_and_notes_are_kept_beside_the_capture(tmp_path: Path) -> None:
         assert "note:" not in screen_text(app)
 
     play(capture, act)
-    kept = json.loads((tmp_path / "several.sqlite.notes.json").read_text())
-    assert "ask the [network] people" in json.dumps(kept)
+    document = json.loads((tmp_path / "several.sqlite.notes.json").read_text())
+    assert "ask the [network] people" in json.dumps(document)
     play(capture, again)
     assert capture.read_bytes() == before
 
@@ -350,8 +350,8 @@ def test_light_and_dark(tmp_path: Path) -> None:
 
 def test_the_palette_leads_to_the_views(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        told = [command.title for command in app.get_system_commands(app.screen)]
-        assert {"Findings", "Bootstrap", "Search bodies", "Quit"} <= set(told)
+        output = [command.title for command in app.get_system_commands(app.screen)]
+        assert {"Findings", "Bootstrap", "Search bodies", "Quit"} <= set(output)
         await pilot.press("ctrl+p")
         await pilot.press(*"findings")
         await pilot.pause(0.5)

@@ -153,7 +153,7 @@ def test_enter_opens_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_enter_goes_to_where_it_was_found(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        for text, where, told in (
+        for text, where, output in (
             ("gzip;q=1.0", "request header", "gzip;q=1.0"),
             ("debian", "request body", '"family": "Debian"'),
             ("/catalog/", "target", "/puppet/v3/catalog/"),
@@ -174,7 +174,7 @@ def test_enter_goes_to_where_it_was_found(tmp_path: Path) -> None:
             pane = app.screen.query_one(ExchangePane)
             assert pane.seq == rows.items[found[0]].seq
             assert pane.tab == "Request"
-            assert told.partition(": ")[2].lower() in (pane.copy_value() or "").lower()
+            assert output.partition(": ")[2].lower() in (pane.copy_value() or "").lower()
             assert text in (pane.copy_value() or "").lower()
 
     play(sample("first-run", tmp_path), act)

@@ -92,7 +92,7 @@ def test_without_colour_words_and_letters_say_it(tmp_path: Path) -> None:
 
 
 def test_what_was_captured_never_commands_the_terminal(tmp_path: Path) -> None:
-    hostile = [each for each in hostile_records() if isinstance(each, (Exchange, Gap))]
+    hostile = [record for record in hostile_records() if isinstance(record, (Exchange, Gap))]
     agent = Agent("a.example", "192.0.2.1", time=START + 100).run()
     capture = save(tmp_path / "c.sqlite", *hostile, *together(agent))
     with opened(indexed(capture)) as terminal:
