@@ -216,6 +216,7 @@ def test_secrets_are_taken_out_before_they_are_recorded(lab: Lab, capture: Path,
     assert "c2VjcmV0" not in data
 
 
+@pytest.mark.slow
 def test_what_is_under_way_ends_before_the_proxy_does(lab: Lab, capture: Path) -> None:
     """SIGTERM in the middle of a compile."""
     agent = lab.agent("agent.lab.example", enrolled=True)
@@ -240,6 +241,7 @@ def test_what_is_under_way_ends_before_the_proxy_does(lab: Lab, capture: Path) -
     assert len(exchanges(capture)) == 1
 
 
+@pytest.mark.slow
 def test_of_several_masters_an_agent_meets_the_one_that_it_asks_for(lab: Lab, capture: Path, tmp_path: Path) -> None:
     """`server_list`: each is known to agents by its name."""
     place = lab.agent("agent.lab.example", enrolled=True).place

@@ -93,6 +93,7 @@ def test_a_port_in_use(lab: Lab, tmp_path: Path) -> None:
     assert f"Cannot listen on 127.0.0.1:{port}" in ended.stdout + ended.stderr
 
 
+@pytest.mark.slow
 def test_the_next_free_port(lab: Lab, proxied: Proxied, tmp_path: Path) -> None:
     with proxied(lab) as first, proxied(lab, puppet_capture=tmp_path / "second.sqlite") as second:
         assert second.address[1] > first.address[1]
@@ -159,6 +160,7 @@ def test_the_users_own_mode_is_left_alone(lab: Lab, tmp_path: Path, capture: Pat
     assert lab.master.received[0].certname == NAME
 
 
+@pytest.mark.slow
 def test_port_8080_serves_nobody_and_may_be_taken(lab: Lab, proxied: Proxied) -> None:
     with proxied(lab), pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", 8080), timeout=5)

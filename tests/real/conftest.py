@@ -26,9 +26,10 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of them run in one worker, one after another: they share a master, and each needs the machine."""
+    """All are slow, and run in one worker, one after another: they share a master, and each needs the machine."""
     for item in items:
         if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.xdist_group("real"))
             item.add_marker(pytest.mark.timeout(1800))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.real.through import Road
 
 WHOLE = "certificates node plugins catalog files report"
-BOTH = pytest.mark.parametrize("own", [pytest.param(False, marks=pytest.mark.slow), True])
+BOTH = pytest.mark.parametrize("own", [False, True])
 
 
 def _waits(agent: RealAgent, road: Road) -> CompletedRun:
@@ -36,7 +36,6 @@ def _comes_with_a_new_key(agent: RealAgent, road: Road) -> CompletedRun:
     return road.run(agent)
 
 
-@pytest.mark.slow
 def test_waiting_and_signing(stage: Stage) -> None:
     straight, through = stage.agent("boot-direct.example"), stage.agent("boot.example")
     assert stage.compare(_waits, straight, through, status=2) == [
@@ -44,7 +43,6 @@ def test_waiting_and_signing(stage: Stage) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_nobody_signs(stage: Stage) -> None:
     straight, through = stage.agent("unsigned-direct.example"), stage.agent("unsigned.example")
     assert stage.compare(_runs, straight, through, status=1) == [
@@ -61,7 +59,6 @@ def test_autosign(stage: Stage, own: bool) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_mismatched_key(stage: Stage) -> None:
     straight, through = stage.agent("lost-direct.example"), stage.agent("lost.example")
     assert stage.compare(_comes_with_a_new_key, straight, through, status=1) == [
@@ -69,7 +66,6 @@ def test_mismatched_key(stage: Stage) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_two_agents_interleaved(stage: Stage) -> None:
     """Both from one address, each on a master's connection of its own."""
     one, two = stage.agent("auto-one.example"), stage.agent("auto-two.example")

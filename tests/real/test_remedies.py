@@ -139,7 +139,6 @@ def expired_crl(master: RealMaster, late: RealAgent) -> Iterator[Path]:
     place.write_bytes(sound.read_bytes())
 
 
-@pytest.mark.slow
 def test_expired_crl(stage: Stage, late: RealAgent, expired_crl: Path) -> None:
     """A server whose CRL has expired refuses ``puppetserver ca`` as well: the remedy must do without it."""
     (verdict,) = _fails(stage, late, crl=expired_crl)
@@ -155,7 +154,6 @@ def test_mismatched_key(stage: Stage) -> None:
     _succeeds_after(stage, agent, _commands(verdict["remedy"], "If the node was reinstalled"))
 
 
-@pytest.mark.slow
 def test_revoked(stage: Stage) -> None:
     agent = stage.enrolled("dismissed.example")
     stage.master.revoke(agent.certname)
@@ -164,7 +162,6 @@ def test_revoked(stage: Stage) -> None:
     _succeeds_after(stage, agent, _commands(verdict["remedy"], "If the node should continue to work"))
 
 
-@pytest.mark.slow
 def test_unsigned(stage: Stage) -> None:
     agent = stage.agent("unsigned-yet.example")
     first, again = _fails(stage, agent), _fails(stage, agent)  # the second try goes on where the first one was
@@ -183,7 +180,6 @@ def strict(master: RealMaster) -> Iterator[None]:
         master.allow_alt_names(True)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("strict")
 def test_alternative_names_refused(stage: Stage) -> None:
     """Both ways out, one after the other: without the names, and with them."""
@@ -206,7 +202,6 @@ def test_alternative_names_refused(stage: Stage) -> None:
     assert "puppet.example" in given.get_values_for_type(x509.DNSName)
 
 
-@pytest.mark.slow
 def test_cloned(stage: Stage) -> None:
     """Two hosts with one name and a key each; while nobody signs, they ask in turn."""
     original = stage.agent("twin.example")

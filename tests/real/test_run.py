@@ -20,7 +20,7 @@ PAUSE = b"""Facter.add(:pause) do
   setcode { File.exist?("#{Puppet[:confdir]}/pause") ? sleep(3) : 0 }
 end
 """
-BOTH = pytest.mark.parametrize("own", [pytest.param(False, marks=pytest.mark.slow), True])
+BOTH = pytest.mark.parametrize("own", [False, True])
 
 
 def _runs(agent: RealAgent, road: Road) -> CompletedRun:
@@ -48,20 +48,17 @@ def test_steady_state(stage: Stage, steady: RealAgent, own: bool) -> None:
     assert stage.compare(_runs, steady, steady, status=0, own=own) == [Told("steady.example", "complete", AGAIN)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True])
 def test_out_of_sync(stage: Stage, steady: RealAgent, own: bool) -> None:
     assert stage.compare(_drifts, steady, steady, status=2, own=own) == [Told("steady.example", "complete", AGAIN)]
 
 
-@pytest.mark.slow
 def test_compile_error(stage: Stage, steady: RealAgent) -> None:
     assert stage.compare(_cannot_compile, steady, steady, status=1) == [
         Told("steady.example", "failed", "plugins catalog report", "R20 error, S01 error"),
     ]
 
 
-@pytest.mark.slow
 def test_missing_file(stage: Stage, steady: RealAgent) -> None:
     assert stage.compare(_misses_a_file, steady, steady, status=4) == [
         Told("steady.example", "failed", AGAIN, "F02 error, P01 error"),
@@ -78,7 +75,6 @@ def slow(stage: Stage, steady: RealAgent) -> Iterator[RealAgent]:
     pause.unlink()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True])
 def test_three_seconds_of_silence(stage: Stage, slow: RealAgent, own: bool) -> None:
     """Meanwhile the master closes its connection; the POST that follows must find another one."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from inspector.host import pki
 from tests.real.through import Stage, Told, told
 
@@ -26,7 +24,6 @@ def test_revoked(stage: Stage) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_agent_trusts_another_ca(stage: Stage) -> None:
     agent, foreign = stage.agent("stranger.example"), pki.make_ca("Puppet CA: puppet.elsewhere.example")
     (agent.ssldir / "certs").mkdir()
@@ -35,7 +32,6 @@ def test_agent_trusts_another_ca(stage: Stage) -> None:
     assert stage.compare(_runs, agent, agent, status=1) == [Told(None, "refused", "certificates", "T08 error")]
 
 
-@pytest.mark.slow
 def test_agent_shows_a_foreign_certificate(stage: Stage) -> None:
     """It must trust both CAs: Puppet does not start with a certificate that it could not verify itself."""
     agent, foreign = stage.enrolled("forged.example"), pki.make_ca("Puppet CA: puppet.elsewhere.example")
@@ -50,7 +46,6 @@ def test_agent_shows_a_foreign_certificate(stage: Stage) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_the_hosts_own_certificate(stage: Stage, steady: RealAgent) -> None:
     """With nothing but its own ssldir an enrolled host is the proxy, under its own certname."""
     assert stage.direct.run(steady).status == 0

@@ -62,7 +62,6 @@ def test_one_command_does_it_all(stage: Stage, agent: RealAgent) -> None:
     assert told(stage.capture) == [Told("steady.example", "complete", PHASES)]
 
 
-@pytest.mark.slow
 def test_changes_and_failures_pass_on(stage: Stage, agent: RealAgent) -> None:
     (agent.target / "single.txt").write_text("changed by hand\n")
     assert _run(agent, stage.capture).returncode == 2
@@ -75,7 +74,6 @@ def test_changes_and_failures_pass_on(stage: Stage, agent: RealAgent) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_nothing_goes_around_the_proxy(stage: Stage, agent: RealAgent) -> None:
     """Every setting that names a server of its own: the master is only there under one of them."""
     port = stage.master.port
@@ -90,7 +88,6 @@ def test_nothing_goes_around_the_proxy(stage: Stage, agent: RealAgent) -> None:
     assert run["outcome"] == "complete"
 
 
-@pytest.mark.slow
 def test_a_node_without_a_certificate_is_told_what_to_do(stage: Stage) -> None:
     agent = stage.agent("fresh.example")
     agent.configure(server=stage.master.name, port=stage.master.port)
@@ -100,7 +97,6 @@ def test_a_node_without_a_certificate_is_told_what_to_do(stage: Stage) -> None:
     assert not stage.capture.exists()
 
 
-@pytest.mark.slow
 def test_provisioning_on_the_cas_host(stage: Stage, master: RealMaster, tmp_path: Path) -> None:
     """With Debian's own command, and the preflight, and how to take it back."""
     home, name = tmp_path / "home", "provisioned.example"
@@ -129,7 +125,6 @@ def test_provisioning_on_the_cas_host(stage: Stage, master: RealMaster, tmp_path
     assert f"FAIL  revocation  Certificate 'CN={name}' is revoked" in after.stdout
 
 
-@pytest.mark.slow
 def test_one_made_with_the_cas_key_passes_real_agents(stage: Stage, agent: RealAgent, master: RealMaster) -> None:
     pem = stage.directory / "made.pem"
     made = _inspector(

@@ -82,6 +82,7 @@ def test_a_truncated_capture_is_said_to_be_damaged(tmp_path: Path) -> None:
     assert "Traceback" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["a body", "a record", "a body's bytes"])
 def test_what_is_damaged_is_said_and_the_rest_is_shown(tmp_path: Path, what: str) -> None:
     path = sample(tmp_path)

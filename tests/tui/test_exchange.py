@@ -431,6 +431,7 @@ def test_a_header_of_two_cells_is_found(tmp_path: Path) -> None:
 # -- hostile and large -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
 def test_hostile_records_do_nothing_to_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
     evil = "[bold]x[/] \x1b[2J \u202e[@click=app.quit]y[/]"
