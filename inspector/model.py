@@ -214,7 +214,7 @@ class Handshake:
     leg: Leg
     time: float
     reason: str
-    """In the agent's own words if it has some (what a Puppet agent prints for this failure)."""
+    """Why it failed: the message that a Puppet agent prints for it, if there is one."""
     alert: str | None = None
     """The TLS alert's name as in RFC 8446, e.g. ``certificate_revoked``; None if there was no alert."""
     alert_by: Literal["agent", "proxy", "master"] | None = None

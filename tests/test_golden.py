@@ -53,7 +53,7 @@ def _cells(step: Step, number: int | None) -> Iterator[str]:
     yield step.match.endpoint.name if step.match else "-"
     yield " > ".join(_kind(each) for each in (step.request, step.response))
     if isinstance(step.record, Exchange) and step.record.identity:  # a flow file does not say
-        yield f"as {wording.identity(step.record.identity)}"
+        yield f"identity {wording.identity(step.record.identity)}"
     if ids:
         yield ids
 

@@ -227,7 +227,7 @@ def _made(name: str | None, alt_names: Sequence[str], cadir: Path, output: Path 
     result = Result(name, "cadir", target, target, executed=True)
     result.notes = [
         f"{target} contains a new key, a certificate for {', '.join(dict.fromkeys((name, *alt_names)))} and its chain,",
-        f"valid until {leaf.not_valid_after_utc:%Y-%m-%d}. The CA has no record of it and can't revoke it by name.",
+        f"valid until {leaf.not_valid_after_utc:%Y-%m-%d}. The CA has no record of it and cannot revoke it by name.",
     ]
     result.proxy = f"{_proxy(target)} --set puppet_identity=mint:{shlex.quote(str(cadir))}"
     result.agent = _agent(name)
@@ -317,7 +317,7 @@ def _write(target: Path, data: bytes) -> None:
         pki.write_private(target, data)
     except OSError as error:
         raise InspectorError(
-            f"{target} can't be written: {error.strerror}.", "Choose another file with --output."
+            f"{target} cannot be written: {error.strerror}.", "Choose another file with --output."
         ) from error
 
 
@@ -329,7 +329,7 @@ def _readable(*files: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise InspectorError(f"{error.filename} can't be read: {error.strerror}.", "Run as root.") from error
+        raise InspectorError(f"{error.filename} cannot be read: {error.strerror}.", "Run as root.") from error
     return True
 
 

@@ -168,7 +168,7 @@ def _must_have_certificate(conf: PuppetConf) -> None:
         ) from error
     except OSError as error:
         raise InspectorError(
-            f"{error.filename} can't be read: {error.strerror}.", "Run as the agent's user (root)."
+            f"{error.filename} cannot be read: {error.strerror}.", "Run as the agent's user (root)."
         ) from error
 
 
@@ -304,7 +304,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
             return 128 + int(stopped.args[0])
         except OSError as error:
             raise InspectorError(
-                f"{command[0]} can't be run: {error.strerror}.", "Check that it is a program."
+                f"{command[0]} cannot be run: {error.strerror}.", "Check that it is a program."
             ) from error
     return 128 - status if status < 0 else status
 

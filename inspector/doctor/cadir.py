@@ -203,7 +203,7 @@ def _authority(cadir: CaDir) -> Iterator[Diagnosis]:
         return
     if private.key is None:
         detail = "ca_key.pem is encrypted, and private/ca.pass is missing or holds a wrong password"
-        yield findings.error("the CA's key can't be decrypted", detail, "Restore private/ca.pass from a backup")
+        yield findings.error("the CA's key cannot be decrypted", detail, "Restore private/ca.pass from a backup")
         return
     keys = [authority.key for authority in cadir.authorities]
     if keys and private.key not in keys:
@@ -416,11 +416,11 @@ def _rights(cadir: CaDir) -> Iterator[Diagnosis]:
     yield from puppet_dir.open_to_all(folder, keys)
     if unreadable := puppet_dir.unreadable_for_owner(folder, [*CA_FILES, "signed", "requests"]):
         user = puppet_dir.owner(folder)
-        detail = f"{', '.join(unreadable)}; the owner of the directory ({user}) can't read this"
+        detail = f"{', '.join(unreadable)}; the owner of the directory ({user}) cannot read this"
         yield findings.error("wrong owner", detail, f"`chown -R {user}: {cadir.path('.')}`")
     home, key = folder.entries.get("."), folder.entries.get("ca_key.pem")
     if home and key and home.uid == 0 == key.uid:
-        detail = f"ca_key.pem is {key.rights}: a puppetserver that runs as another user can't read the key"
+        detail = f"ca_key.pem is {key.rights}: a puppetserver that runs as another user cannot read the key"
         yield findings.notice(
             "the CA directory belongs to root",
             detail,

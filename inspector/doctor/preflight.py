@@ -39,7 +39,7 @@ class Check:
 def checks(name: str, certificate: Path, key: Path, ca: Path, crl: Path) -> list[Check]:
     """Check a certificate that is presented under ``name`` to agents with this CA bundle and these CRLs.
 
-    Raises IdentityError if certificate, key or CA bundle can't be used at all.
+    Raises IdentityError if certificate, key or CA bundle cannot be used at all.
     """
     presented = identity.load(certificate, key)
     try:

@@ -207,7 +207,7 @@ def _belonging(ssldir: SslDir) -> Iterator[Diagnosis]:
     if private and private.key is None:
         detail = f"{key_file} is encrypted, and private/password is missing or holds a wrong password"
         fix = f"Restore private/password, or enrol again: {enrol}"
-        yield findings.error("the private key can't be decrypted", detail, fix)
+        yield findings.error("the private key cannot be decrypted", detail, fix)
     elif private and private.size and private.size < 2048:
         yield findings.warning(
             "weak key",
@@ -259,7 +259,7 @@ def _waiting(ssldir: SslDir) -> Iterator[Diagnosis]:
         )
     if request is None:
         if ssldir.missing("certificate_requests"):
-            key = f"{key_file} is missing" if ssldir.missing("private_keys") else f"{key_file} can't be used"
+            key = f"{key_file} is missing" if ssldir.missing("private_keys") else f"{key_file} cannot be used"
             if ssldir.key:
                 key = f"{key_file} exists ({key_text(ssldir.key)})"
             detail = f"{key}; there is no signing request and no certificate"
@@ -422,7 +422,7 @@ def _rights(ssldir: SslDir) -> Iterator[Diagnosis]:
     if unreadable := puppet_dir.unreadable_for_owner(folder, wanted):
         user = puppet_dir.owner(folder)
         detail = (
-            f"{', '.join(unreadable)}; the owner of the directory ({user}) can't read this (was the agent run as "
+            f"{', '.join(unreadable)}; the owner of the directory ({user}) cannot read this (was the agent run as "
             f"another user?)"
         )
         yield findings.warning("wrong owner", detail, f"`chown -R {user}: {ssldir.path('.')}`")

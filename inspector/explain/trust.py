@@ -65,7 +65,7 @@ class Trust:
         try:
             return Judgement(at, tuple(dict.fromkeys(self._problems(at))))
         except _UNREADABLE as error:
-            return Judgement(at, (f"can't be judged: {cut(error)}",))
+            return Judgement(at, (f"cannot be judged: {cut(error)}",))
 
     def breaks(self, now: Judgement) -> Iterator[Judgement]:
         """The later times at which a new error appears, each with only the new errors."""

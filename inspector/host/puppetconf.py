@@ -292,7 +292,7 @@ def _parse(file: Path) -> dict[str, dict[str, str]]:
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise InspectorError(f"{file} can't be read: {error.strerror}.", "Run as a user who may read it.") from error
+        raise InspectorError(f"{file} cannot be read: {error.strerror}.", "Run as a user who may read it.") from error
     values: dict[str, dict[str, str]] = {}
     section = "main"
     for line in lines:

@@ -89,7 +89,7 @@ def missing_crl(lab: Lab) -> list[AgentResult]:
 
 @fault("refused", "B13")
 def incomplete_crl(lab: Lab) -> list[AgentResult]:
-    """The CRL of the root CA is missing, so the agent can't check the whole chain."""
+    """The CRL of the root CA is missing, so the agent cannot check the whole chain."""
     lab.master.instead[_CRL] = _answer(200, "text/plain", lab.ca.signing_crl)
     return [lab.agent(_NAME).run()]
 

@@ -25,7 +25,7 @@ PLACES = 5
 
 
 class Hit(NamedTuple):
-    """One place where it was found."""
+    """One match."""
 
     seq: int
     time: float
@@ -36,7 +36,7 @@ class Hit(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where it is to be seen: what stands around it tells it from others, as far as no view writes that anew."""
+        """Where it is displayed: the text around it identifies it, unless a view formats that text differently."""
         needle = re.split(r'[",]', self.before)[-1].lstrip() + self.found + re.split(r'[",]', self.behind)[0].rstrip()
         side, _, part = self.where.partition(" ")
         match side:
@@ -50,7 +50,7 @@ class Hit(NamedTuple):
 
 
 class Needle:
-    """What is looked for, without case; in JSON it may be written with escapes."""
+    """The text to find, ignoring case; JSON may contain it with escapes."""
 
     def __init__(self, text: str) -> None:
         written = dict.fromkeys((text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]))
@@ -59,7 +59,7 @@ class Needle:
         self._overlap = max(map(len, written)) * 3  # folded it may be longer
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """From where to where it stands in a text; where only folding shows it, nearly there."""
+        """Its start and end in a text; approximate if only case folding finds it."""
         last = -1
         for begin in range(0, max(1, len(text)), PIECE):
             piece = text[begin : begin + PIECE + self._overlap]
@@ -106,7 +106,7 @@ def _message_texts(which: str, message: Message) -> Iterator[tuple[str, tuple[st
 
 
 def hits(record: Record, needle: Needle) -> Iterator[Hit]:
-    """Where a text is found in a record: a hit for each line, the best readable form of it."""
+    """The matches of a text in a record: one per line, in the most readable form."""
     for where, forms in texts(record):
         for text in forms:
             found = list(_lines(text, needle))

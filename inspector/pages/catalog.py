@@ -93,7 +93,7 @@ def _type(resource: Resource) -> str:
 
 
 def about(catalog: Catalog) -> Item:
-    """What a catalog says of itself."""
+    """The fields of a catalog."""
 
     def inner() -> Iterator[Item]:
         for name in ("name", "environment", "version", "catalog_uuid", "code_id", "catalog_format"):
@@ -135,7 +135,7 @@ def _place(resource: Resource) -> str:
 
 
 def _holds(resource: Resource) -> Callable[[str], bool]:
-    """Whether a text may be in a resource's lines: a look at its JSON is faster than making them."""
+    """Whether a resource's lines may contain a text: searching its JSON is faster than making the lines."""
 
     def holds(text: str) -> bool:
         if words := [word for word in _WORD.findall(text) if word not in _ADDED]:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrustContext:
-    """What a record's certificates are judged by: what the run had got until then."""
+    """The trust by which a record's certificates are checked: what the run had received until then."""
 
     at: float
     """The record's time."""
     certificates: tuple[Certificate, ...] = ()
     crls: tuple[RevocationList, ...] = ()
     trusted: tuple[Certificate, ...] = ()
-    """The CA bundle that was downloaded last; whatever else was shown proves nothing."""
+    """The CA bundle downloaded last; other presented certificates prove nothing."""
     requests: tuple[CertificateRequest, ...] = ()
 
     def also(
@@ -44,7 +44,7 @@ class TrustContext:
         trusted: Iterable[Certificate] = (),
         requests: Iterable[CertificateRequest] = (),
     ) -> TrustContext:
-        """With more; what came last is taken first."""
+        """A copy with more certificates; the latest come first."""
         trusted = tuple(trusted) or self.trusted
         more = {certificate.der: certificate for certificate in (*certificates, *trusted, *self.certificates)}
         lists = {crl.der: crl for crl in (*crls, *self.crls)}
@@ -56,7 +56,7 @@ def _moment(time: float) -> str:
 
 
 def verdicts(certificate: Certificate, known: TrustContext) -> Iterator[Item]:
-    """What is to be said of a certificate at the record's time: signature, dates, revocation."""
+    """The state of a certificate at the record's time: signature, dates, revocation."""
     named = [candidate for candidate in known.certificates if candidate.subject == certificate.issuer]
     issuer = next((candidate for candidate in named if signed_by(certificate, candidate) is not False), None)
     if certificate.subject == certificate.issuer and signed_by(certificate, certificate) is not False:
@@ -97,7 +97,7 @@ def _serial(number: int) -> str:
 
 
 def certificate(certificate: Certificate, known: TrustContext, name: str = "", *, opened: bool = True) -> Item:
-    """A certificate's fields and what is to be said of it."""
+    """A certificate's fields and its state."""
 
     def inner() -> Iterator[Item]:
         yield from verdicts(certificate, known)
@@ -152,7 +152,7 @@ def request(request: CertificateRequest, known: TrustContext) -> Item:
 
 
 def crl(crl: RevocationList, known: TrustContext) -> Item:
-    """A revocation list's fields, whom it revokes first."""
+    """The fields of a CRL, revoked certificates first."""
 
     def inner() -> Iterator[Item]:
         named = [one for one in known.certificates if one.subject == crl.issuer]
@@ -200,7 +200,7 @@ def shown(legs: Sequence[Leg | None]) -> tuple[Certificate, ...]:
 
 
 def handshakes(record: Exchange | Handshake, known: TrustContext) -> Item:
-    """Both connections, what was shown on them, and as whom the master was spoken to."""
+    """Both connections, the presented certificates, and the identity used towards the master."""
     legs = [record.agent, record.master] if isinstance(record, Exchange) else [record.leg]
     known = known.also(shown(legs))
 
@@ -255,7 +255,7 @@ def _chain(name: str, chain: Sequence[bytes], known: TrustContext) -> Item:
 
 
 def _problems(leg: Leg, known: TrustContext) -> Iterator[Item]:
-    """What an agent would say to the chain it was shown, by the bundle and the CRLs that its run had got until then."""
+    """What an agent reports about the presented chain, given the CA bundle and CRLs that its run had received."""
     authorities = [certificate.der for certificate in known.trusted]
     if leg.side != "agent" or not leg.own_chain or not authorities:
         return

@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is shown, and how."""
+    """Displayed data, and how to display it."""
 
     title: str
     data: bytes
-    """What is shown; of a text with its secrets covered already."""
+    """The displayed data; in a text, secrets are already masked."""
     hexed: bool = False
     hidden: Spans | tuple[tuple[int, int], ...] = ()
-    """Pieces of ``data`` that hold secrets: only where it is shown in hexadecimal."""
+    """Ranges of ``data`` that contain secrets; only for hexadecimal display."""
     strong: int = 0
-    """Bytes at the beginning that are what it is about."""
+    """Number of leading bytes that are drawn in bold."""
 
     def hiding(self, offset: int) -> tuple[int, int]:
-        """The last hidden piece that begins at a byte or before it."""
+        """The last masked range that begins at a byte or before it."""
         place = bisect_right(self.hidden, (offset, len(self.data) + 1)) - 1
         return self.hidden[place] if place >= 0 else (0, 0)
 
 
 def breaks(data: bytes, width: int) -> array[int]:
-    """Where lines begin: after line feeds, and in lines of more than ``width`` bytes at a blank or else anywhere but
-    within a character."""
+    """The offsets of lines: after line feeds; lines of more than ``width`` bytes are split at a blank, or else between
+    two characters."""
     starts, at, size = array("Q", [0]), 0, len(data)
     while True:
         end = data.find(b"\n", at)
@@ -58,7 +58,7 @@ def breaks(data: bytes, width: int) -> array[int]:
 
 
 def read(data: bytes) -> str:
-    """A line of text, fit for a terminal."""
+    """A line of text, safe for a terminal."""
     return clean(data.decode("utf-8", "replace").rstrip("\r\n").expandtabs(4))
 
 

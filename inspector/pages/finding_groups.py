@@ -35,7 +35,7 @@ class Member:
 
     @property
     def ident(self) -> tuple[str, int, str, str]:
-        """What tells it from all others."""
+        """A key that no other one has."""
         return self.group.key, self.run.number, self.finding.rule, self.finding.message
 
     @property
@@ -44,7 +44,7 @@ class Member:
 
     @property
     def follows(self) -> str:
-        """Which finding of its run it follows from; empty: from none."""
+        """The finding of its run that it follows from; empty: none."""
         mine = self.finding.rule
         if mine not in self.run.symptoms:
             return ""
@@ -54,7 +54,7 @@ class Member:
 
     @property
     def plain(self) -> str:
-        """What is searched, in lower case."""
+        """The searched text, in lower case."""
         return f"{self.finding.rule} {clean(self.run.name)} {clean(self.finding.message)}".casefold()
 
     # -- cells
@@ -113,12 +113,12 @@ class Group:
 
     @property
     def ident(self) -> str:
-        """What tells it from all others."""
+        """A key that no other one has."""
         return self.key
 
     @property
     def rule(self) -> Rule | None:
-        """The rule that all are of."""
+        """The rule of all of them."""
         return rule_of(self.key) if self.order == "rule" else None
 
     @cached_property
@@ -127,17 +127,17 @@ class Group:
 
     @cached_property
     def symptomatic(self) -> bool:
-        """Whether each of them follows from another one."""
+        """Whether all of them follow from another finding."""
         return all(member.finding.rule in member.run.symptoms for member in self.members)
 
     @cached_property
     def title(self) -> str:
-        """What they have in common."""
+        """The value that they have in common."""
         return self.rule.title if self.rule else clean(self.key)
 
     @cached_property
     def counted(self) -> str:
-        """How many there are of each severity, and of which rules."""
+        """Their number by severity, and their rules."""
         rules = sorted({member.finding.rule for member in self.members})
         return f"{counts([member.finding for member in self.members])}: {' '.join(rules)}"
 
@@ -187,8 +187,8 @@ def _moment(time: float) -> str:
 
 
 def grouped(runs: Iterable[RunBrief], order: Order, least: Severity) -> list[Group]:
-    """The findings that are at least so bad, in groups: the worst first, causes before what follows from them, large
-    ones before small ones."""
+    """Findings of at least this severity, in groups: worst first, causes before consequences, large groups before small
+    ones."""
     groups: dict[str, Group] = {}
     for run in runs:
         for finding in sorted(run.findings, key=lambda finding: (-finding.severity.rank, finding.rule in run.symptoms)):
@@ -205,7 +205,7 @@ def grouped(runs: Iterable[RunBrief], order: Order, least: Severity) -> list[Gro
 
 
 def shown(groups: Iterable[Group], unfolded: set[str]) -> list[GroupLine]:
-    """The lines of groups, and of the findings in those that are unfolded."""
+    """The lines of groups, and of the findings in unfolded groups."""
     lines: list[GroupLine] = []
     for group in groups:
         group.unfolded = group.key in unfolded

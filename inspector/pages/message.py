@@ -43,17 +43,17 @@ def head(message: Request | Response, stripped: tuple[str, ...] = ()) -> Table:
 
 
 class Body:
-    """A body and the ways to show it. What holds secrets is covered until ``shown``."""
+    """A body and its display modes. Secrets are masked until ``shown``."""
 
     def __init__(self, message: Request | Response, document: Document | None, name: str) -> None:
-        """``name`` is the beginning of the file name that it may be saved by."""
+        """``name`` is the start of the suggested file name."""
         self.message, self.document = message, document
         self.media = bodies.content_type(message)
         self.plain = decode.content(message)
         self.shown = False
         """Whether its secrets are shown."""
         self.masks = False
-        """Whether something was hidden when its content was made last."""
+        """Whether the content made last contains a mask."""
         self._may_hide = secrets.possible(self.plain, self.media, document)
         self.name = f"{name}.{self._kind()}"
         self.mode: Mode = "pretty" if self._textual() else "hex"
@@ -81,11 +81,11 @@ class Body:
 
     @property
     def name_is_text(self) -> bool:
-        """Whether its media type is one of texts: PSON may hold any bytes."""
+        """Whether its media type is a text type: PSON may contain any bytes."""
         return "json" in self.media or "pson" in self.media
 
     def content(self, mode: Mode) -> Content:
-        """What is shown in a mode. May take long: seconds for tens of megabytes."""
+        """The content in a mode. May take seconds for tens of megabytes."""
         data = self._pretty() if mode == "pretty" else self.message.body
         hidden = [] if self.shown or not self._may_hide else secrets.spans(data, self.document)
         self.masks = bool(hidden)
@@ -98,7 +98,7 @@ class Body:
 
     @property
     def decoded(self) -> bytes:
-        """Without its Content-Encoding, if that can be taken off; its secrets are in it."""
+        """The body without its Content-Encoding, if that can be decoded; secrets are not masked."""
         return self.message.body if self.plain is None else self.plain
 
     @property
@@ -113,7 +113,7 @@ class Body:
         return sizes + (f", {size(self.message.lost)} more not recorded" if self.message.lost else "")
 
     def _pretty(self) -> bytes:
-        """Easy to read; as it came, where that can't be had."""
+        """Formatted for reading; raw if that is not possible."""
         if self.plain is None:
             return self.message.body
         try:
@@ -153,6 +153,6 @@ def _printable(value: Any) -> Any:
 
 
 def file_name(step: Step, side: str) -> str:
-    """The beginning of the name of a file for a body: number, endpoint, side."""
+    """The start of a file name for a body: record number, endpoint, side."""
     what = step.match.endpoint.name if step.match else "body"
     return re.sub(r"[^A-Za-z0-9._-]+", "_", f"{step.record.seq}-{what}-{side}")

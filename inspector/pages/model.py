@@ -37,7 +37,7 @@ type TreePath = tuple[int, ...]
 
 
 class Item:
-    """A line of a tree: a name with a value, or with what is under it."""
+    """A line of a tree: a name with a value or with child items."""
 
     __slots__ = ("_inner", "_made", "group", "holds", "name", "note", "opened", "style", "value")
 
@@ -53,8 +53,8 @@ class Item:
         group: bool = False,
         holds: Callable[[str], bool] | None = None,
     ) -> None:
-        """``inner`` makes what is under it, once. ``holds`` may say that a text (in lower case) is certainly not under
-        it; a ``group`` is only there to keep branches short."""
+        """``inner`` makes the children, once. ``holds`` may return False for a text (in lower case) that no child
+        contains. A ``group`` only keeps branches short."""
         self.name, self.value, self.note, self.style = name, value, note, style
         self.opened, self.group, self.holds = opened, group, holds
         self._inner = inner
@@ -62,12 +62,12 @@ class Item:
 
     @property
     def branch(self) -> bool:
-        """Whether anything may be under it."""
+        """Whether it may have children."""
         return self._inner is not None
 
     @property
     def items(self) -> list[Item]:
-        """What is under it."""
+        """Its children."""
         if self._made is None:
             try:
                 self._made = list(self._inner()) if self._inner else []
@@ -89,12 +89,12 @@ class Item:
 
     @property
     def text(self) -> str:
-        """Its line, fit for a terminal."""
+        """Its line, safe for a terminal."""
         return self._line(LONGEST)
 
     @property
     def full(self) -> str:
-        """Its line with all of its value."""
+        """Its line with the complete value."""
         return self._line(None)
 
     def _line(self, longest: int | None) -> str:
@@ -108,19 +108,19 @@ class Item:
 
     @property
     def label(self) -> Text:
-        """Its line, drawn."""
+        """Its line, styled."""
         name = clean(self.name)
         rest = self.text[len(name) :]
         return Text.assemble((name, self.style or "bold"), (rest, "dim" if self.branch else self.style))
 
     @property
     def copied(self) -> str:
-        """Its value in full, as it is shown; of a branch its name."""
+        """Its complete value as displayed; the name for a branch."""
         return self.name if self.branch else word(self.value)
 
 
 def many[T](found: Sequence[T], make: Callable[[T], Item], name: Callable[[T], str]) -> list[Item]:
-    """An item for each; of too many, branches in which they are made when those are opened."""
+    """One item each. Many are grouped in branches, which create them when opened."""
     if len(found) <= BATCH:
         return [make(value) for value in found]
 
@@ -146,7 +146,7 @@ def word(value: Any) -> str:
 
 
 def of(name: str, value: Any) -> Item:
-    """Any decoded value as an item: mappings, lists and texts of several lines are branches."""
+    """Any decoded value as an item: mappings, lists and multi-line texts are branches."""
     match value:
         case dict():
             pairs = list(value.items())
@@ -176,7 +176,7 @@ def _within(item: Item) -> list[Item]:
 
 
 def fields(struct: msgspec.Struct) -> list[Item]:
-    """A document's fields that say something."""
+    """A document's fields that have a value."""
     found = ((name, getattr(struct, name)) for name in struct.__struct_fields__ if name != "der")
     return [of(name, value) for name, value in found if value is not None and value != [] and value != {}]
 
@@ -185,7 +185,7 @@ def fields(struct: msgspec.Struct) -> list[Item]:
 
 
 def find(root: Item, pattern: str, at: TreePath = (), *, forward: bool = True, again: bool = False) -> TreePath | None:
-    """The way to the next item (from ``at`` on, round about) whose line contains a text, without case."""
+    """The path to the next item (from ``at`` on, then from the start) whose line contains a text, ignoring case."""
     wanted = pattern.casefold()
     plain = not any(char in '"\\' or ord(char) < 32 for char in wanted)
     first = last = before = after = None
@@ -223,30 +223,30 @@ class Field:
     width: int
     grows: int = 0
     least: int = 0
-    """It is left out where there are fewer cells than this."""
+    """Omitted on screens with fewer cells than this."""
     right: bool = False
 
 
 @dataclass(slots=True)
 class Table:
-    """Lines of cells; ``value`` says which cell of a line is its value, for whoever copies it."""
+    """Rows of cells; ``value`` is the column that is copied."""
 
     fields: tuple[Field, ...]
     rows: list[tuple[Cell, ...]]
     value: int = -1
     empty: str = "nothing"
     shown: set[tuple[int, int]] = field(default_factory=set)
-    """The secrets that were asked for: line and column."""
+    """The secrets that the user revealed: row and column."""
 
     def cell(self, row: int, column: int) -> Text:
-        """A cell, fit for a terminal."""
+        """A cell, safe for a terminal."""
         value = self.rows[row][column]
         if isinstance(value, Text):
             return value
         return Text(clean(_LINES.sub(" ", self.plain(row, column)).replace("\t", " ").strip()))
 
     def plain(self, row: int, column: int) -> str:
-        """A cell's text as it is, hidden if it is to be."""
+        """A cell's text, masked if it is a secret."""
         value = self.rows[row][column]
         if isinstance(value, Secret):
             return word(value.value) if (row, column) in self.shown else ASK
@@ -255,17 +255,17 @@ class Table:
         return "" if value is None else value.plain if isinstance(value, Text) else str(value)
 
     def hidden(self, row: int) -> set[tuple[int, int]]:
-        """What is hidden in a line."""
+        """The masked cells of a row."""
         return {(row, at) for at, value in enumerate(self.rows[row]) if isinstance(value, Secret)} - self.shown
 
     def reveal(self, row: int) -> bool:
-        """Show what is hidden in a line; False if nothing is."""
+        """Reveal the masked cells of a row; False if there are none."""
         hidden = self.hidden(row)
         self.shown |= hidden
         return bool(hidden)
 
     def order(self, row: int, column: int) -> tuple[bool, float, str]:
-        """What a column is sorted by: numbers before texts."""
+        """Sort key of a column: numbers before texts."""
         value = self.rows[row][column]
         number = isinstance(value, int | float)
         return not number, float(value) if isinstance(value, int | float) else 0.0, self.plain(row, column)

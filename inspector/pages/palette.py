@@ -35,17 +35,17 @@ SILENCE = "dim"
 
 
 def phase(value: Phase) -> Text:
-    """A phase's name in its colour."""
+    """A phase's name in its color."""
     return Text(str(value), style=PHASES[value][1])
 
 
 def severity(value: Severity) -> Text:
-    """A severity's name in its colour."""
+    """A severity's name in its color."""
     return Text(str(value), style=SEVERITIES[value])
 
 
 def outcome(run: RunBrief) -> Text:
-    """How a run ended, in its colour."""
+    """A run's outcome in its color."""
     return Text(run.outcome, style=OUTCOMES[run.outcome])
 
 
@@ -61,7 +61,7 @@ def counts(run: RunBrief) -> Text:
 
 
 def bar(run: RunBrief, width: int) -> Text:
-    """A run's phases to the scale of its duration, with the agent's silent times as dots."""
+    """A run's phases drawn to scale, with the agent's silent times as dots."""
     pieces: list[tuple[float, str, str]] = []
     waits = dict(run.waits)
     for span in run.spans:

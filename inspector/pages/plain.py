@@ -59,7 +59,7 @@ def lines(step: Step, findings: Sequence[Finding], related: Iterable[Step] = ())
 
 
 def part_lines(part: TabPart) -> list[str]:
-    """What is printed of a part of a tab; not yet cleaned."""
+    """The printed lines of a part of a tab, not yet cleaned."""
     try:
         return list(_drawn(part.make()))
     except WRONG as error:
@@ -94,7 +94,7 @@ def _body(body: Body) -> Iterator[str]:
 
 
 def _tree(root: Item) -> Iterator[str]:
-    """Every line of a tree; branches that are there only to be short are left out."""
+    """Every line of a tree, without the branches that only group many items."""
     levels = [(0, iter(root.items))]
     while levels:
         depth, items = levels[-1]

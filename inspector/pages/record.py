@@ -81,7 +81,7 @@ def _rate(name: str, message: Message) -> Iterator[tuple[Cell, ...]]:
 
 
 def explained(step: Step) -> Content:
-    """What this endpoint is."""
+    """The explanation of this endpoint."""
     if step.match is None:
         text = "This URL is not a known Puppet endpoint.\n\nNo known agent or tool requests it."
         return Content("explain", text.encode())

@@ -47,7 +47,7 @@ def value(sent: Any) -> Cell:
 
 
 def resources(report: Report) -> Table:
-    """What became of each resource, the worst first."""
+    """The status of each resource, the worst first."""
     found: dict[str, list[tuple[str, ResourceStatus]]] = {status: [] for status in _ORDER}
     for ref, resource in report.resource_statuses.items():
         found[_status(resource)].append((ref, resource))
@@ -79,7 +79,7 @@ def resources(report: Report) -> Table:
 
 
 def _message(report: Report, ref: str, resource: ResourceStatus) -> str:
-    """Why a resource failed: from its events, or else from the log."""
+    """Why a resource failed: from its events, otherwise from the log."""
     messages = [event.message for event in resource.events or () if event.message and event.status == "failure"]
     if not messages:
         loud = [line for line in report.logs if line.level.lstrip(":") in _LOUD]
@@ -120,7 +120,7 @@ def events(report: Report) -> Table:
 
 
 def logs(report: Report) -> Table:
-    """What the agent messages."""
+    """The agent's log lines."""
     rows: list[tuple[Cell, ...]] = [
         (
             _state(line.level.lstrip(":")),
@@ -157,7 +157,7 @@ def metrics(report: Report) -> Item:
 
 
 def about(report: Report) -> Item:
-    """What a report says of itself."""
+    """The fields of a report."""
 
     def inner() -> Iterator[Item]:
         yield from (item for item in fields(report) if item.name not in ("logs", "resource_statuses", "metrics"))

@@ -35,13 +35,13 @@ MOST_RELATED = 12
 
 @dataclass(frozen=True, slots=True)
 class TabPart:
-    """A piece of a tab, made when it is first looked at."""
+    """A part of a tab, made when it is first displayed."""
 
     title: str
     make: Callable[[], Model]
 
     def made(self) -> Model:
-        """What stands in it; of what can't be shown, that."""
+        """Its content; an error text if it cannot be displayed."""
         try:
             return self.make()
         except WRONG as error:
@@ -57,12 +57,12 @@ class Tab:
 
 
 def unshown(error: Exception) -> Content:
-    """What stands instead of something that can't be shown."""
+    """The text displayed instead of something that cannot be displayed."""
     return Content("", f"Cannot be shown: {clean(str(error))}".encode("utf-8", "replace"))
 
 
 def known(step: Step, related: Iterable[Step] = ()) -> TrustContext:
-    """What the certificates of a record are judged by: its own, and those of other steps of its run."""
+    """The trust by which a record's certificates are checked: its own, and that of other steps of its run."""
     found = TrustContext(step.record.ended)
     for other in (*related, step):
         for document in (other.request, other.response):
@@ -80,7 +80,7 @@ def known(step: Step, related: Iterable[Step] = ()) -> TrustContext:
 
 
 def tabs(step: Step, by: TrustContext) -> list[Tab]:
-    """What a record's tabs are."""
+    """The tabs of a record."""
     record = step.record
     match record:
         case Gap():
@@ -111,7 +111,7 @@ def _message(step: Step, exchange: Exchange, side: str) -> Iterator[TabPart]:
 
 
 def meaning(step: Step, exchange: Exchange, by: TrustContext) -> Iterator[TabPart]:
-    """What the response says and what the request says, as far as either says something."""
+    """The decoded response and request, if they have content."""
     if exchange.response is None:
         reason = exchange.error or "unknown reason"
         yield TabPart("No answer", lambda: _prose(f"No answer: {reason}"))
@@ -206,13 +206,13 @@ def _facts(facts: d.Facts) -> Item:
 
 
 def _tree(document: Document) -> Item:
-    """A document whose fields say it all."""
+    """A document shown as its fields."""
     plain = {name: value for name, value in (d.plain(document) or {}).items() if name != "kind"}
     return _top(of("", hide.masked(plain)))
 
 
 def _top(item: Item) -> Item:
-    """An item under which something is: the root of a tree is not drawn."""
+    """A root with children: the root of a tree is not drawn."""
     return item if item.branch else Item("", inner=lambda: [Item("value", item.value)])
 
 

@@ -100,7 +100,7 @@ class Verifier:
         try:
             return _verify(self, certificates, at, revocation)
         except crypto.Error as error:
-            raise Malformed("OpenSSL can't read it") from error
+            raise Malformed("OpenSSL cannot read it") from error
 
     def store(self, revocation: Revocation, at: float) -> crypto.X509Store:
         """Return an OpenSSL store of these. A store's time can be set only once."""

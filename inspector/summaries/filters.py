@@ -177,7 +177,7 @@ def _term(found: re.Match[str], latest: float | None) -> Term:
         asks = key.make(value) if isinstance(key, FilterKey) else key.make(_moment(value, latest))
     except ValueError as error:
         raise InspectorError(
-            f"The filter's {name.lower()} can't be {value!r}.",
+            f"The filter's {name.lower()} cannot be {value!r}.",
             f"{error} {name.lower()}: {key.meaning}, as in {key.example}.".lstrip(),
         ) from error
     return Term(bool(found["not"]), asks)

@@ -206,7 +206,7 @@ class Follower:
             if time.monotonic() - self._readable > PATIENCE:
                 if isinstance(error, CaptureError):
                     raise
-                raise CaptureError(f"{self._path} can't be read: {error}.", "Check its disk.") from error
+                raise CaptureError(f"{self._path} cannot be read: {error}.", "Check its disk.") from error
         yield from self.sum_up()
 
     def _check(self) -> Iterator[PrintedLine]:

@@ -283,7 +283,7 @@ class Source:
             with Capture.open(self.path) as capture:
                 yield capture
         except sqlite3.Error as error:
-            raise CaptureError(f"{self.path} can't be read: {error}.", "The file or the disk is damaged.") from error
+            raise CaptureError(f"{self.path} cannot be read: {error}.", "The file or the disk is damaged.") from error
 
 
 def _inode(path: Path) -> int:

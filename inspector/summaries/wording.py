@@ -87,17 +87,17 @@ def handshake(record: Handshake) -> str:
 
 def refusal(reason: str, alert: str | None, by: Party | None) -> str:
     """Why a TLS handshake failed, in one sentence."""
-    who = {"agent": "the agent", "proxy": "the proxy", "master": "the master", None: "nobody"}[by]
+    who = {"agent": "the agent", "proxy": "the proxy", "master": "the master", None: "an unknown sender"}[by]
     return clean(reason) + (f" (alert {clean(alert)} from {who})" if alert else "")
 
 
 def identity(used: Identity | None) -> str:
     """The identity used towards the master."""
     if used is None:
-        return "not known"
+        return "unknown"
     if used.certname:
         return f"{clean(used.certname)} ({clean(used.mode)})"
-    return f"no identity ({clean(used.reason)})" if used.reason else "nobody"
+    return f"no identity ({clean(used.reason)})" if used.reason else "no identity"
 
 
 def summary(run: RunSnapshot) -> str:

@@ -70,7 +70,7 @@ class ExchangePane(DocPane):
         except CaptureError as error:
             trouble = str(error)
         except WRONG as error:
-            trouble = f"This record can't be displayed: {error}"
+            trouble = f"This record cannot be displayed: {error}"
         later(self, self._take, token, tabs, place, trouble)
 
     def _take(self, token: int, tabs: list[Tab], place: Place | None, trouble: str) -> None:

@@ -216,7 +216,7 @@ def test_mistakes_with_a_cadir(cadir: Path, tmp_path: Path) -> None:
         provision(cadir=cadir)
     with pytest.raises(InspectorError, match=r"contains no usable ca_crt\.pem"):
         provision(NAME, cadir=tmp_path)
-    with pytest.raises(InspectorError, match="can't be written"):
+    with pytest.raises(InspectorError, match="cannot be written"):
         provision(NAME, cadir=cadir, output=tmp_path / "absent" / "p.pem")
     (cadir / "ca_key.pem").unlink()
     with pytest.raises(InspectorError, match="cannot be read as a private key"):

@@ -262,7 +262,7 @@ def test_listening_on_another_address_than_the_certname(install: Install, confdi
 
 def test_a_file_that_is_not_a_program(install: Install, confdir: Path, tmp_path: Path) -> None:
     program = install("\0")
-    with pytest.raises(InspectorError, match="can't be run"):
+    with pytest.raises(InspectorError, match="cannot be run"):
         run.run([str(program), "agent", "-t"], output=tmp_path / "run.sqlite", confdir=str(confdir))
 
 

@@ -133,7 +133,7 @@ def test_the_ruby_ca_writes_a_heading_and_an_encrypted_key(authority: Authority)
         serialization.BestAvailableEncryption(b"secret"),
     )
     (authority.path / "ca_key.pem").write_bytes(encrypted)
-    assert authority.only().title == "the CA's key can't be decrypted"
+    assert authority.only().title == "the CA's key cannot be decrypted"
     (authority.path / "private").mkdir()
     authority.put("private/ca.pass", "secret").chmod(0o640)
     assert authority.found() == []

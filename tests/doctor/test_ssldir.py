@@ -140,7 +140,7 @@ def test_an_encrypted_key_and_its_password(agent: Agent) -> None:
     )
     agent.place.key.write_bytes(encrypted)
     found = agent.only()
-    assert found.title == "the private key can't be decrypted"
+    assert found.title == "the private key cannot be decrypted"
     assert "encrypted" in found.detail
     agent.write("private/password", b"sesame")
     assert agent.found() == []
@@ -461,7 +461,7 @@ def test_a_missing_name_in_an_unreadable_directory(agent: Agent, monkeypatch: py
 
     monkeypatch.setattr("pathlib.Path.iterdir", refuse)
     found = {diagnosis.title: diagnosis for diagnosis in agent.found(certname="other.example")}
-    assert "private_keys/other.example.pem can't be used" in found["no certificate yet"].detail
+    assert "private_keys/other.example.pem cannot be used" in found["no certificate yet"].detail
 
 
 def test_a_name_in_an_empty_directory(tmp_path: Path) -> None:
