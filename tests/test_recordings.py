@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
 @pytest.mark.parametrize("recording", RECORDINGS, ids=name_of)
 def test_every_record_is_of_one_run_or_of_none(recording: Path) -> None:

@@ -48,6 +48,7 @@ def test_a_rule_that_raises_is_told_and_the_others_are_asked(on: On, at: list[in
     assert {"B01", "X00"} <= {finding.rule for finding in run.findings}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_whichever_rule_raises_nothing_but_its_own_findings_is_lost(rule: Rule) -> None:
     for path in SAMPLES:

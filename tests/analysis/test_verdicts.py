@@ -220,6 +220,7 @@ def test_a_tools_calls_are_no_runs_of_an_agent() -> None:
     assert Severity.ERROR not in {severity for _, severity in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capture", [each for each in CAPTURES if name_of(each) not in WRONG], ids=name_of)
 def test_no_false_alarm(capture: Path) -> None:
     """A healthy run raises nothing above a notice, but what is unverified by nature, and agents newer than masters."""

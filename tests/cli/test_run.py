@@ -117,6 +117,7 @@ def test_the_agent_goes_through_the_proxy(
     assert [received.certname for received in master.received] == [NAME]
 
 
+@pytest.mark.slow
 def test_the_commands_own_options_count(
     master: LabMaster,
     ca: LabCA,
@@ -142,6 +143,7 @@ def test_the_commands_own_options_count(
     assert exchange.identity.certname is None
 
 
+@pytest.mark.slow
 def test_a_killed_agent_and_a_setting_for_another_host(
     install: Install, confdir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,6 +157,7 @@ def test_a_killed_agent_and_a_setting_for_another_host(
     assert "the proxy received nothing" in errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_a_signal_ends_both(
     number: signal.Signals, group: bool, install: Install, confdir: Path, tmp_path: Path
@@ -260,6 +263,7 @@ def test_listening_on_another_address_than_the_certname(install: Install, confdi
     assert run._listen("127.0.0.2", None) == "127.0.0.2"
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_a_program(install: Install, confdir: Path, tmp_path: Path) -> None:
     program = install("\0")
     with pytest.raises(InspectorError, match="cannot be run"):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAMES = (*(still.name for still in pictures.STILLS), "session")
 
 
+@pytest.mark.slow
 def test_the_pictures_are_what_is_drawn(tmp_path: Path) -> None:
     # In a process of its own, which stops the clock and changes the time zone; once, for it takes a while.
     subprocess.run([sys.executable, "-m", "tests.docs.pictures", str(tmp_path)], cwd=places.ROOT, check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,10 +15,27 @@ from tests.support import proxies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from inspector.model import Exchange
     from tests.support.proxies import Proxied
+
+
+HERE = Path(__file__).parent
+QUICK = {
+    "test_a_bootstrap_and_a_run_go_through",
+    "test_a_verified_agent_is_itself",
+    "test_nobody_unverified_is_lent_an_identity",
+    "test_a_run_appears_while_it_happens",
+}
+"""One of each kind: a run through the proxy, an identity used and refused, the terminal inspector beside it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All but a few are slow: each starts a proxy, and some two."""
+    for item in items:
+        if item.path.is_relative_to(HERE) and item.name.partition("[")[0] not in QUICK:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from inspector.lab import Lab
     from tests.support.proxies import Proxied
 
-pytestmark = pytest.mark.slow  # each starts a proxy, and some two
 
 NAME = "web1.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"

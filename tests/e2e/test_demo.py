@@ -32,7 +32,6 @@ REMEDIES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault(name: str, tmp_path: Path) -> None:
     analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", name, quiet=True))

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 BROKEN = {**faulty.OPEN, **faulty.CLOSED}
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(False, id="mitmdump", marks=pytest.mark.slow), pytest.param(True, id="proxy")]
-)
+@pytest.fixture(scope="module", params=[False, True], ids=["mitmdump", "proxy"])
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with Scene(tmp_path_factory.mktemp("scene"), own=request.param) as started:
         yield started
@@ -94,7 +92,6 @@ def test_a_reset_concerns_nobody_else(scene: Scene, name: str) -> None:
     assert not any("-- internal error" in line for line in scene.proxy.lines[before:])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("own", "after"), [(False, 0.4), (False, 1.5), (True, 0.3), (True, 1.3), (True, 2.0)])
 def test_what_was_delivered_a_second_before_a_kill_is_in_the_capture(own: bool, after: float, tmp_path: Path) -> None:
     assert killed(tmp_path, own=own, after=after).lost == 0
@@ -171,7 +168,6 @@ def test_a_record_that_can_never_be_written_keeps_no_other_from_it(tmp_path: Pat
     assert "too big" in gap.reason
 
 
-@pytest.mark.slow
 def test_connections_are_not_kept_without_end_while_nothing_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

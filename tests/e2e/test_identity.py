@@ -109,7 +109,6 @@ def _signed(ca: pki.Authority, **options: object) -> tuple[bytes, pki.PrivateKey
     return pki.pem(certificate), key
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "alert", "reason"),
     [
@@ -153,7 +152,6 @@ def test_a_bad_certificate_is_refused_in_the_handshake(
     assert analyzed(capture).runs[0].outcome == "refused"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["missing", "expired", "incomplete", "garbage"])
 def test_without_a_sound_crl_the_bootstrap_passes_and_nothing_is_lent(
     trouble: str, lab: Lab, proxied: Proxied, capture: Path

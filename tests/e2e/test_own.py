@@ -110,7 +110,6 @@ def test_workers_record_into_one_capture_that_reads_as_one(lab: Lab, capture: Pa
     assert sum(line.startswith("== run ") for line in proxy.lines) == 6
 
 
-@pytest.mark.slow
 def test_what_an_agent_does_is_in_order_whatever_connections_it_uses(lab: Lab, capture: Path) -> None:
     """Old agents open one for each request."""
     places = [lab.agent(f"agent{number}.lab.example", enrolled=True).place for number in range(2)]
@@ -121,7 +120,6 @@ def test_what_an_agent_does_is_in_order_whatever_connections_it_uses(lab: Lab, c
     assert [int(exchange.request.path.rpartition("/")[2]) for exchange in exchanges(capture)] == list(range(40))
 
 
-@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(lab: Lab, capture: Path) -> None:
     with own(lab, capture, "--workers", "2") as proxy:
         replace_one(proxy)
@@ -130,7 +128,6 @@ def test_a_worker_that_dies_is_replaced(lab: Lab, capture: Path) -> None:
     assert proxy.status == 0
 
 
-@pytest.mark.slow
 def test_a_worker_that_takes_ones_place_goes_on_in_the_capture_of_the_others(lab: Lab, tmp_path: Path) -> None:
     folder = tmp_path / "captures"
     folder.mkdir()
@@ -170,7 +167,6 @@ def test_only_the_agents_that_were_asked_for_are_recorded(lab: Lab, capture: Pat
         assert {connection.leg.id for connection in opened.connections()} == used
 
 
-@pytest.mark.slow
 def test_what_they_asked_without_a_name_is_recorded_by_workers_too(lab: Lab, capture: Path) -> None:
     names = [f"web{number}.lab.example" for number in range(4)]
     with own(lab, capture, "--workers", "2", puppet_only="web*"):
@@ -181,7 +177,6 @@ def test_what_they_asked_without_a_name_is_recorded_by_workers_too(lab: Lab, cap
     assert {run.certname for run in analyzed(capture).runs} == set(names)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_another_capture_begins_and_the_old_ones_go(lab: Lab, tmp_path: Path, workers: str) -> None:
     folder = tmp_path / "captures"
@@ -216,7 +211,6 @@ def test_secrets_are_taken_out_before_they_are_recorded(lab: Lab, capture: Path,
     assert "c2VjcmV0" not in data
 
 
-@pytest.mark.slow
 def test_what_is_under_way_ends_before_the_proxy_does(lab: Lab, capture: Path) -> None:
     """SIGTERM in the middle of a compile."""
     agent = lab.agent("agent.lab.example", enrolled=True)
@@ -241,7 +235,6 @@ def test_what_is_under_way_ends_before_the_proxy_does(lab: Lab, capture: Path) -
     assert len(exchanges(capture)) == 1
 
 
-@pytest.mark.slow
 def test_of_several_masters_an_agent_meets_the_one_that_it_asks_for(lab: Lab, capture: Path, tmp_path: Path) -> None:
     """`server_list`: each is known to agents by its name."""
     place = lab.agent("agent.lab.example", enrolled=True).place

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from tests.support.proxies import Proxied
 
-pytestmark = pytest.mark.slow  # each starts a proxy, and some two
 
 NAME, OTHER = "web1.lab.example", "web2.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from inspector.lab import Lab
     from tests.support.proxies import Proxied
 
-pytestmark = pytest.mark.slow  # each starts a proxy, and some two
 
 NAME, OTHER = "web1.lab.example", "web2.lab.example"
 CLAIMS = (b"X-Client-Verify: SUCCESS", b"X-Client-DN: CN=" + OTHER.encode())

@@ -74,7 +74,6 @@ def mistakes(lab: Lab, tmp_path: Path) -> dict[str, dict[str, str | Path]]:
     }
 
 
-@pytest.mark.slow
 def test_each_mistake_is_one_line_and_status_1(lab: Lab, tmp_path: Path) -> None:
     for name, options in mistakes(lab, tmp_path).items():
         ended = start(lab, tmp_path, **options)
@@ -93,7 +92,6 @@ def test_a_port_in_use(lab: Lab, tmp_path: Path) -> None:
     assert f"Cannot listen on 127.0.0.1:{port}" in ended.stdout + ended.stderr
 
 
-@pytest.mark.slow
 def test_the_next_free_port(lab: Lab, proxied: Proxied, tmp_path: Path) -> None:
     with proxied(lab) as first, proxied(lab, puppet_capture=tmp_path / "second.sqlite") as second:
         assert second.address[1] > first.address[1]
@@ -160,7 +158,6 @@ def test_the_users_own_mode_is_left_alone(lab: Lab, tmp_path: Path, capture: Pat
     assert lab.master.received[0].certname == NAME
 
 
-@pytest.mark.slow
 def test_port_8080_serves_nobody_and_may_be_taken(lab: Lab, proxied: Proxied) -> None:
     with proxied(lab), pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", 8080), timeout=5)
@@ -170,7 +167,6 @@ def test_port_8080_serves_nobody_and_may_be_taken(lab: Lab, proxied: Proxied) ->
         assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["mitmproxy", "mitmweb"])
 def test_under_mitmproxys_other_tools(tool: str, lab: Lab, tmp_path: Path, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place

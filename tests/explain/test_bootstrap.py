@@ -451,6 +451,7 @@ def test_broken_certificates_on_the_wire_break_nothing() -> None:
     assert lines(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS], ids=name_of)
 def test_every_real_agent_has_its_ladder(path: Path) -> None:
     records = records_of(path)

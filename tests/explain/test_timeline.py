@@ -295,6 +295,7 @@ def drawn(kind: Kind, run: RunBrief, briefs: list[Brief], size: tuple[int, int] 
     return output[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", [Waterfall, Sequence])
 @pytest.mark.parametrize("name", NAMES)

@@ -136,6 +136,7 @@ def test_a_sample(sample: Path, tmp_path: Path) -> None:
     assert same_everywhere(records_of(sample), tmp_path / "c.sqlite")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_the_examples_of_a_rule(rule: Rule, tmp_path: Path) -> None:
     """All in one capture, where their runs may even interleave."""

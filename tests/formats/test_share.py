@@ -117,6 +117,7 @@ def test_recordings_come_to_the_same_findings(path: Path, tmp_path: Path) -> Non
     assert {name for name in names if name in after and not known.fullmatch(name)} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_what_a_rule_finds_it_finds_again(rule: Rule) -> None:
     for examples in (rule.good, rule.bad):

@@ -89,6 +89,7 @@ def test_every_part_of_every_sample_can_be_shown(path: Any) -> None:
     } <= {tab for tab, _ in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_every_rules_examples_can_be_shown(rule: Any) -> None:
     for talk in rule.bad():
@@ -425,6 +426,7 @@ def test_show_on_the_command_line_judges_by_the_run(capsys: pytest.CaptureFixtur
     assert f"{step.match.endpoint.name}: {step.match.endpoint.purpose}" in shown[:4]
 
 
+@pytest.mark.slow
 def test_show_is_harmless_whatever_was_captured() -> None:
     finding = Finding("B01", Severity.ERROR, "\x1b[2J\u202e", (1,))
     shown = [line for step in steps(Analyzer(), hostile_records()) for line in plain.lines(step, [finding])]

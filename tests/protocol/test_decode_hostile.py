@@ -114,6 +114,7 @@ BOMBS: dict[str, Callable[[], tuple[Decoder, Message]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_body_cannot_become_a_large_document(name: str) -> None:
     decoder, message = BOMBS[name]()

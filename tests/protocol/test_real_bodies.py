@@ -49,6 +49,7 @@ def _read(folder: Path) -> Iterator[tuple[str, Exchange, endpoints.Match]]:
 type Exchanges = list[tuple[str, Exchange, endpoints.Match]]
 
 
+@pytest.mark.slow
 def test_nothing_real_is_undecodable(exchanges: Exchanges) -> None:
     broken: Counter[str] = Counter()
     for where, exchange, match in exchanges:
@@ -100,6 +101,7 @@ def test_every_real_report_has_what_views_read(exchanges: Exchanges) -> None:
     assert {media for _, media in formats} >= {"text/yaml", "text/pson", "application/json", "application/x-msgpack"}
 
 
+@pytest.mark.slow
 def test_every_real_catalog_is_whole(exchanges: Exchanges) -> None:
     static = sensitive = files = 0
     for _, exchange, match in exchanges:

@@ -51,6 +51,7 @@ HOOKS = ("client_disconnected", "server_disconnected", "tls_failed_client", "tls
          "responseheaders", "response", "error")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_hook_that_fails_is_a_gap_and_not_an_exception(
     hook: str, addon: addon_module.PuppetInspector, tmp_path: Path

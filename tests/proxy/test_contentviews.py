@@ -172,6 +172,7 @@ addons = [commands, Ends()]
 """
 
 
+@pytest.mark.slow
 def test_the_real_mitmdump_shows_bodies_and_runs(tmp_path: Path) -> None:
     """In a process of its own: views and commands as they are loaded by an addon."""
     sample = next(each for each in SAMPLES if each.stem == "first-run")

@@ -42,6 +42,7 @@ def change(path: Path, statement: str) -> None:
         db.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -198,6 +199,7 @@ def test_a_look_that_comes_after_the_last_view_finds_nobody(tmp_path: Path) -> N
     assert app.front is None
 
 
+@pytest.mark.slow
 def test_bodies_that_do_not_decode_are_shown_as_they_are(tmp_path: Path) -> None:
     agent = Agent("a.example", "192.0.2.1").plugins().catalog(body=b"\x00\xff{[bold]\x1b[2J")
     assert any(isinstance(record, Exchange) for record in together(agent))

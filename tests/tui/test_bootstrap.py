@@ -93,6 +93,7 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
     play(sample("bootstrap-waiting", tmp_path), act, NARROW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_rung_and_a_key_open_their_record(
     tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
@@ -199,6 +200,7 @@ def test_an_index_that_grew_while_ladders_were_read_is_read_again(
     play(sample("first-run", tmp_path), act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_another_date_is_judged(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -299,6 +301,7 @@ def test_a_capture_that_is_not_indexed_yet_is_followed(tmp_path: Path, monkeypat
     play(path, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
     records = [*talk(ca(), crl(), csr(), issued(), catalog(), report())]

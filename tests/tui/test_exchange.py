@@ -96,6 +96,7 @@ MEANS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in MEANS}))
 def test_what_a_record_means_is_seen_first(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
@@ -109,6 +110,7 @@ def test_what_a_record_means_is_seen_first(tmp_path: Path, name: str, size: tupl
     play(sample(name, tmp_path), act, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in MEANS}))
 def test_show_prints_what_the_pane_has(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     path = sample(name, tmp_path)
@@ -126,6 +128,7 @@ def test_show_prints_what_the_pane_has(tmp_path: Path, capsys: pytest.CaptureFix
     play(path, act, NARROW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
 def test_every_tab_has_a_key(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -204,6 +207,7 @@ def test_other_records_of_the_run_are_a_key_away(tmp_path: Path) -> None:
     play(sample("compile-error", tmp_path), act, NARROW)
 
 
+@pytest.mark.slow
 def test_searching_goes_through_branches_that_are_closed(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 11)
@@ -288,6 +292,7 @@ def test_nothing_to_show(tmp_path: Path) -> None:
 # -- secrets ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_secret_is_shown_when_it_is_asked_for_and_hidden_again_later(tmp_path: Path) -> None:
     (record,) = hiding()
     records = [record, *together(Agent(leg="1").plugins())[:1]]

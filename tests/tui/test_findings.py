@@ -130,6 +130,7 @@ def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tup
     play(path, act, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_group_is_unfolded_and_a_finding_opened_by_key_and_by_mouse(
     tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
@@ -274,6 +275,7 @@ def test_no_findings_are_said(tmp_path: Path) -> None:
     play(path, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[int, int]) -> None:
     hostile = Agent(HOSTILE.replace(" ", "%20"), "192.0.2.66").refused(HOSTILE).refused(HOSTILE).refused(HOSTILE)

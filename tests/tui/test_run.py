@@ -211,6 +211,7 @@ def test_the_key_for_the_other_drawing_is_answered_before_it_is_drawn(tmp_path: 
     in_run("first-run", tmp_path, act)
 
 
+@pytest.mark.slow
 def test_a_run_is_played_with_what_the_agent_knew_beside_it(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         whole = len(view(app).query_one(Waterfall).items)
@@ -272,6 +273,7 @@ def test_what_is_typed_stays_on_a_low_screen(tmp_path: Path) -> None:
     in_run("compile-error", tmp_path, act, (100, 28))
 
 
+@pytest.mark.slow
 def test_stepping_and_jumping(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         def shown() -> int:
@@ -298,6 +300,7 @@ def test_stepping_and_jumping(tmp_path: Path) -> None:
     in_run("first-run", tmp_path, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_jump_that_takes_the_focused_widget_away_leaves_the_keyboard_alive(
     tmp_path: Path, size: tuple[int, int]
@@ -319,6 +322,7 @@ def test_a_jump_that_takes_the_focused_widget_away_leaves_the_keyboard_alive(
     in_run("compile-error", tmp_path, act, size)
 
 
+@pytest.mark.slow
 def test_the_mouse_plays_and_seeks(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         whole = len(view(app).query_one(Waterfall).items)
@@ -354,6 +358,7 @@ def test_a_filter_shows_what_it_lets_through(tmp_path: Path) -> None:
     in_run("first-run", tmp_path, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_tab_completes_a_filter_that_is_typed(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -418,6 +423,7 @@ def test_searching_in_the_list(tmp_path: Path) -> None:
     in_run("first-run", tmp_path, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_searching_in_the_pane_that_has_the_focus(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -502,6 +508,7 @@ def test_a_body_is_saved_once(tmp_path: Path) -> None:
     in_run("first-run", tmp_path, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["", "~nobody-of-this-name/x", "no/such/directory/x.har", "a\0b"])
 @pytest.mark.parametrize("key", ["S", "e"])
 def test_what_can_be_no_file_is_said(tmp_path: Path, key: str, typed: str) -> None:
@@ -512,6 +519,7 @@ def test_what_can_be_no_file_is_said(tmp_path: Path, key: str, typed: str) -> No
     in_run("first-run", tmp_path, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["out.jsonl", "out.mitm", "out.har"])
 def test_what_is_shown_is_exported(tmp_path: Path, name: str) -> None:
     target = tmp_path / name

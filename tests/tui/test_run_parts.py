@@ -79,6 +79,7 @@ def lines(view: PartView[Any]) -> list[str]:
 # -- files --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_files_by_keyboard(tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -223,6 +224,7 @@ def test_what_can_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 # -- catalog ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_the_catalog_of_a_first_run(
     tmp_path: Path, size: tuple[int, int], opened: list[tuple[int | None, int]]

@@ -7,6 +7,8 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
+
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
 from inspector.tui.ascii import TABLE
@@ -91,6 +93,7 @@ def test_without_colour_words_and_letters_say_it(tmp_path: Path) -> None:
         assert all(red == green == blue for red, green, blue in greys), colours
 
 
+@pytest.mark.slow
 def test_what_was_captured_never_commands_the_terminal(tmp_path: Path) -> None:
     hostile = [record for record in hostile_records() if isinstance(record, (Exchange, Gap))]
     agent = Agent("a.example", "192.0.2.1", time=START + 100).run()
@@ -106,6 +109,7 @@ def test_what_was_captured_never_commands_the_terminal(tmp_path: Path) -> None:
     assert all(char not in drawn.decode(errors="replace") for char in HOSTILE if ord(char) > 0x200)
 
 
+@pytest.mark.slow
 def test_a_proxy_and_the_inspector_at_the_same_capture(tmp_path: Path) -> None:
     path = tmp_path / "live.sqlite"
     first, second = Agent("a.example", "192.0.2.1").run(), Agent("b.example", "192.0.2.2", time=START + 60).run("u-b")
