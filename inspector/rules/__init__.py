@@ -81,7 +81,7 @@ class Rule:
     bad: Examples
     also: tuple[str, ...]
     """Ids of other rules that also find something in the bad examples."""
-    look: Callable[..., Iterator[Statement]]
+    function: RuleFunction
     at: tuple[Kind, ...] = ()
     """The kinds of requests it applies to; empty: all requests, including those that are not Puppet's."""
     generations: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class Rule:
 
     def ask(self, case: Case) -> Iterator[Statement]:
         """Return the rule's statements on a case that it applies to."""
-        return self.look(case, **self.thresholds) if self.thresholds else self.look(case)
+        return self.function(case, **self.thresholds) if self.thresholds else self.function(case)
 
     def finding(self, statement: Statement, case: Case) -> Finding:
         """Return a finding made from a statement."""
@@ -182,17 +182,17 @@ def rule(
     severities. Its keyword-only parameters, numbers with defaults, are thresholds that a site can set in rules.yaml.
     """
 
-    def register(look: RuleFunction) -> RuleFunction:
+    def register(function: RuleFunction) -> RuleFunction:
         if ident in _RULES:
             raise ValueError(f"two rules with the id {ident}")
-        explanation = " ".join((look.__doc__ or "").split())
-        parameters = inspect.signature(look).parameters.values()
+        explanation = " ".join((function.__doc__ or "").split())
+        parameters = inspect.signature(function).parameters.values()
         thresholds = {item.name: item.default for item in parameters if item.kind is item.KEYWORD_ONLY}
         _RULES[ident] = Rule(
-            ident, severity, on, visible, title, explanation, remedy, source, good, bad, tuple(also), look,
+            ident, severity, on, visible, title, explanation, remedy, source, good, bad, tuple(also), function,
             tuple(at), tuple(generations), refused, opening, thresholds, otherwise,
         )  # fmt: skip
-        return look
+        return function
 
     return register
 

@@ -88,6 +88,11 @@ def crl(text: str) -> Place:
     return Place("meaning", "crls", text[:NEEDLE])
 
 
+def keyed(text: str) -> tuple[Place, ...]:
+    """Return the places of a text in a signing request, a certificate of the master or a presented certificate."""
+    return (csr(text), certificate(text), tls(text))
+
+
 def header(side: Literal["request", "response"], name: str) -> Place:
     """Return the place of a header in whichever of the records has it."""
     return Place(side, "headers", f"{name}  ")

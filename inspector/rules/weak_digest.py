@@ -47,9 +47,5 @@ def weak_digest(case: ExchangeCase) -> Iterator[Statement]:
         yield Statement(
             brief(f"{owner} '{signed.subject}' is signed over {name}"),
             severity=severity,
-            at=(
-                places.csr(f"signature: {signed.signature}"),
-                places.certificate(f"signature: {signed.signature}"),
-                places.tls(f"signature: {signed.signature}"),
-            ),
+            at=places.keyed(f"signature: {signed.signature}"),
         )

@@ -39,11 +39,7 @@ def weak_key(case: ExchangeCase, *, rsa_bits: float = 2048) -> Iterator[Statemen
             yield Statement(
                 brief(f"{owner} '{keyed.subject}' has an RSA key of {keyed.key_size} bits"),
                 severity=severity,
-                at=(
-                    places.csr(f"RSA {keyed.key_size} bits"),
-                    places.certificate(f"RSA {keyed.key_size} bits"),
-                    places.tls(f"RSA {keyed.key_size} bits"),
-                ),
+                at=places.keyed(f"RSA {keyed.key_size} bits"),
             )
 
 

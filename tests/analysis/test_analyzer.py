@@ -33,7 +33,7 @@ def broken(on: On) -> Analyzer:
         yield Statement("said before")
         raise ZeroDivisionError("ours")
 
-    bad = dataclasses.replace(rule_of("B01"), id="X00", on=on, look=look, at=())
+    bad = dataclasses.replace(rule_of("B01"), id="X00", on=on, function=look, at=())
     return Analyzer([bad, *all_rules()])
 
 

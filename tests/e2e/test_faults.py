@@ -136,7 +136,7 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
     for number, records in enumerate((*rule.bad(), *rule.good())):
         path = save(tmp_path / f"{number}.sqlite", *records)
         output = []
-        for rules in (without, [*without, dataclasses.replace(rule, look=broken)]):
+        for rules in (without, [*without, dataclasses.replace(rule, function=broken)]):
             monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda rules=rules: rules)
             follower = Follower(path, filters.parse(""))
             output.append(

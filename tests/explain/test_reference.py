@@ -88,14 +88,14 @@ def test_a_request_is_explained_by_its_method() -> None:
 
 def said(rule: Rule) -> list[ast.Call]:
     """The calls of ``Statement`` in a rule's module that name a severity."""
-    tree = ast.parse(inspect.getsource(sys.modules[rule.look.__module__]))
+    tree = ast.parse(inspect.getsource(sys.modules[rule.function.__module__]))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Statement"]
     return [call for call in calls if any(key.arg == "severity" for key in call.keywords)]
 
 
 def severities(rule: Rule) -> set[str]:
     """Those that the functions of a rule's module name."""
-    tree = ast.parse(inspect.getsource(sys.modules[rule.look.__module__]))
+    tree = ast.parse(inspect.getsource(sys.modules[rule.function.__module__]))
     nodes = (node for each in tree.body if isinstance(each, ast.FunctionDef) for line in each.body
              for node in ast.walk(line))  # fmt: skip
     return {

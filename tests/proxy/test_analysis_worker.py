@@ -41,7 +41,7 @@ def test_a_mistake_of_ours_comes_with_its_record(path: Path, monkeypatch: pytest
         raise RuntimeError("oh")
         yield Statement("")
 
-    rules = [dataclasses.replace(rule, look=broken, at=()) if rule.id == "B01" else rule for rule in all_rules()]
+    rules = [dataclasses.replace(rule, function=broken, at=()) if rule.id == "B01" else rule for rule in all_rules()]
     monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda: rules)
     save(path, *talk(ca()))
     (result,) = analysis_worker.results(Follower(path, filters.parse("")).look())
@@ -56,7 +56,7 @@ def test_a_mistake_of_ours_about_an_open_run_comes_with_its_summary(
         raise RuntimeError("oh")
         yield Statement("")
 
-    rules = [dataclasses.replace(rule, look=broken) if rule.on is On.RUN_END else rule for rule in all_rules()]
+    rules = [dataclasses.replace(rule, function=broken) if rule.on is On.RUN_END else rule for rule in all_rules()]
     monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda: rules)
     save(path, *talk(catalog()))
     follower = Follower(path, filters.parse(""))

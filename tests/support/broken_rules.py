@@ -25,7 +25,7 @@ def costs_only_itself(rule: Rule, records: Iterable[Record]) -> bool:
 
     records = tuple(records)
     others = [each for each in all_rules() if each.id != rule.id]
-    return _told([dataclasses.replace(rule, look=look), *others], records) == _told(others, records)
+    return _told([dataclasses.replace(rule, function=look), *others], records) == _told(others, records)
 
 
 def _told(rules: list[Rule], records: tuple[Record, ...]) -> list[tuple[Any, ...]]:

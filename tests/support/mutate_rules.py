@@ -34,7 +34,7 @@ MUTANT = "PUPPET_INSPECTOR_MUTANT"
 
 def conditions(rule: Rule) -> list[ast.expr]:
     """The conditions of a rule's function, in order."""
-    return list(_tests(ast.parse(inspect.getsource(rule.look))))
+    return list(_tests(ast.parse(inspect.getsource(rule.function))))
 
 
 def _tests(tree: ast.AST) -> Iterator[ast.expr]:
@@ -47,9 +47,11 @@ def _tests(tree: ast.AST) -> Iterator[ast.expr]:
 
 def mutant(rule: Rule, number: int) -> Callable[..., Any]:
     """A rule's function with one condition inverted."""
-    module = importlib.import_module(rule.look.__module__)
+    module = importlib.import_module(rule.function.__module__)
     tree = ast.parse(inspect.getsource(module))
-    wanted = next(each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == rule.look.__name__)
+    wanted = next(
+        each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == rule.function.__name__
+    )
     wanted.decorator_list = []
     target = list(_tests(wanted))[number]
     old = copy.copy(target)
@@ -62,13 +64,13 @@ def mutant(rule: Rule, number: int) -> Callable[..., Any]:
     tree.body = [wanted]
     names: dict[str, Any] = dict(vars(module))
     exec(compile(ast.fix_missing_locations(tree), f"<mutant {number} of {rule.id}>", "exec"), names)  # noqa: S102
-    look: Callable[..., Any] = names[rule.look.__name__]
+    look: Callable[..., Any] = names[rule.function.__name__]
     return look
 
 
 def noticed(rule: Rule, look: Callable[..., Any]) -> bool:
     """Whether the rule's own examples tell the mutant from the rule."""
-    changed = dataclasses.replace(rule, look=look)
+    changed = dataclasses.replace(rule, function=look)
     return any(_said(rule, talk) != _said(changed, talk) for talk in (*rule.good(), *rule.bad()))
 
 
@@ -92,7 +94,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """As pytest's plugin: put the mutant in the rule's place."""
     ident, number = os.environ[MUTANT].split()
     all_rules()
-    rules._RULES[ident] = dataclasses.replace(rules._RULES[ident], look=mutant(rules._RULES[ident], int(number)))
+    rules._RULES[ident] = dataclasses.replace(rules._RULES[ident], function=mutant(rules._RULES[ident], int(number)))
     all_rules.cache_clear()
 
 
