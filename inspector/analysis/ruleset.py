@@ -143,22 +143,22 @@ def _number(value: Any, rule: Rule, key: str) -> float:
     return value
 
 
-def _ignore(each: Any, known: tuple[str, ...]) -> Ignore:
-    _mapping(each, "ignore", ("rules", "certname", "until", "why"))
-    rules = _texts(each.get("rules"), "ignore: rules")
+def _ignore(entry: Any, known: tuple[str, ...]) -> Ignore:
+    _mapping(entry, "ignore", ("rules", "certname", "until", "why"))
+    rules = _texts(entry.get("rules"), "ignore: rules")
     for ident in rules:
         if ident not in known:
             raise InspectorError(f"ignore: there is no rule {ident!r}.", _near(ident, known).strip() or _EXAMPLE)
-    until = each.get("until")
+    until = entry.get("until")
     if isinstance(until, datetime.datetime):
         until = (until if until.tzinfo else until.replace(tzinfo=datetime.UTC)).timestamp()
     elif isinstance(until, datetime.date):
         until = datetime.datetime(until.year, until.month, until.day, tzinfo=datetime.UTC).timestamp()
     elif until is not None:
         raise InspectorError(f"ignore: until must be a date, not {until!r}.", "Write it as 2027-01-31.")
-    if not each.keys() - {"why"}:
+    if not entry.keys() - {"why"}:
         raise InspectorError("ignore: an entry without rules, certname or until would ignore everything.", _EXAMPLE)
-    return Ignore(frozenset(rules), tuple(_texts(each.get("certname"), "ignore: certname")), until)
+    return Ignore(frozenset(rules), tuple(_texts(entry.get("certname"), "ignore: certname")), until)
 
 
 def _texts(value: Any, what: str) -> list[str]:

@@ -13,7 +13,7 @@ from inspector.cli.arguments import moment
 from inspector.cli.output import print_json
 from inspector.errors import InspectorError
 from inspector.explain import bootstrap_text
-from inspector.explain.bootstrap import Ladders
+from inspector.explain.bootstrap import Bootstraps
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Explain how each agent got its certificate, one line per state of its SSL state machine: the requests and
-    answers, where and since when the bootstrap hangs, the keys, and until when the downloaded files are valid."""
-    analyzer, ladders = Analyzer(), Ladders()
+    answers, where and since when the agent is stuck, the keys, and until when the downloaded files are valid."""
+    analyzer, bootstraps = Analyzer(), Bootstraps()
     with Capture.open(arguments.capture) as records:
         for record in records.records():
-            ladders.add(analyzer.feed(record))
+            bootstraps.add(analyzer.feed(record))
     analyzer.finish()
-    names = ladders.names()
+    names = bootstraps.names()
     if arguments.certname and arguments.certname not in names:
         near = difflib.get_close_matches(arguments.certname, names, 3) or names[:10]
         raise InspectorError(
@@ -49,12 +49,12 @@ def execute(arguments: argparse.Namespace) -> int:
             f"It contains {', '.join(map(clean, near))}." if near else "It contains no certificate requests.",
         )
     at = moment(arguments.at) if arguments.at else time.time()
-    chosen = [ladders.of(name, at) for name in ([arguments.certname] if arguments.certname else names)]
+    chosen = [bootstraps.of(name, at) for name in ([arguments.certname] if arguments.certname else names)]
     if arguments.json:
-        print_json([bootstrap_text.plain(ladder) for ladder in chosen])
+        print_json([bootstrap_text.plain(bootstrap) for bootstrap in chosen])
         return 0
-    for ladder in chosen:
-        for line in bootstrap_text.lines(ladder):
+    for bootstrap in chosen:
+        for line in bootstrap_text.lines(bootstrap):
             print(line)
     if not chosen:
         print("The capture contains no bootstrap.")

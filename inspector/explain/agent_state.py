@@ -56,7 +56,7 @@ def _day(time: float) -> str:
     return utc(time)[:10]
 
 
-def _said(text: str) -> str:
+def _quoted(text: str) -> str:
     line = text.partition("\n")[0].strip()
     return beginning(line, WORDS + 1)
 
@@ -127,7 +127,7 @@ def _csr(run: Run) -> str:
     if last.status is not None and 200 <= last.status < 300:
         return words
     latest = "; the last time " if accepted else ": "
-    return f"{words}{latest}{last.status or 'no answer'} {_said(last.text)}".rstrip()
+    return f"{words}{latest}{last.status or 'no answer'} {_quoted(last.text)}".rstrip()
 
 
 def _certificate(run: Run) -> str:
@@ -164,7 +164,7 @@ def _plugins(run: Run) -> str:
     if run.tool:
         return UNSEEN
     listed = [name for name in run.files.metadata_answers if name in PLUGIN_MOUNTS]
-    fetched = [each for name, each in run.files.fetched.items() if is_plugin(name)]
+    fetched = [answer for name, answer in run.files.fetched.items() if is_plugin(name)]
     if not listed and not fetched:
         return UNSEEN
     failed = [name for name in listed if run.files.metadata_answers[name].status != 200]
@@ -184,7 +184,7 @@ def _facts(run: Run, asked: d.CatalogRequest | None) -> str:
         return f"none sent {when}"
     words = f"sent {when} as {asked.facts_format or 'unnamed format'}"
     if isinstance(asked.facts, d.Undecodable):
-        return f"{words}; cannot be decoded: {_said(asked.facts.reason)}"
+        return f"{words}; cannot be decoded: {_quoted(asked.facts.reason)}"
     return f"{words}: {_number(len(asked.facts.values), 'fact')}"
 
 
@@ -194,7 +194,7 @@ def _catalog(run: Run, got: d.Catalog | None) -> str:
     last: CatalogAnswer = run.catalogs[-1]
     again = f" after {_number(run.catalogs.total - 1, 'other')}" if run.catalogs.total > 1 else ""
     if not last.usable:
-        return f"requested{again}, not received: {last.status or 'no answer'} {_said(last.text)}".rstrip()
+        return f"requested{again}, not received: {last.status or 'no answer'} {_quoted(last.text)}".rstrip()
     words = f"got it{again}"
     if got is not None and got.version is not None:
         words += f", version {got.version}"
@@ -204,8 +204,8 @@ def _catalog(run: Run, got: d.Catalog | None) -> str:
 
 def _files(run: Run) -> str:
     files = run.files
-    checked = [each for name, each in files.metadata_answers.items() if not is_plugin(name)]
-    fetched = [each for name, each in files.fetched.items() if not is_plugin(name)]
+    checked = [answer for name, answer in files.metadata_answers.items() if not is_plugin(name)]
+    fetched = [answer for name, answer in files.fetched.items() if not is_plugin(name)]
     if not (checked or fetched or files.inlined):
         return UNSEEN
     missing = sum(source.status == 404 for source in checked)

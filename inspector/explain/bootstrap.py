@@ -47,7 +47,7 @@ RISKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class BootstrapStep:
     """One step of the bootstrap: a request, or repetitions of the same request."""
 
     state: BootstrapState
@@ -95,7 +95,7 @@ class KeySighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Hang:
+class Stuck:
     """The step where an agent got stuck."""
 
     state: BootstrapState
@@ -110,7 +110,7 @@ class Hang:
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class AgentBootstrap:
     """An agent's bootstrap, and how long its result remains valid."""
 
     certname: str
@@ -118,11 +118,11 @@ class Ladder:
     addresses: tuple[str, ...]
     version: str | None
     generation: str | None
-    rungs: tuple[Rung, ...]
+    steps: tuple[BootstrapStep, ...]
     keys: tuple[KeySighting, ...]
-    says: tuple[str, ...]
-    """The conclusion from the keys."""
-    hangs: Hang | None
+    conclusions: tuple[str, ...]
+    """What the keys show."""
+    stuck: Stuck | None
     trust: Trust | None
     """None if no CA bundle was seen."""
     now: Judgement | None
@@ -130,7 +130,7 @@ class Ladder:
     """The later times at which a new error appears, each with only the new errors."""
 
 
-class Ladders:
+class Bootstraps:
     """The bootstraps of all agents of a capture. Pass it each analyzed step in order."""
 
     def __init__(self) -> None:
@@ -167,22 +167,22 @@ class Ladders:
                 self._named.setdefault(attempt.name, []).append(attempt)
         return self._named
 
-    def of(self, certname: str, at: float) -> Ladder:
+    def of(self, certname: str, at: float) -> AgentBootstrap:
         """The bootstrap of a certname (or an address), judged at a time. It has no steps if nothing was seen."""
         attempts = sorted(self._by_name().get(certname, []), key=lambda attempt: attempt.began)
         keys = _keys(attempts)
         trust = self._trust(attempts) if attempts else None
         now = trust.judged(at) if trust else None
         versions = [attempt.run.agent_version for attempt in attempts if attempt.run.agent_version]
-        return Ladder(
+        return AgentBootstrap(
             certname,
             tuple(dict.fromkeys(attempt.run.address for attempt in attempts if attempt.run.address))[:MANY],
             versions[-1] if versions else None,
             next((attempt.run.generation for attempt in reversed(attempts) if attempt.run.generation), None),
-            tuple(_joined(_frozen(rung, attempt) for attempt in attempts for rung in attempt.rungs)),
+            tuple(_joined(_frozen(visit, attempt) for attempt in attempts for visit in attempt.visits)),
             tuple(_key(key) for key in keys),
-            tuple(_say(certname, keys, attempts)),
-            self._hang(attempts, trust),
+            tuple(_conclusions(certname, keys, attempts)),
+            self._stuck(attempts, trust),
             trust,
             now,
             tuple(trust.breaks(now)) if trust and now else (),
@@ -209,23 +209,23 @@ class Ladders:
             return replace(trust, revocation="leaf")  # it continued all the same
         return trust
 
-    def _hang(self, attempts: Sequence[Attempt], trust: Trust | None) -> Hang | None:
+    def _stuck(self, attempts: Sequence[Attempt], trust: Trust | None) -> Stuck | None:
         stuck = [(attempt, why) for attempt in attempts if (why := _why(attempt, attempt.last))]
         stuck.sort(key=lambda entry: entry[0].last.ended)
         for attempt, why in reversed(stuck):
             if any(_replaces(other, attempt) for other in attempts):
                 continue
-            rung = attempt.last
+            visit = attempt.last
             wrong = (
-                trust.judged(rung.ended).problems
-                if trust and rung.state in (BootstrapState.CA, BootstrapState.CRL)
+                trust.judged(visit.ended).problems
+                if trust and visit.state in (BootstrapState.CA, BootstrapState.CRL)
                 else ()
             )
-            waits = polling(attempt.run) if rung.state is BootstrapState.CERTIFICATE else None
-            next_try = rung.ended + waits.interval if waits else None
-            overdue = waits is not None and self._now > rung.ended + 2 * waits.interval
+            waits = polling(attempt.run) if visit.state is BootstrapState.CERTIFICATE else None
+            next_try = visit.ended + waits.interval if waits else None
+            overdue = waits is not None and self._now > visit.ended + 2 * waits.interval
             why = f"{why}; with the trust it received it reports: {wrong[0]}" if wrong else why
-            return Hang(rung.state, why, rung.began, rung.ended, next_try, overdue)
+            return Stuck(visit.state, why, visit.began, visit.ended, next_try, overdue)
         return None
 
 
@@ -238,27 +238,27 @@ def _own_certificate(attempts: Sequence[Attempt]) -> d.Certificate | None:
     return attempt.certificate if attempt.certificate and (not asked or attempt.certificate.key in asked) else None
 
 
-def _frozen(rung: StateVisit, attempt: Attempt) -> Rung:
-    polls = rung.state is BootstrapState.CERTIFICATE and rung.same == "404" and rung.times > 1
+def _frozen(visit: StateVisit, attempt: Attempt) -> BootstrapStep:
+    polls = visit.state is BootstrapState.CERTIFICATE and visit.same == "404" and visit.times > 1
     waits = polling(attempt.run) if polls else None
-    return Rung(
-        rung.state, attempt.run.number, rung.began, rung.ended, rung.times, tuple(rung.answers), rung.verified,
-        rung.facts, waits.interval if waits else None, tuple(dict.fromkeys(rung.seqs)), attempt.run.old_engine,
+    return BootstrapStep(
+        visit.state, attempt.run.number, visit.began, visit.ended, visit.times, tuple(visit.answers), visit.verified,
+        visit.facts, waits.interval if waits else None, tuple(dict.fromkeys(visit.seqs)), attempt.run.old_engine,
     )  # fmt: skip
 
 
-def _joined(rungs: Iterable[Rung]) -> Iterator[Rung]:
+def _joined(steps: Iterable[BootstrapStep]) -> Iterator[BootstrapStep]:
     """Merge consecutive runs with the same certificate into one step; ``times`` is their number."""
-    last: Rung | None = None
-    for rung in rungs:
-        if rung.state is BootstrapState.RUN:
-            rung = replace(rung, times=1)
-        if last and last.state is rung.state is BootstrapState.RUN and last.facts == rung.facts:
-            last = replace(last, ended=rung.ended, times=last.times + 1, seqs=(last.seqs[0], rung.seqs[-1]))
+    last: BootstrapStep | None = None
+    for step in steps:
+        if step.state is BootstrapState.RUN:
+            step = replace(step, times=1)
+        if last and last.state is step.state is BootstrapState.RUN and last.facts == step.facts:
+            last = replace(last, ended=step.ended, times=last.times + 1, seqs=(last.seqs[0], step.seqs[-1]))
             continue
         if last:
             yield last
-        last = rung
+        last = step
     if last:
         yield last
 
@@ -279,14 +279,14 @@ def _replaces(other: Attempt, attempt: Attempt) -> bool:
     return other.began > attempt.last.ended
 
 
-def _key(seen: Sighting) -> KeySighting:
+def _key(sighting: Sighting) -> KeySighting:
     return KeySighting(
-        seen.kind, seen.key, seen.fingerprint, seen.time, seen.last, tuple(dict.fromkeys(seen.seqs)),
-        tuple(seen.addresses),
+        sighting.kind, sighting.key, sighting.fingerprint, sighting.time, sighting.last,
+        tuple(dict.fromkeys(sighting.seqs)), tuple(sighting.addresses),
     )  # fmt: skip
 
 
-def _say(certname: str, keys: Sequence[Sighting], attempts: Sequence[Attempt]) -> Iterator[str]:
+def _conclusions(certname: str, keys: Sequence[Sighting], attempts: Sequence[Attempt]) -> Iterator[str]:
     """The conclusion from the public keys; no private key is necessary."""
     if not keys:
         return
@@ -325,18 +325,18 @@ def stamp(time: float) -> str:
     return f"{clocks.date(time):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _why(attempt: Attempt, rung: StateVisit) -> str | None:
+def _why(attempt: Attempt, visit: StateVisit) -> str | None:
     """Why an attempt ends at a step; None if it succeeded."""
-    last = next(reversed(rung.answers), "no answer")
-    match rung.state:
+    last = next(reversed(visit.answers), "no answer")
+    match visit.state:
         case BootstrapState.RENEWAL:
             return None
         case BootstrapState.RUN:
-            return f"{last} for the requests of its run" if rung.same else None
+            return f"{last} for the requests of its run" if visit.same else None
         case BootstrapState.TLS:
-            return dict(rung.facts)["reason"]
-        case BootstrapState.CERTIFICATE if rung.same == "404":
-            asked = any(step.state is BootstrapState.CSR for step in attempt.rungs)
+            return dict(visit.facts)["reason"]
+        case BootstrapState.CERTIFICATE if visit.same == "404":
+            asked = any(other.state is BootstrapState.CSR for other in attempt.visits)
             return "its request is waiting to be signed" if asked else "there is no certificate, and it sent no request"
         case BootstrapState.CERTIFICATE if attempt.certificate:
             keys = [key for kind, key in attempt.keys if kind == "csr"]
@@ -347,5 +347,5 @@ def _why(attempt: Attempt, rung: StateVisit) -> str | None:
             return "it received its certificate, but no run followed"
         case BootstrapState.CA | BootstrapState.CRL | BootstrapState.CSR if last[:1] in "23":
             # A refresh is not part of the bootstrap.
-            return None if attempt.presented else f"it stopped after the {rung.state}"
+            return None if attempt.presented else f"it stopped after the {visit.state}"
     return last if last == "no answer" else f"answered {last}"

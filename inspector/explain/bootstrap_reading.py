@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector.analysis.analyzer import Analyzer, Step
-from inspector.explain.bootstrap import Ladders
+from inspector.explain.bootstrap import Bootstraps
 from inspector.model import Phase
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PAGE = 200
 """Records per read of the capture."""
-_NOBODY = -1
+_NO_RUN = -1
 """The place for records that belong to no run."""
 
 
@@ -32,20 +32,20 @@ class ReadingCancelled(Exception):
     """The caller cancelled the reading."""
 
 
-def read(source: Source, progress: Callable[[int, int], bool], only: str | None = None) -> Ladders:
+def read(source: Source, progress: Callable[[int, int], bool], only: str | None = None) -> Bootstraps:
     """The bootstraps of all agents in a capture, as far as it is indexed; or of one certname (or address). The latter
     lacks what other agents downloaded.
 
     ``progress`` is called with the number of records read and their total, and returns whether to continue. Raises
     Cancelled and CaptureError. May run in a thread.
     """
-    ladders = Ladders()
+    bootstraps = Bootstraps()
     with source.opened_index() as found:
         if found is None:
-            return ladders
+            return bootstraps
         runs = {place: run for place, run in found.runs().items() if run is not None}
         wanted, latest = _wanted(found, runs, only)
-    feed = _Feed(ladders, {place: run.brief for place, run in runs.items()})
+    feed = _Feed(bootstraps, {place: run.brief for place, run in runs.items()})
     left: dict[int, int] = {}
     for place in wanted.values():
         left[place] = left.get(place, 0) + 1
@@ -66,17 +66,17 @@ def read(source: Source, progress: Callable[[int, int], bool], only: str | None 
         with source.capture() as capture:
             record = capture.record(latest)
         if record is not None:
-            ladders.add(Step(record))
+            bootstraps.add(Step(record))
     feed.finish()
-    return ladders
+    return bootstraps
 
 
 class _Feed:
     """Analyzes each run separately: the index already assigned the records to runs, using more records than are read
     here."""
 
-    def __init__(self, ladders: Ladders, briefs: dict[int, RunBrief]) -> None:
-        self._ladders = ladders
+    def __init__(self, bootstraps: Bootstraps, briefs: dict[int, RunBrief]) -> None:
+        self._bootstraps = bootstraps
         self._briefs = briefs
         self._analyzers: dict[int, Analyzer] = {}
         self._runs: dict[Run, RunBrief] = {}
@@ -87,7 +87,7 @@ class _Feed:
         if analyzer is None:
             analyzer = self._analyzers[place] = Analyzer(rules=())
         step = analyzer.feed(record)
-        self._ladders.add(step)
+        self._bootstraps.add(step)
         if step.run is not None and place in self._briefs:
             self._runs[step.run] = self._briefs[place]
 
@@ -114,23 +114,23 @@ class _Choice:
     longest: tuple[float, int] = (0.0, 0)
     """The one of them that ended last."""
 
-    def take(self, each: Brief) -> None:
+    def take(self, brief: Brief) -> None:
         """Examine the run's next record."""
-        if each.kind == "exchange" and each.endpoint is None:
+        if brief.kind == "exchange" and brief.endpoint is None:
             return
-        refused = each.authenticated and each.status in (None, 401, 403)
-        if self.all or each.kind != "exchange" or each.phase is Phase.CERTIFICATES or refused:
+        refused = brief.authenticated and brief.status in (None, 401, 403)
+        if self.all or brief.kind != "exchange" or brief.phase is Phase.CERTIFICATES or refused:
             self.close()
-            self.seqs.add(each.seq)
-        elif each.authenticated and each.leg is not None:
-            if each.leg not in self.last:
-                self.seqs.add(each.seq)
-            self.last[each.leg] = each.seq
-            self.longest = max(self.longest, (each.ended, each.seq))
-        if each.leg is not None and each.leg not in self.legs:
+            self.seqs.add(brief.seq)
+        elif brief.authenticated and brief.leg is not None:
+            if brief.leg not in self.last:
+                self.seqs.add(brief.seq)
+            self.last[brief.leg] = brief.seq
+            self.longest = max(self.longest, (brief.ended, brief.seq))
+        if brief.leg is not None and brief.leg not in self.legs:
             # The first request of a connection contains the agent's version.
-            self.legs.add(each.leg)
-            self.seqs.add(each.seq)
+            self.legs.add(brief.leg)
+            self.seqs.add(brief.seq)
 
     def close(self) -> None:
         """Select the last download of each connection, and the one that ended last."""
@@ -144,14 +144,14 @@ def _wanted(found: index.Index, runs: dict[int, index.IndexedRun], only: str | N
     """The records to read, each with the place of its run; and the record that ended last."""
     owner = {seq: place for place, run in runs.items() for seq in run.seqs}
     choices = {place: _Choice(_old(run.brief)) for place, run in runs.items()}
-    choices[_NOBODY] = _Choice(all=True)
+    choices[_NO_RUN] = _Choice(all=True)
     latest = (0.0, 0)
     for brief in found.all_briefs():
-        choices[owner.get(brief.seq, _NOBODY)].take(brief)
+        choices[owner.get(brief.seq, _NO_RUN)].take(brief)
         latest = max(latest, (brief.ended, brief.seq))
     wanted: dict[int, int] = {}
     for place, choice in choices.items():
-        if only is not None and (place == _NOBODY or runs[place].brief.name != only):
+        if only is not None and (place == _NO_RUN or runs[place].brief.name != only):
             continue
         choice.close()
         wanted |= dict.fromkeys(choice.seqs, place)

@@ -108,7 +108,7 @@ class Attempt:
     """The requests of one run for its certificate, and the answers."""
 
     run: Run
-    rungs: Bounded[StateVisit] = field(default_factory=Bounded)
+    visits: Bounded[StateVisit] = field(default_factory=Bounded)
     keys: dict[tuple[str, str], Sighting] = field(default_factory=dict)
     ca: d.Certificates | None = None
     crls: d.RevocationLists | None = None
@@ -129,12 +129,12 @@ class Attempt:
 
     @property
     def began(self) -> float:
-        return self.rungs[0].began
+        return self.visits[0].began
 
     @property
     def last(self) -> StateVisit:
         """The step of its latest request."""
-        return max(self.rungs, key=lambda rung: rung.seqs[-1])
+        return max(self.visits, key=lambda visit: visit.seqs[-1])
 
     def take(self, step: Step) -> None:
         """Add a step of the run, if it is about certificates."""
@@ -174,16 +174,16 @@ class Attempt:
                 else status
             )
             self.see(_sighting("csr", asked, exchange))
-        rung = StateVisit(state, same, exchange.time, exchange.ended, (exchange.seq,),
+        visit = StateVisit(state, same, exchange.time, exchange.ended, (exchange.seq,),
                           _verified(self.run, state, exchange), facts)  # fmt: skip
-        rung.answers[_answer(status, _message(answered))] = None
-        self._add(rung)
+        visit.answers[_answer(status, _message(answered))] = None
+        self._add(visit)
 
     def _work(self, client: d.Certificate, exchange: Exchange) -> None:
         """Add a request that needs the certificate: the bootstrap succeeded, or the certificate is refused."""
         status = _status(exchange)
         refused = exchange.response is None or exchange.response.status in (401, 403)
-        rung = StateVisit(
+        visit = StateVisit(
             BootstrapState.RUN,
             status if refused else "",
             exchange.time,
@@ -193,19 +193,19 @@ class Attempt:
             facts=(("with", client.fingerprint),),
         )
         if refused:
-            rung.answers[status] = None
+            visit.answers[status] = None
         else:
             self.worked = exchange.ended
-        self._add(rung)
+        self._add(visit)
 
-    def _add(self, rung: StateVisit) -> None:
-        for known in reversed(self.rungs[-NEAR:]):
-            if (known.state, known.same) == (rung.state, rung.same):
-                known.again(rung)
+    def _add(self, visit: StateVisit) -> None:
+        for known in reversed(self.visits[-NEAR:]):
+            if (known.state, known.same) == (visit.state, visit.same):
+                known.again(visit)
                 return
-            if (known.state, rung.state) == (BootstrapState.CSR, BootstrapState.CERTIFICATE):
+            if (known.state, visit.state) == (BootstrapState.CSR, BootstrapState.CERTIFICATE):
                 break  # there could be none before the request
-        self.rungs.append(rung)
+        self.visits.append(visit)
 
     def see(self, sighting: Sighting) -> None:
         """Add a record in which a key was seen."""
@@ -311,6 +311,6 @@ def day(time: float) -> str:
     return f"{clocks.date(time):%Y-%m-%d}"
 
 
-def _sighting(kind: KeyRole, seen: d.CertificateRequest | d.Certificate, exchange: Exchange) -> Sighting:
+def _sighting(kind: KeyRole, document: d.CertificateRequest | d.Certificate, exchange: Exchange) -> Sighting:
     addresses = {exchange.agent.address: None} if exchange.agent.address else {}
-    return Sighting(kind, seen.key, seen.fingerprint, exchange.time, exchange.ended, (exchange.seq,), addresses)
+    return Sighting(kind, document.key, document.fingerprint, exchange.time, exchange.ended, (exchange.seq,), addresses)

@@ -16,34 +16,36 @@ from inspector.text import clean, utc
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from inspector.explain.bootstrap import Hang, KeySighting, Ladder, Rung
+    from inspector.explain.bootstrap import AgentBootstrap, BootstrapStep, KeySighting, Stuck
     from inspector.explain.trust import Judgement
 
 WIDTH = 120
 """Maximum width of a line of text."""
 NO_BUNDLE = "this capture contains no CA bundle, so whether the agent trusts certificates and CRLs is unknown"
-KINDS = {"csr": "in a request", "certificate": "in the CA's certificate", "client": "in the certificate it presents"}
+KINDS = {"csr": "in a CSR", "certificate": "in the issued certificate", "client": "in the presented certificate"}
 
 
-def lines(ladder: Ladder) -> list[str]:
+def lines(bootstrap: AgentBootstrap) -> list[str]:
     """A bootstrap as lines of text."""
-    who = ", ".join([*([f"puppet {ladder.version}"] if ladder.version else []), *ladder.addresses[:NEAR]])
-    output = [f"{ladder.certname} ({who})" if who else ladder.certname]
-    several = len({rung.run for rung in ladder.rungs}) > 1
+    who = ", ".join([*([f"puppet {bootstrap.version}"] if bootstrap.version else []), *bootstrap.addresses[:NEAR]])
+    output = [f"{bootstrap.certname} ({who})" if who else bootstrap.certname]
+    several = len({step.run for step in bootstrap.steps}) > 1
     run: int | None = None
     risks: set[str] = set()
-    for n, rung in enumerate(ladder.rungs):
-        if several and rung.run != run:
-            run = rung.run
+    for n, step in enumerate(bootstrap.steps):
+        if several and step.run != run:
+            run = step.run
             output.append(f"  run {run}")
         arrow = "->" if n else "  "
-        output += _wrapped(f"  {stamp(rung.began)[:19]}  {arrow} ", f"{_rung(rung)} [{wording.numbers(rung.seqs)}]")
-        if rung.risk and rung.risk not in risks:
-            output += _wrapped(" " * 26, f"not verified: {rung.risk}")
-            risks.add(rung.risk)
-    if not ladder.rungs:
+        output += _wrapped(
+            f"  {stamp(step.began)[:19]}  {arrow} ", f"{_step_text(step)} [{wording.numbers(step.seqs)}]"
+        )
+        if step.risk and step.risk not in risks:
+            output += _wrapped(" " * 26, f"not verified: {step.risk}")
+            risks.add(step.risk)
+    if not bootstrap.steps:
         output.append("  no record of it")
-    for line in _end(ladder):
+    for line in _end(bootstrap):
         output += _wrapped("  ", line)
     return [clean(line) for line in output]
 
@@ -53,40 +55,40 @@ def _wrapped(label: str, text: str) -> list[str]:
     return textwrap.wrap(label + text, WIDTH, subsequent_indent=after, break_on_hyphens=False, break_long_words=False)
 
 
-def _rung(rung: Rung) -> str:
-    text = " ".join([asked(rung), *([answered(rung)] if rung.answers else [])])
-    if often := repeated(rung):
-        text += f", {often}" if rung.answers[1:] else f" {often}"
-    facts = [f"{label} {brief(label, value)}" for label, value in rung.facts]
-    if rung.state is not BootstrapState.TLS and not rung.verified:
-        facts.insert(0, trusted(rung))
+def _step_text(step: BootstrapStep) -> str:
+    text = " ".join([asked(step), *([answered(step)] if step.answers else [])])
+    if often := repeated(step):
+        text += f", {often}" if step.answers[1:] else f" {often}"
+    facts = [f"{label} {brief(label, value)}" for label, value in step.facts]
+    if step.state is not BootstrapState.TLS and not step.verified:
+        facts.insert(0, trusted(step))
     return f"{text} ({', '.join(facts)})" if facts else text
 
 
-def asked(rung: Rung) -> str:
+def asked(step: BootstrapStep) -> str:
     """The request of a step."""
-    return f"{rung.state} PUT" if rung.state is BootstrapState.CSR else str(rung.state)
+    return f"{step.state} PUT" if step.state is BootstrapState.CSR else str(step.state)
 
 
-def answered(rung: Rung) -> str:
+def answered(step: BootstrapStep) -> str:
     """Its answers."""
-    return ", then ".join(rung.answers)
+    return ", then ".join(step.answers)
 
 
-def repeated(rung: Rung) -> str:
+def repeated(step: BootstrapStep) -> str:
     """How many requests there were, for how long and at what interval; empty if there was only one."""
-    if rung.times < 2:
+    if step.times < 2:
         return ""
-    text = f"{rung.times} in all" if rung.answers[1:] else f"x{rung.times}"
-    text += f" over {lasting(rung.ended - rung.began)}" if rung.ended - rung.began >= 1 else ""
-    return text + (f", every {lasting(rung.interval)}" if rung.interval else "")
+    text = f"{step.times} in all" if step.answers[1:] else f"x{step.times}"
+    text += f" over {lasting(step.ended - step.began)}" if step.ended - step.began >= 1 else ""
+    return text + (f", every {lasting(step.interval)}" if step.interval else "")
 
 
-def trusted(rung: Rung) -> str:
+def trusted(step: BootstrapStep) -> str:
     """Whether the agent verified the server; empty where that does not apply."""
-    if rung.state is BootstrapState.TLS:
+    if step.state is BootstrapState.TLS:
         return ""
-    return {True: "verified", False: "unverified", None: "unknown whether verified"}[rung.verified]
+    return {True: "verified", False: "unverified", None: "unknown whether verified"}[step.verified]
 
 
 def brief(label: str, value: str) -> str:
@@ -94,58 +96,58 @@ def brief(label: str, value: str) -> str:
     return short(value) if label == "key" else f"{value[:23]}..." if label == "with" else value
 
 
-def _end(ladder: Ladder) -> Iterator[str]:
-    if ladder.hangs:
-        yield hanging(ladder.hangs)
-    for key in ladder.keys:
+def _end(bootstrap: AgentBootstrap) -> Iterator[str]:
+    if bootstrap.stuck:
+        yield stuck_text(bootstrap.stuck)
+    for key in bootstrap.keys:
         at = f" from {', '.join(key.addresses[:NEAR])}" if key.addresses else ""
-        yield f"key {short(key.key)} {KINDS[key.kind]}, {seen(key)}{at} [{wording.numbers(key.seqs)}]"
-    yield from ladder.says
-    if ladder.now is None:
+        yield f"key {short(key.key)} {KINDS[key.kind]}, {period(key)}{at} [{wording.numbers(key.seqs)}]"
+    yield from bootstrap.conclusions
+    if bootstrap.now is None:
         yield NO_BUNDLE
         return
-    breaks = [f"on {on}: {'; '.join(problems)}" for on, problems in outlook(ladder)]
-    if ladder.now.problems:
-        yield judged(ladder, ladder.now)
+    breaks = [f"on {on}: {'; '.join(problems)}" for on, problems in outlook(bootstrap)]
+    if bootstrap.now.problems:
+        yield judged(bootstrap, bootstrap.now)
     else:
-        yield judged(ladder, ladder.now) + (f"; breaks {breaks.pop(0)}" if breaks else "")
+        yield judged(bootstrap, bootstrap.now) + (f"; breaks {breaks.pop(0)}" if breaks else "")
     for forecast in breaks:
         yield f"then {forecast}"
-    if how := limits(ladder):
+    if how := limits(bootstrap):
         yield f"(assumed: {how})"
 
 
-def hanging(hang: Hang) -> str:
+def stuck_text(stuck: Stuck) -> str:
     """Where an agent is stuck, since when, why, and when it tries again."""
-    text = f"stops at {hang.state} since {stamp(hang.since)}"
-    text += f", for {lasting(hang.last - hang.since)}" if hang.last - hang.since >= 1 else ""
-    text += f": {hang.why}"
-    if hang.overdue and hang.next_try:
-        text += f"; it was due to retry at {stamp(hang.next_try)} and did not, so it was stopped"
-    elif hang.next_try:
-        text += f"; it retries at {stamp(hang.next_try)}"
-    elif hang.state is BootstrapState.CERTIFICATE:
+    text = f"stops at {stuck.state} since {stamp(stuck.since)}"
+    text += f", for {lasting(stuck.last - stuck.since)}" if stuck.last - stuck.since >= 1 else ""
+    text += f": {stuck.why}"
+    if stuck.overdue and stuck.next_try:
+        text += f"; it was due to retry at {stamp(stuck.next_try)} and did not, so it was stopped"
+    elif stuck.next_try:
+        text += f"; it retries at {stamp(stuck.next_try)}"
+    elif stuck.state is BootstrapState.CERTIFICATE:
         text += "; if it waits, it retries after waitforcert (2 minutes by default)"
     return text
 
 
-def seen(key: KeySighting) -> str:
+def period(key: KeySighting) -> str:
     """When a key was seen."""
     return stamp(key.first) + (f" to {stamp(key.last)}" if key.last - key.first >= 1 else "")
 
 
-def judged(ladder: Ladder, now: Judgement) -> str:
+def judged(bootstrap: AgentBootstrap, now: Judgement) -> str:
     """The agent's judgement at a time of its CA, CRLs and certificate."""
     if now.problems:
         return f"refuses on {day(now.at)}: {'; '.join(now.problems)}"
-    return f"{'the trust it received is accepted on' if ladder.hangs else 'works on'} {day(now.at)}"
+    return f"{'the trust it received is accepted on' if bootstrap.stuck else 'works on'} {day(now.at)}"
 
 
-def outlook(ladder: Ladder) -> list[tuple[str, list[str]]]:
+def outlook(bootstrap: AgentBootstrap) -> list[tuple[str, list[str]]]:
     """The days on which new errors will appear, and which."""
     return [
         (on, [_coming(problem) for forecast in same for problem in forecast.problems])
-        for on, same in groupby(ladder.breaks, key=lambda forecast: day(forecast.at))
+        for on, same in groupby(bootstrap.breaks, key=lambda forecast: day(forecast.at))
     ]
 
 
@@ -158,9 +160,9 @@ def _coming(problem: str) -> str:
     return f"the {ends[1]} expires" if ends else f"refused from then on: {problem}"
 
 
-def limits(ladder: Ladder) -> str:
+def limits(bootstrap: AgentBootstrap) -> str:
     """The data used for the judgement if it is not all the data of the agent; empty if it is."""
-    trust = ladder.trust
+    trust = bootstrap.trust
     if trust is None:
         return ""
     output = [] if trust.own else ["by the CA bundle that another agent downloaded"]
@@ -170,30 +172,30 @@ def limits(ladder: Ladder) -> str:
     return "; ".join(output)
 
 
-def plain(ladder: Ladder) -> dict[str, Any]:
+def plain(bootstrap: AgentBootstrap) -> dict[str, Any]:
     """A bootstrap as a JSON-able structure; keys are only ever added."""
-    hang, trust = ladder.hangs, ladder.trust
+    stuck, trust = bootstrap.stuck, bootstrap.trust
     return {
-        "certname": ladder.certname,
-        "addresses": list(ladder.addresses),
-        "agent_version": ladder.version,
-        "generation": ladder.generation,
+        "certname": bootstrap.certname,
+        "addresses": list(bootstrap.addresses),
+        "agent_version": bootstrap.version,
+        "generation": bootstrap.generation,
         "rungs": [
             {
-                "state": str(rung.state),
-                "agent_state": rung.agent_state,
-                "run": rung.run,
-                "began": utc(rung.began),
-                "ended": utc(rung.ended),
-                "times": rung.times,
-                "interval_s": None if rung.interval is None else round(rung.interval, 3),
-                "answers": list(rung.answers),
-                "verified": rung.verified,
-                "risk": rung.risk or None,
-                "facts": [{"name": name, "value": value} for name, value in rung.facts],
-                "seqs": list(rung.seqs),
+                "state": str(step.state),
+                "agent_state": step.agent_state,
+                "run": step.run,
+                "began": utc(step.began),
+                "ended": utc(step.ended),
+                "times": step.times,
+                "interval_s": None if step.interval is None else round(step.interval, 3),
+                "answers": list(step.answers),
+                "verified": step.verified,
+                "risk": step.risk or None,
+                "facts": [{"name": name, "value": value} for name, value in step.facts],
+                "seqs": list(step.seqs),
             }
-            for rung in ladder.rungs
+            for step in bootstrap.steps
         ],
         "keys": [
             {
@@ -205,17 +207,17 @@ def plain(ladder: Ladder) -> dict[str, Any]:
                 "addresses": list(key.addresses),
                 "seqs": list(key.seqs),
             }
-            for key in ladder.keys
+            for key in bootstrap.keys
         ],
-        "keys_prove": list(ladder.says),
-        "hangs": hang
+        "keys_prove": list(bootstrap.conclusions),
+        "hangs": stuck
         and {
-            "state": str(hang.state),
-            "why": hang.why,
-            "since": utc(hang.since),
-            "last": utc(hang.last),
-            "next_try": None if hang.next_try is None else utc(hang.next_try),
-            "overdue": hang.overdue,
+            "state": str(stuck.state),
+            "why": stuck.why,
+            "since": utc(stuck.since),
+            "last": utc(stuck.last),
+            "next_try": None if stuck.next_try is None else utc(stuck.next_try),
+            "overdue": stuck.overdue,
         },
         "judged_by": trust
         and {
@@ -224,8 +226,8 @@ def plain(ladder: Ladder) -> dict[str, Any]:
             "crls": trust.crls is not None,
             "master_certificate": bool(trust.shown),
         },
-        "now": ladder.now and _plain(ladder.now),
-        "breaks": [_plain(forecast) for forecast in ladder.breaks],
+        "now": bootstrap.now and _plain(bootstrap.now),
+        "breaks": [_plain(forecast) for forecast in bootstrap.breaks],
     }
 
 

@@ -151,10 +151,10 @@ class FileTotals(NamedTuple):
 
 def files(steps: Iterable[Step]) -> list[FileUse]:
     """Every file that a run requested, in the order of the requests."""
-    seen = _Files()
+    files = _Files()
     for step in steps:
-        seen.add(step)
-    return seen.done()
+        files.add(step)
+    return files.done()
 
 
 def totals(uses: Iterable[FileUse]) -> FileTotals:

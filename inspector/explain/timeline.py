@@ -117,9 +117,9 @@ def _finite(time: float, instead: float) -> float:
     return time if math.isfinite(time) else instead
 
 
-def _polls(last: Brief | None, each: Brief) -> bool:
+def _polls(last: Brief | None, brief: Brief) -> bool:
     """Whether the agent polls for its certificate: the request was sent before the capture of the run began."""
-    return last is not None and last.request_kind is each.request_kind is kinds.Kind.CERTIFICATE
+    return last is not None and last.request_kind is brief.request_kind is kinds.Kind.CERTIFICATE
 
 
 def _silence(before: Phase | None, after: Phase, *, usable: bool | None) -> Wait:
@@ -147,15 +147,15 @@ def _words(brief: Brief, certname: str | None) -> str:
 
 def opening(entries: Iterable[Entry]) -> dict[int, tuple[bool, bool]]:
     """Whether each record is the first of its run on the agent's connection, and on the master's."""
-    seen: set[str] = set()
+    legs: set[str] = set()
     result: dict[int, tuple[bool, bool]] = {}
     for entry in entries:
         brief = entry.brief
         if entry.kind != "record" or brief is None:
             continue
         result[brief.seq] = (
-            _first(brief.leg, seen) and not _old(brief.time, brief.times.agent_connected),
-            _first(brief.master, seen) and not _old(brief.time, brief.times.master_connected),
+            _first(brief.leg, legs) and not _old(brief.time, brief.times.agent_connected),
+            _first(brief.master, legs) and not _old(brief.time, brief.times.master_connected),
         )
     return result
 
@@ -164,10 +164,10 @@ def _old(time: float, connected: float | None) -> bool:
     return connected is not None and time - connected > FRESH
 
 
-def _first(leg: str | None, seen: set[str]) -> bool:
-    if leg is None or leg in seen:
+def _first(leg: str | None, legs: set[str]) -> bool:
+    if leg is None or leg in legs:
         return False
-    seen.add(leg)
+    legs.add(leg)
     return True
 
 

@@ -64,13 +64,13 @@ def contained(catalog: Catalog) -> Item:
 
 
 def _unreached(tops: list[str], inside: dict[str, list[str]], by_ref: dict[str, Resource]) -> list[str]:
-    seen, waiting = set(tops), list(tops)
+    reached, waiting = set(tops), list(tops)
     while waiting:
         for ref in inside.get(waiting.pop(), ()):
-            if ref not in seen:
-                seen.add(ref)
+            if ref not in reached:
+                reached.add(ref)
                 waiting.append(ref)
-    return [ref for ref in by_ref if ref not in seen]
+    return [ref for ref in by_ref if ref not in reached]
 
 
 def by_type(catalog: Catalog) -> Item:

@@ -34,10 +34,10 @@ def head(message: Request | Response, stripped: tuple[str, ...] = ()) -> Table:
         start: tuple[Cell, ...] = (f"{message.method}", secrets.text(message.target), message.http_version)
     else:
         start = (str(message.status), f"{message.http_version} {message.status} {message.reason}".rstrip(), "")
-    kept = {name.lower() for name in stripped}
+    removed = {name.lower() for name in stripped}
     rows: list[tuple[Cell, ...]] = [start]
     for name, value in message.headers:
-        note = "removed before the master" if isinstance(message, Request) and name.lower() in kept else ""
+        note = "removed before the master" if isinstance(message, Request) and name.lower() in removed else ""
         rows.append((name, secrets.header(name, value), note))
     return Table((Field("header", 18, 1), Field("value", 30, 4), Field("", 10, 1, least=90)), rows, 1)
 

@@ -11,7 +11,7 @@ from inspector.rules.cases import HandshakeCase, Statement
 from inspector.rules.trust import bundle_of, crl_trouble, leaf
 from inspector.rules.words import brief, utc
 from inspector.runs.examples import MASTER, ca, carried, catalog, crl, csr, issued, made, refused, report, talk
-from inspector.runs.history import CrlSeen
+from inspector.runs.history import ObservedCrl
 
 _EXPIRED = "The certificate 'CN=puppet.example' has expired, verify time is synchronized"
 _ALERTS = (
@@ -126,7 +126,7 @@ def _by_alert(case: HandshakeCase, handshake: Handshake, server: d.Certificate, 
     return Statement(brief(words), at=places.tls("presented to the agent"))
 
 
-def _expired_list(case: HandshakeCase, issuer: str, at: float) -> CrlSeen | None:
+def _expired_list(case: HandshakeCase, issuer: str, at: float) -> ObservedCrl | None:
     """The expired CRL of a CA, or of another CA in the same bundle: the agent has no newer one."""
     bundles = [{certificate.subject for certificate in bundle.certificates} for bundle in case.ledger.bundles.values()]
     names = {issuer}.union(*(names for names in bundles if issuer in names))

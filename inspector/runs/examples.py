@@ -493,7 +493,7 @@ def metadata(
 
 def listing(name: str, files: Mapping[str, bytes], *, environment: str = "production") -> ExamplePart:
     """The metadata of a directory: the names below it, and their content."""
-    body = [_metadata(f"/srv/{name}", each, content) for each, content in files.items()]
+    body = [_metadata(f"/srv/{name}", kind, content) for kind, content in files.items()]
     return asked(f"file_metadatas/{name}", body, environment=environment, query="&recurse=true")
 
 

@@ -48,7 +48,7 @@ class Understood(Protocol):
 
 
 @dataclass(slots=True)
-class CsrSeen:
+class ObservedCsr:
     """A signing request with one key, sent once or several times."""
 
     key: str
@@ -91,7 +91,7 @@ class Presented:
 class NameHistory:
     """What is known of one certname."""
 
-    csrs: dict[str, CsrSeen] = field(default_factory=dict)
+    csrs: dict[str, ObservedCsr] = field(default_factory=dict)
     """By key, ordered by when the key was last used."""
     issued: Issued | None = None
     """The latest certificate served for the certname."""
@@ -103,7 +103,7 @@ class NameHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class BundleSeen:
+class ObservedBundle:
     """A CA bundle served by the master."""
 
     seq: int
@@ -112,7 +112,7 @@ class BundleSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class CrlSeen:
+class ObservedCrl:
     """A CA's CRL, and where it was first seen."""
 
     seq: int
@@ -146,9 +146,9 @@ class Ledger:
     names: dict[str, NameHistory] = field(default_factory=dict)
     keys: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Public keys of signing requests: the certname that used the key first, and the record."""
-    bundles: dict[str, BundleSeen] = field(default_factory=dict)
+    bundles: dict[str, ObservedBundle] = field(default_factory=dict)
     """The latest CA bundle, by the name under which the master was called."""
-    crls: dict[tuple[str, str | None], CrlSeen] = field(default_factory=dict)
+    crls: dict[tuple[str, str | None], ObservedCrl] = field(default_factory=dict)
     """The latest CRL of each CA, by its name and key identifier."""
     refusals: dict[str, Refusals] = field(default_factory=dict)
     """By certname; by address for an agent that has not presented a certificate yet."""
@@ -160,15 +160,15 @@ class Ledger:
         """What is known of a certname; empty if nothing is known."""
         return self.names.get(certname or "") or NameHistory()
 
-    def bundle(self, exchange: Exchange) -> BundleSeen | None:
+    def bundle(self, exchange: Exchange) -> ObservedBundle | None:
         """The latest CA bundle served under the name by which this request calls the master."""
         return self.bundles.get(master_name(exchange))
 
-    def list_of(self, crl: d.RevocationList) -> CrlSeen | None:
+    def list_of(self, crl: d.RevocationList) -> ObservedCrl | None:
         """The latest CRL of the same CA."""
         return self.crls.get((crl.issuer, crl.authority_key_identifier))
 
-    def revoked(self, certificate: d.Certificate) -> CrlSeen | None:
+    def revoked(self, certificate: d.Certificate) -> ObservedCrl | None:
         """The CRL that lists a certificate."""
         for (issuer, key), crl in self.crls.items():
             same = None in (key, certificate.authority_key_identifier) or key == certificate.authority_key_identifier
@@ -212,7 +212,7 @@ class Ledger:
         issued = Issued(record.seq, record.time, given[0])
         match match.endpoint.kind:
             case Kind.CA_BUNDLE:
-                _keep(self.bundles, master_name(record), BundleSeen(record.seq, record.time, tuple(given)), MASTERS)
+                _keep(self.bundles, master_name(record), ObservedBundle(record.seq, record.time, tuple(given)), MASTERS)
             case Kind.CERTIFICATE if match.certname:
                 self._name(match.certname).issued = issued
             case Kind.RENEWAL if client and client.common_name:
@@ -222,8 +222,8 @@ class Ledger:
         digest, known = hashlib.sha256(crl.der).digest(), self.list_of(crl)
         if known is None or known.digest != digest:
             revoked = frozenset(islice(crl.revoked, SERIALS))
-            entry = CrlSeen(record.seq, record.time, digest, crl.issuer, crl.number, crl.last_update, crl.next_update,
-                           revoked)  # fmt: skip
+            entry = ObservedCrl(record.seq, record.time, digest, crl.issuer, crl.number, crl.last_update,
+                                crl.next_update, revoked)  # fmt: skip
             _keep(self.crls, (crl.issuer, crl.authority_key_identifier), entry, ISSUERS)
 
     def _name(self, certname: str) -> NameHistory:
@@ -237,7 +237,7 @@ class Ledger:
         csrs = self._name(certname).csrs
         csr = csrs.pop(key, None)
         if csr is None:
-            csr = CsrSeen(key, record.seq, record.time, record.seq, record.time, status, times=0)
+            csr = ObservedCsr(key, record.seq, record.time, record.seq, record.time, status, times=0)
             if len(csrs) >= KEYS:
                 del csrs[next(iter(csrs))]
         csrs[key] = csr

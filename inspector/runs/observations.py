@@ -195,7 +195,7 @@ class Elsewhere(NamedTuple):
 
 
 @dataclass(slots=True)
-class FilesSeen:
+class ObservedFiles:
     """The files of one run: their metadata from the master, and which were fetched.
 
     Names are keys of the URL: ``modules/demo/app.conf``, ``plugins/facter/role.rb``.
@@ -284,7 +284,7 @@ class FilesSeen:
             names = [served(source) for source in file.sources]
             if all(names):
                 self.sources[file.ref] = tuple(name for name in names if name)
-            for server in {found[0] for each in file.sources if (found := _WEB.match(each))}:
+            for server in {found[0] for source in file.sources if (found := _WEB.match(source))}:
                 known_of = self.elsewhere.get(server, Elsewhere(0, 0))
                 if known_of.resources or len(self.elsewhere) < RETAINED:
                     self.elsewhere[server] = Elsewhere(

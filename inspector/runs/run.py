@@ -26,8 +26,8 @@ from inspector.runs.observations import (
     CatalogAnswer,
     CertificateAnswer,
     CsrSent,
-    FilesSeen,
     LegUse,
+    ObservedFiles,
     PhaseSpan,
     ReportSent,
     RequestSent,
@@ -96,7 +96,7 @@ class Run:
     """How many requests were answered."""
     delayed: Bounded[RequestSent] = field(default_factory=Bounded)
     """Requests that were answered 503."""
-    files: FilesSeen = field(default_factory=FilesSeen)
+    files: ObservedFiles = field(default_factory=ObservedFiles)
     changed: frozenset[str] = frozenset()
     """How many resources are changed, according to the report."""
     file_environments: dict[str, int] = field(default_factory=dict)

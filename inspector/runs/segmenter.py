@@ -80,7 +80,7 @@ class Segmenter:
         self._at: dict[str | None, list[Run]] = {}
         """The open runs of each address, in the order of ``runs``."""
         self._begun = 0
-        self._legs_kept = 1000
+        self._legs_limit = 1000
 
     def place(self, step: Placed) -> Run | None:
         """Add a step to its run and return that run. None for a gap and for a refused verification probe: they
@@ -121,9 +121,9 @@ class Segmenter:
             # A run of the same agent that fell silent before this one started is over.
             if other.key in (None, run.key) and other.ended <= run.started:
                 self._end(other)
-        if len(self._by_leg) > self._legs_kept:  # not at every step: that would be quadratic
+        if len(self._by_leg) > self._legs_limit:  # not at every step: that would be quadratic
             self._by_leg = {leg: owner for leg, owner in self._by_leg.items() if not owner.closed}
-            self._legs_kept = max(1000, 2 * len(self._by_leg))
+            self._legs_limit = max(1000, 2 * len(self._by_leg))
 
     def _end(self, run: Run) -> None:
         run.closed = True

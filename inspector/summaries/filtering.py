@@ -137,8 +137,8 @@ class Filtering:
         the proxy from cleaning up."""
         for some in batched(zip(*owned, strict=True), STRIDE):
             with self._source.capture() as capture:
-                for each, run in some:
-                    yield Candidate(each, run, partial(wording.line, each, run), partial(capture.record, each.seq))
+                for brief, run in some:
+                    yield Candidate(brief, run, partial(wording.line, brief, run), partial(capture.record, brief.seq))
 
     # -- runs -------------------------------------------------------------------------------------------
 
@@ -169,9 +169,9 @@ class Filtering:
         self, runs: list[RunBrief], left: _Owned, dear: list[Term], *, forbids: bool
     ) -> Iterator[Progress[RunBrief]]:
         own = {run.number: _Owned([], []) for run in runs}
-        for each, run in zip(*left, strict=True):
+        for brief, run in zip(*left, strict=True):
             if run:
-                own[run.number].briefs.append(each)
+                own[run.number].briefs.append(brief)
                 own[run.number].runs.append(run)
         done, total = 0, len(left.briefs)
         yield Progress(0, total, [])

@@ -197,10 +197,10 @@ def _agent(value: str) -> Asks:
     fits = _pattern(value)
 
     def step_is(candidate: Candidate) -> bool:
-        seen, run = candidate.brief, candidate.run
+        brief, run = candidate.brief, candidate.run
         if run and fits(run.certname):
             return True
-        return fits(seen.certname) or fits(seen.address or (run.address if run else None))
+        return fits(brief.certname) or fits(brief.address or (run.address if run else None))
 
     return Asks(step_is, lambda run, _: fits(run.certname) or fits(run.address))
 

@@ -79,13 +79,13 @@ def listed(path: Path, text: str = "") -> Iterator[tuple[Brief, Run | None, str]
         for found in (found for run in dict.fromkeys(run for _, run in items if run) for found in run.findings):
             for seq in found.seqs:
                 signs.setdefault(seq, {})[found] = None
-        for each, placed in items:
+        for brief, placed in items:
             # A run without a certname may have become part of another run since.
             run = whole.get(placed.number, placed) if placed else None
-            each.signs = summary.signs_of(signs.pop(each.seq, ()))
-            line = functools.partial(wording.line, each, run)
-            if chosen.matches_step(Candidate(each, run, line, functools.partial(capture.record, each.seq))):
-                yield each, run, line()
+            brief.signs = summary.signs_of(signs.pop(brief.seq, ()))
+            line = functools.partial(wording.line, brief, run)
+            if chosen.matches_step(Candidate(brief, run, line, functools.partial(capture.record, brief.seq))):
+                yield brief, run, line()
 
 
 def row(record: Brief, run: Run | None) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Follower:
         self._after = 0
         self._marked: set[int] = set()
         self._active: dict[Run, float] = {}
-        self._told: dict[Run, str] = {}
+        self._shown: dict[Run, str] = {}
 
     def look(self) -> Iterator[PrintedLine]:
         """Lines for what was added since the last poll. Raises CaptureError."""
@@ -251,12 +251,12 @@ class Follower:
                     yield from self._tell(run)
                 self._forget(run)
             if record.seq == self._silent:
-                self._told = {run: _state(run) for run in self._analyzer.runs}
+                self._shown = {run: _state(run) for run in self._analyzer.runs}
 
     def _forget(self, run: Run) -> None:
         self._analyzer.forget(run)
         self._active.pop(run, None)
-        self._told.pop(run, None)
+        self._shown.pop(run, None)
         self._marked.difference_update(run.seqs)
 
     def sum_up(self, *, ended: bool = False) -> Iterator[PrintedLine]:
@@ -271,9 +271,9 @@ class Follower:
 
     def _tell(self, run: Run) -> list[PrintedLine]:
         """A run's summary and verdict, unless they were printed already or the filter does not match the run."""
-        if not run.real or self._told.get(run) == _state(run):
+        if not run.real or self._shown.get(run) == _state(run):
             return []
-        self._told[run] = _state(run)
+        self._shown[run] = _state(run)
         trouble: list[str] = []
         if not run.closed:
             run = dataclasses.replace(run, findings=merged(run.findings, self._analyzer.judge(run, trouble)))

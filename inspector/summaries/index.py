@@ -160,12 +160,12 @@ class Index:
         shared: dict[str, str] = {}
         with _readable():
             for (data,) in self._db.execute("SELECT data FROM brief WHERE seq > ? ORDER BY seq", (after,)):
-                each = _BRIEF.decode(data)
-                each.times = _NO_TIMES
+                brief = _BRIEF.decode(data)
+                brief.times = _NO_TIMES
                 for name in _ALIKE:
-                    if text := getattr(each, name):
-                        setattr(each, name, shared.setdefault(text, text))
-                yield each
+                    if text := getattr(brief, name):
+                        setattr(brief, name, shared.setdefault(text, text))
+                yield brief
 
     def _meta(self) -> dict[str, str]:
         with contextlib.suppress(sqlite3.Error):

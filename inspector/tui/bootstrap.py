@@ -16,7 +16,7 @@ from inspector.errors import InspectorError
 from inspector.explain import bootstrap_reading
 from inspector.explain.bootstrap import stamp
 from inspector.text import clean
-from inspector.tui import ladders
+from inspector.tui import bootstrap_tables
 from inspector.tui.panes import NARROW, PaneTabs
 from inspector.tui.rows import Rows
 from inspector.tui.view import View
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
-    from inspector.explain.bootstrap import KeySighting, Ladder, Ladders, Rung
+    from inspector.explain.bootstrap import AgentBootstrap, Bootstraps, BootstrapStep, KeySighting
 
 RARE = 10
 """While a capture grows, the pause between two readings: this many times the duration of a reading."""
-_FOCUS = {"agents": "#agents", "ladder": "#rungs", "keys": "#sightings", "forecast": "#forecast"}
-PANES = {"agents": "1 Agents", "ladder": "2 Steps", "keys": "3 Keys", "forecast": "4 Forecast"}
+_FOCUS = {"agents": "#agents", "steps": "#step-list", "keys": "#sightings", "forecast": "#forecast"}
+PANES = {"agents": "1 Agents", "steps": "2 Steps", "keys": "3 Keys", "forecast": "4 Forecast"}
 
 
 class Bootstrap(View):
@@ -47,16 +47,16 @@ class Bootstrap(View):
     Bootstrap #upper { height: 3fr; }
     Bootstrap #lower { height: 2fr; }
     Bootstrap #agents { width: 40; }
-    Bootstrap #ladder, Bootstrap #keys { width: 1fr; border-left: solid $panel; }
+    Bootstrap #steps, Bootstrap #keys { width: 1fr; border-left: solid $panel; }
     Bootstrap #keys { width: 3fr; border: none; }
     Bootstrap #forecast { width: 2fr; padding: 0 1; border-left: solid $panel; }
-    Bootstrap #hang { height: auto; max-height: 6; padding: 0 1; background: $panel; }
+    Bootstrap #stuck { height: auto; max-height: 6; padding: 0 1; background: $panel; }
     Bootstrap .details { height: auto; max-height: 40%; padding: 0 1; background: $boost; }
     Bootstrap Static { height: auto; }
     Bootstrap .gone { display: none; }
     Bootstrap PaneTabs { display: none; }
     Bootstrap.narrow PaneTabs { display: block; }
-    Bootstrap.narrow #agents, Bootstrap.narrow #ladder { width: 1fr; border: none; }
+    Bootstrap.narrow #agents, Bootstrap.narrow #steps { width: 1fr; border: none; }
     Bootstrap.narrow #forecast { border: none; }
     """
 
@@ -64,10 +64,10 @@ class Bootstrap(View):
         """Select this certname (or address) first; by default an agent that is stuck."""
         super().__init__()
         self._wanted = certname
-        self._ladders: Ladders | None = None
+        self._bootstraps: Bootstraps | None = None
         self._at: float | None = None
         """The time for which the certificates are evaluated; None: now."""
-        self._pane = "ladder" if certname else "agents"
+        self._pane = "steps" if certname else "agents"
         self._revision = -1
         self._reading = ""
         self._rests = 0.0
@@ -75,24 +75,28 @@ class Bootstrap(View):
     def body(self) -> Iterable[Widget]:
         yield PaneTabs(PANES)
         with Horizontal(id="upper"):
-            yield Rows(ladders.AGENTS, lambda agent: agent.certname, id="agents")
-            with Vertical(id="ladder"):
-                yield Static("", id="hang", markup=False)
-                yield Rows(ladders.RUNGS, lambda rung: (rung.seqs[0], rung.state), id="rungs")
+            yield Rows(bootstrap_tables.AGENTS, lambda agent: agent.certname, id="agents")
+            with Vertical(id="steps"):
+                yield Static("", id="stuck", markup=False)
+                yield Rows(bootstrap_tables.STEPS, lambda step: (step.seqs[0], step.state), id="step-list")
                 with VerticalScroll(classes="details"):
-                    yield Static("", id="rung", markup=False)
+                    yield Static("", id="step", markup=False)
         with Horizontal(id="lower"):
             with Vertical(id="keys"):
-                yield Rows(ladders.key_columns(lambda: self.ladder), lambda key: (key.kind, key.key), id="sightings")
+                yield Rows(
+                    bootstrap_tables.key_columns(lambda: self.bootstrap),
+                    lambda key: (key.kind, key.key),
+                    id="sightings",
+                )
                 with VerticalScroll(classes="details"):
                     yield Static("", id="key", markup=False)
             with VerticalScroll(id="forecast"):
                 yield Static("", id="dates", markup=False)
 
     @property
-    def ladder(self) -> Ladder | None:
+    def bootstrap(self) -> AgentBootstrap | None:
         """The steps of the selected agent; None until they were read."""
-        agents: Rows[Ladder] = self.query_one("#agents", Rows)
+        agents: Rows[AgentBootstrap] = self.query_one("#agents", Rows)
         return agents.item
 
     def heading(self) -> str:
@@ -107,14 +111,14 @@ class Bootstrap(View):
 
     def opened(self) -> None:
         self._lay_out()
-        self.query_one("#rungs" if self._wanted else "#agents").focus()
+        self.query_one("#step-list" if self._wanted else "#agents").focus()
 
     def update(self) -> None:
         """Read the new records, with pauses while the capture grows."""
         if self._revision != self.source.revision and not self._reading and time.monotonic() >= self._rests:
             self._revision = self.source.revision
             self._reading = "reading ..."
-            self.run_worker(self._read, thread=True, group="ladders")
+            self.run_worker(self._read, thread=True, group="bootstraps")
         super().update()
 
     @property
@@ -131,7 +135,7 @@ class Bootstrap(View):
 
         trouble = ""
         try:
-            if self._wanted and self._ladders is None:
+            if self._wanted and self._bootstraps is None:
                 self._judge(bootstrap_reading.read(self.source, progress, self._wanted))
             self._judge(bootstrap_reading.read(self.source, progress))
         except bootstrap_reading.ReadingCancelled:
@@ -142,7 +146,7 @@ class Bootstrap(View):
             trouble = f"{self.source.path.name} cannot be read: {error}"
         self.later(self._done, trouble, RARE * (time.monotonic() - began))
 
-    def _judge(self, found: Ladders) -> None:
+    def _judge(self, found: Bootstraps) -> None:
         """Evaluate the steps of all agents and show them; called in a thread."""
         at = time.time() if self._at is None else self._at
         self.later(self._show, found, [found.of(name, at) for name in found.names()])
@@ -164,16 +168,16 @@ class Bootstrap(View):
         self._choose(first=False)
         super().update()
 
-    def _show(self, found: Ladders, agents_read: list[Ladder]) -> None:
-        self._ladders = found
-        agents: Rows[Ladder] = self.query_one("#agents", Rows)
+    def _show(self, found: Bootstraps, agents_read: list[AgentBootstrap]) -> None:
+        self._bootstraps = found
+        agents: Rows[AgentBootstrap] = self.query_one("#agents", Rows)
         first = not agents.items
         agents.show(agents_read)
-        hanging = next((agent.certname for agent in agents_read if agent.hangs), None)
-        if first and (name := self._wanted or hanging):
+        stuck = next((agent.certname for agent in agents_read if agent.stuck), None)
+        if first and (name := self._wanted or stuck):
             agents.go(name)
         if first and len(agents_read) == 1 and self._pane == "agents":
-            self.action_pane("ladder")
+            self.action_pane("steps")
         self._choose(first=first)
         super().update()
 
@@ -184,40 +188,40 @@ class Bootstrap(View):
         match event.rows.id:
             case "agents":
                 self._choose(first=True)
-            case "rungs":
+            case "step-list":
                 self._show_step()
             case _:
                 self._show_key()
 
     def _choose(self, *, first: bool) -> None:
-        ladder = self.ladder
-        rungs: Rows[Rung] = self.query_one("#rungs", Rows)
+        bootstrap = self.bootstrap
+        steps: Rows[BootstrapStep] = self.query_one("#step-list", Rows)
         keys: Rows[KeySighting] = self.query_one("#sightings", Rows)
-        rungs.show(ladder.rungs if ladder else ())
-        keys.show(ladder.keys if ladder else ())
-        stuck = ladder.hangs.state if ladder and ladder.hangs else None
+        steps.show(bootstrap.steps if bootstrap else ())
+        keys.show(bootstrap.keys if bootstrap else ())
+        stuck = bootstrap.stuck.state if bootstrap and bootstrap.stuck else None
         if first:
-            rungs.move_to(max((at for at, rung in enumerate(rungs.items) if rung.state is stuck), default=0))
-        unknown = ladder is None and (bool(self._reading) or not self._whole)
-        self.query_one("#hang", Static).update("reading ..." if unknown else ladders.hang(ladder))
-        self.query_one("#dates", Static).update(ladders.dates(ladder))
+            steps.move_to(max((at for at, step in enumerate(steps.items) if step.state is stuck), default=0))
+        unknown = bootstrap is None and (bool(self._reading) or not self._whole)
+        self.query_one("#stuck", Static).update("reading ..." if unknown else bootstrap_tables.stuck(bootstrap))
+        self.query_one("#dates", Static).update(bootstrap_tables.dates(bootstrap))
         self._show_step()
         self._show_key()
 
     def _show_step(self) -> None:
-        rungs: Rows[Rung] = self.query_one("#rungs", Rows)
-        self.query_one("#rung", Static).update(ladders.rung(rungs.item))
+        steps: Rows[BootstrapStep] = self.query_one("#step-list", Rows)
+        self.query_one("#step", Static).update(bootstrap_tables.step(steps.item))
 
     def _show_key(self) -> None:
         keys: Rows[KeySighting] = self.query_one("#sightings", Rows)
-        self.query_one("#key", Static).update(ladders.key(keys.item, self.ladder))
+        self.query_one("#key", Static).update(bootstrap_tables.key(keys.item, self.bootstrap))
 
-    def on_rows_chosen(self, event: Rows.Chosen[Ladder | Rung | KeySighting]) -> None:
+    def on_rows_chosen(self, event: Rows.Chosen[AgentBootstrap | BootstrapStep | KeySighting]) -> None:
         """Go on to the steps of the selected agent, or open the first record of a step or a key."""
         if event.rows.id == "agents":
-            self.action_pane("ladder")
+            self.action_pane("steps")
             return
-        seq = cast("Rung | KeySighting", event.item).seqs[0]
+        seq = cast("BootstrapStep | KeySighting", event.item).seqs[0]
         run = self.source.owner(seq)
         self.inspector.open_exchange(run.number if run else None, seq)
 
@@ -243,7 +247,7 @@ class Bootstrap(View):
         self.set_class(narrow, "narrow")
         for pane in PANES:
             self.query_one(f"#{pane}").set_class(narrow and pane != self._pane, "gone")
-        upper = self._pane in ("agents", "ladder")
+        upper = self._pane in ("agents", "steps")
         self.query_one("#upper").set_class(narrow and not upper, "gone")
         self.query_one("#lower").set_class(narrow and upper, "gone")
         self.query_one(PaneTabs).show(self._pane)
@@ -261,7 +265,7 @@ class Bootstrap(View):
             return
         self.show_message("")
         self._at = day
-        if (found := self._ladders) is not None:
+        if (found := self._bootstraps) is not None:
             self.run_worker(lambda: self._judge(found), thread=True, exclusive=True, group="judge")
 
     def copy_value(self) -> str | None:

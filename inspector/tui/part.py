@@ -73,7 +73,7 @@ class PartView[T](View):
         """Show this part of run ``number``."""
         super().__init__()
         self.number = number
-        self._seen: tuple[int, bool] | None = None
+        self._shown_state: tuple[int, bool] | None = None
         self._reading = False
         self._all: Sequence[T] = ()
         self._sums = ""
@@ -149,9 +149,9 @@ class PartView[T](View):
         super().update()
         run = self.run
         now = (run.records, run.closed) if run else None
-        if now is None or now == self._seen or self._reading:
+        if now is None or now == self._shown_state or self._reading:
             return
-        self._seen = now
+        self._shown_state = now
         self.read()
 
     def read(self) -> None:

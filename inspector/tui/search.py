@@ -133,7 +133,7 @@ class SearchView(View):
         worker, needle = get_current_worker(), Needle(text)
         found: list[Hit] = []
         done = every = 0
-        said_at = time.monotonic()
+        reported_at = time.monotonic()
         try:
             while done < total and every < MOST:
                 # An open reader prevents checkpoints of the recorder's database: never keep one open for long.
@@ -145,8 +145,8 @@ class SearchView(View):
                         found += new
                         every += len(new)
                         done = record.seq
-                        if time.monotonic() - said_at >= PAUSE:
-                            said_at = time.monotonic()
+                        if time.monotonic() - reported_at >= PAUSE:
+                            reported_at = time.monotonic()
                             self.post_message(self.Progressed(number, done, found))
                             found = []
                         if done >= total or every >= MOST:

@@ -255,11 +255,11 @@ def test_bootstrap_prints_the_ladder_of_each_agent(run: Run, broken: Path) -> No
     assert "CA 200 (unverified, sha256 " in out
     assert "key mismatch: the agent asked with " in out
     assert "stops at certificate since " in out
-    (ladder,) = [each for each in valid("bootstrap", run("bootstrap", broken, "--json")[1])
+    (bootstrap,) = [each for each in valid("bootstrap", run("bootstrap", broken, "--json")[1])
                  if each["certname"] == "lost.example"]  # fmt: skip
-    assert [rung["state"] for rung in ladder["rungs"]][:2] == ["CA", "CRL"]
-    assert [rung["verified"] for rung in ladder["rungs"]][:2] == [False, True]
-    assert {key["kind"] for key in ladder["keys"]} == {"csr", "certificate"}
+    assert [step["state"] for step in bootstrap["rungs"]][:2] == ["CA", "CRL"]
+    assert [step["verified"] for step in bootstrap["rungs"]][:2] == [False, True]
+    assert {key["kind"] for key in bootstrap["keys"]} == {"csr", "certificate"}
     assert run("bootstrap", broken, "lost.example")[1].startswith("lost.example ")
 
 

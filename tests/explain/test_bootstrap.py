@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from inspector.analysis.analyzer import Analyzer
 from inspector.explain import bootstrap as module
-from inspector.explain.bootstrap import Ladder, Ladders
+from inspector.explain.bootstrap import AgentBootstrap, Bootstraps
 from inspector.explain.bootstrap_requests import BootstrapState, day
 from inspector.explain.bootstrap_text import lines, plain
 from inspector.host.pki import make_ca
@@ -51,20 +51,20 @@ POLL = (wait(120), csr(status=400, text=WAITS), not_issued())
 BOOT = (ca(), crl(), csr(), issued(), catalog(), report())
 
 
-def climbed(records: Iterable[Record]) -> Ladders:
-    analyzer, ladders = Analyzer(), Ladders()
+def climbed(records: Iterable[Record]) -> Bootstraps:
+    analyzer, bootstraps = Analyzer(), Bootstraps()
     for record in records:
-        ladders.add(analyzer.feed(record))
+        bootstraps.add(analyzer.feed(record))
     analyzer.finish()
-    return ladders
+    return bootstraps
 
 
-def ladder(records: Sequence[Record], name: str = NAME, *, later: float = 0.0) -> Ladder:
+def bootstrap(records: Sequence[Record], name: str = NAME, *, later: float = 0.0) -> AgentBootstrap:
     return climbed(records).of(name, records[-1].ended + later)
 
 
-def states(of: Ladder) -> list[str]:
-    return [f"{rung.state} {rung.answers[0] if rung.answers else ''} x{rung.times}" for rung in of.rungs]
+def states(of: AgentBootstrap) -> list[str]:
+    return [f"{step.state} {step.answers[0] if step.answers else ''} x{step.times}" for step in of.steps]
 
 
 # -- rungs ---------------------------------------------------------------------------------------------
@@ -72,19 +72,19 @@ def states(of: Ladder) -> list[str]:
 
 def test_an_agent_that_waits_hangs_at_its_certificate_and_tries_again() -> None:
     records = talk(ca(), crl(), csr(), not_issued(), *POLL * 14)
-    seen = ladder(records)
+    seen = bootstrap(records)
     assert states(seen) == ["CA 200 x1", "CRL 200 x1", "CSR 200 x15", "certificate 404 x15"]
-    assert [rung.agent_state for rung in seen.rungs] == ["NeedCACerts", "NeedCRLs", "NeedSubmitCSR", "NeedCert"]
-    assert seen.rungs[2].answers == ("200", f"400 {WAITS}")
-    polls = seen.rungs[-1]
+    assert [step.agent_state for step in seen.steps] == ["NeedCACerts", "NeedCRLs", "NeedSubmitCSR", "NeedCert"]
+    assert seen.steps[2].answers == ("200", f"400 {WAITS}")
+    polls = seen.steps[-1]
     assert polls.interval == pytest.approx(121 + 1)
     assert polls.seqs == (4, 32)
-    hang = seen.hangs
-    assert hang is not None
-    assert (hang.state, hang.why) == (BootstrapState.CERTIFICATE, "its request is waiting to be signed")
-    assert hang.last - hang.since == pytest.approx(14 * 122 + 0.2)
-    assert hang.next_try == pytest.approx(hang.last + 122)
-    assert not hang.overdue
+    stuck = seen.stuck
+    assert stuck is not None
+    assert (stuck.state, stuck.why) == (BootstrapState.CERTIFICATE, "its request is waiting to be signed")
+    assert stuck.last - stuck.since == pytest.approx(14 * 122 + 0.2)
+    assert stuck.next_try == pytest.approx(stuck.last + 122)
+    assert not stuck.overdue
     text = " ".join(" ".join(lines(seen)).split())
     assert "certificate 404 x15 over 28 min, every 2 min" in text
     assert "for 28 min: its request is waiting to be signed; it retries at 20" in text
@@ -93,54 +93,54 @@ def test_an_agent_that_waits_hangs_at_its_certificate_and_tries_again() -> None:
 def test_an_agent_that_was_stopped_did_not_come_back() -> None:
     polls = talk(ca(), crl(), csr(), not_issued(), *POLL * 3)
     others = talk(catalog(), report(), certname="b.example", address="192.0.2.8", after=9000)
-    hang = ladder(together(polls, others)).hangs
-    assert hang is not None
-    assert hang.overdue
-    assert "did not, so it was stopped" in " ".join(lines(ladder(together(polls, others))))
+    stuck = bootstrap(together(polls, others)).stuck
+    assert stuck is not None
+    assert stuck.overdue
+    assert "did not, so it was stopped" in " ".join(lines(bootstrap(together(polls, others))))
 
 
 def test_only_the_first_ca_download_of_a_new_agent_is_unverified_and_says_what_that_means() -> None:
-    seen = ladder(talk(*BOOT))
-    assert [rung.verified for rung in seen.rungs] == [False, True, True, True, True]
-    assert [bool(rung.risk) for rung in seen.rungs] == [True, False, False, False, False]
-    assert "their own CA" in seen.rungs[0].risk
-    refresh = ladder(talk(ca(refresh=True), catalog(), report()))
-    assert [rung.verified for rung in refresh.rungs] == [True, True]
+    seen = bootstrap(talk(*BOOT))
+    assert [step.verified for step in seen.steps] == [False, True, True, True, True]
+    assert [bool(step.risk) for step in seen.steps] == [True, False, False, False, False]
+    assert "their own CA" in seen.steps[0].risk
+    refresh = bootstrap(talk(ca(refresh=True), catalog(), report()))
+    assert [step.verified for step in refresh.steps] == [True, True]
 
 
 @pytest.mark.parametrize("version", ["3.8.7", "5.5.22"])
 def test_an_old_agent_verifies_nothing_before_it_has_its_certificate(version: str) -> None:
-    seen = ladder(at_once(Agent(version=version).old_bootstrap(2).run()), "a.example")
+    seen = bootstrap(at_once(Agent(version=version).old_bootstrap(2).run()), "a.example")
     assert states(seen) == [
         "CA 200 x1", "certificate 404 x1", "CSR lookup 404 none x1", "CSR 200 x1", "certificate 404 x3",
         "CA 200 x1", "certificate 200 x1", "CRL 200 x1", "run  x1",
     ]  # fmt: skip
-    assert [rung.verified for rung in seen.rungs] == [False] * 7 + [True] * 2
-    assert {rung.agent_state for rung in seen.rungs} == {None}
+    assert [step.verified for step in seen.steps] == [False] * 7 + [True] * 2
+    assert {step.agent_state for step in seen.steps} == {None}
     output = " ".join(" ".join(lines(seen)).split())
     assert output.count("not verified: ") == 4  # each danger once
-    assert seen.hangs is None
+    assert seen.stuck is None
 
 
 def test_an_old_agents_first_look_is_no_polling() -> None:
     agent = Agent(version="5.5.22").ca().poll().look().csr().poll().poll()
     for _ in range(3):
         agent.wait(119.9).poll()
-    seen = ladder(at_once(agent), "a.example")
+    seen = bootstrap(at_once(agent), "a.example")
     assert states(seen)[1:] == ["certificate 404 x1", "CSR lookup 404 none x1", "CSR 200 x1", "certificate 404 x5"]
-    assert seen.rungs[1].interval is None
-    assert seen.rungs[4].interval == pytest.approx(120, abs=0.2)
+    assert seen.steps[1].interval is None
+    assert seen.steps[4].interval == pytest.approx(120, abs=0.2)
 
 
 def test_what_was_once_not_verified_stays_so() -> None:
-    seen = ladder(at_once(Agent(version="5.5.22").ca().ca(own=True)), "a.example")
-    assert [(rung.times, rung.verified) for rung in seen.rungs] == [(2, False)]
+    seen = bootstrap(at_once(Agent(version="5.5.22").ca().ca(own=True)), "a.example")
+    assert [(step.times, step.verified) for step in seen.steps] == [(2, False)]
 
 
 def test_what_was_seen_is_told_with_the_digests_that_people_compare() -> None:
     records = talk(ca(), crl(), csr(alt_names=["b.example"]), issued())
-    seen = ladder(records)
-    facts = [dict(rung.facts) for rung in seen.rungs]
+    seen = bootstrap(records)
+    facts = [dict(step.facts) for step in seen.steps]
     import hashlib
 
     from inspector.protocol import x509
@@ -167,20 +167,20 @@ def test_what_was_seen_is_told_with_the_digests_that_people_compare() -> None:
 
 def test_runs_with_one_certificate_are_one_rung() -> None:
     runs = [talk(catalog(uuid=f"u-{n}"), report(uuid=f"u-{n}"), after=1800 * n) for n in range(5)]
-    seen = ladder(together(talk(*BOOT, certname=NAME), *[[*run] for run in runs[1:]]))
+    seen = bootstrap(together(talk(*BOOT, certname=NAME), *[[*run] for run in runs[1:]]))
     assert states(seen)[-1] == "run  x5"
-    assert seen.hangs is None
+    assert seen.stuck is None
     first, anew = Agent().run(), Agent(owner="b").wait(1800).run("u-2")
-    assert states(ladder(at_once(first, anew), "a.example")) == ["run  x1", "run  x1"]
+    assert states(bootstrap(at_once(first, anew), "a.example")) == ["run  x1", "run  x1"]
 
 
 def test_an_agent_without_a_name_is_found_by_its_address() -> None:
-    ladders = climbed(talk(ca(), crl()))
-    assert ladders.names() == ["192.0.2.7"]
-    seen = ladders.of("192.0.2.7", 0)
+    bootstraps = climbed(talk(ca(), crl()))
+    assert bootstraps.names() == ["192.0.2.7"]
+    seen = bootstraps.of("192.0.2.7", 0)
     assert states(seen) == ["CA 200 x1", "CRL 200 x1"]
-    assert seen.hangs
-    assert seen.hangs.why.startswith("it stopped after the CRL")
+    assert seen.stuck
+    assert seen.stuck.why.startswith("it stopped after the CRL")
     named = climbed(talk(ca(), crl(), csr()))
     assert named.names() == [NAME]
     assert states(named.of(NAME, 0)) == ["CA 200 x1", "CRL 200 x1", "CSR 200 x1"]
@@ -188,7 +188,7 @@ def test_an_agent_without_a_name_is_found_by_its_address() -> None:
 
 def test_nothing_seen_is_said() -> None:
     nobody = climbed(talk(*BOOT)).of("other.example", 0)
-    assert (nobody.rungs, nobody.hangs, nobody.now) == ((), None, None)
+    assert (nobody.steps, nobody.stuck, nobody.now) == ((), None, None)
     assert "no record of it" in " ".join(lines(nobody))
     assert plain(nobody)["rungs"] == []
 
@@ -219,65 +219,65 @@ def test_tools_and_probes_are_on_nobodys_ladder() -> None:
 )  # fmt: skip
 def test_where_an_agent_hangs(parts: tuple[object, ...], state: str, why: str) -> None:
     records = talk(*parts)  # type: ignore[arg-type]
-    ladders = climbed(records)
-    hang = ladders.of(ladders.names()[0], records[-1].ended).hangs
-    assert hang is not None
-    assert hang.state == state
-    assert why in hang.why
-    assert f"stops at {state}" in " ".join(lines(ladders.of(ladders.names()[0], 0)))
+    bootstraps = climbed(records)
+    stuck = bootstraps.of(bootstraps.names()[0], records[-1].ended).stuck
+    assert stuck is not None
+    assert stuck.state == state
+    assert why in stuck.why
+    assert f"stops at {state}" in " ".join(lines(bootstraps.of(bootstraps.names()[0], 0)))
 
 
 def test_an_old_agent_that_gets_what_it_did_not_ask_for_most_likely_has_another_key() -> None:
-    hang = ladder(talk(ca(), issued(), version="5.5.22")).hangs
-    assert hang is not None
-    assert "most likely for another key" in hang.why
+    stuck = bootstrap(talk(ca(), issued(), version="5.5.22")).stuck
+    assert stuck is not None
+    assert "most likely for another key" in stuck.why
 
 
 def test_who_got_on_later_does_not_hang() -> None:
     stuck = talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="old"))
     anew = talk(*BOOT, after=600)
-    assert ladder(stuck).hangs is not None
-    assert ladder(together(stuck, anew)).hangs is None
+    assert bootstrap(stuck).stuck is not None
+    assert bootstrap(together(stuck, anew)).stuck is None
     pending = talk(ca(), crl(), csr(), not_issued(), after=1200)
-    assert ladder(together(anew, pending)).hangs is not None
+    assert bootstrap(together(anew, pending)).stuck is not None
     other_key = talk(ca(), crl(), csr(key="b"), not_issued())
-    assert ladder(together(other_key, anew)).hangs is None
+    assert bootstrap(together(other_key, anew)).stuck is None
     refresh = talk(ca(refresh=True), crl(refresh=True), catalog(uuid="n"), report(uuid="n"), after=90_000)
-    assert ladder(together(anew, refresh)).hangs is None
+    assert bootstrap(together(anew, refresh)).stuck is None
 
 
 # -- keys ----------------------------------------------------------------------------------------------
 
 
 def test_one_key_everywhere() -> None:
-    seen = ladder(talk(*BOOT))
+    seen = bootstrap(talk(*BOOT))
     assert {key.kind for key in seen.keys} == {"csr", "certificate", "client"}
     assert len({key.key for key in seen.keys}) == 1
-    assert [say.partition(":")[0] for say in seen.says] == ["one key in all records"]
+    assert [say.partition(":")[0] for say in seen.conclusions] == ["one key in all records"]
 
 
 def test_a_key_mismatch_is_proved_by_two_records() -> None:
-    seen = ladder(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="old")))
-    (message,) = seen.says
+    seen = bootstrap(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="old")))
+    (message,) = seen.conclusions
     assert message.startswith("key mismatch: ")
     assert message.endswith("(records 3 and 4)")
 
 
 def test_two_keys_in_turn_are_two_hosts_and_one_after_the_other_is_a_new_one() -> None:
     mine, other = (csr(), not_issued()), (csr(key="b", status=400, text=WAITS), not_issued())
-    in_turn = ladder(talk(*mine, wait(9), *other, wait(9), csr(status=400, text=WAITS), not_issued()))
-    assert "in turn: two hosts share the name" in in_turn.says[-1]
-    assert "key of node1.example changed" in ladder(talk(*mine, wait(9), *other, wait(9), *other)).says[-1]
+    in_turn = bootstrap(talk(*mine, wait(9), *other, wait(9), csr(status=400, text=WAITS), not_issued()))
+    assert "in turn: two hosts share the name" in in_turn.conclusions[-1]
+    assert "key of node1.example changed" in bootstrap(talk(*mine, wait(9), *other, wait(9), *other)).conclusions[-1]
 
 
 def test_the_clone_that_never_gets_a_certificate_hangs_while_the_other_works() -> None:
     works = talk(ca(), crl(), csr(), issued(), catalog(), wait(60), report())
     clone = talk(ca(), crl(), csr(key="b", status=400, text=SIGNED), issued(), address="192.0.2.8", after=20)
-    seen = ladder(together(works, clone))
-    assert seen.hangs is not None
-    assert "another key" in seen.hangs.why
+    seen = bootstrap(together(works, clone))
+    assert seen.stuck is not None
+    assert "another key" in seen.stuck.why
     assert seen.addresses == ("192.0.2.7", "192.0.2.8")
-    assert len({rung.run for rung in seen.rungs}) == 2
+    assert len({step.run for step in seen.steps}) == 2
     assert [line for line in lines(seen) if line.startswith("  run ")] == ["  run 1", "  run 2"]
 
 
@@ -286,7 +286,7 @@ def test_the_clone_that_never_gets_a_certificate_hangs_while_the_other_works() -
 
 def test_it_works_now_and_breaks_when_the_crl_ends() -> None:
     records = talk(ca(), crl(ends=100 * DAY), csr(), issued(), catalog(), report())
-    now = ladder(records)
+    now = bootstrap(records)
     assert now.now is not None
     assert now.now.problems == ()
     ends = records[1].time + 100 * DAY
@@ -294,7 +294,7 @@ def test_it_works_now_and_breaks_when_the_crl_ends() -> None:
     assert first.at == pytest.approx(ends, abs=1.5)
     assert first.problems == ("The CRL issued by 'CN=Sample CA' has expired, verify time is synchronized",)
     assert "; breaks on " in " ".join(lines(now))
-    then = ladder(records, later=101 * DAY)
+    then = bootstrap(records, later=101 * DAY)
     assert then.now is not None
     assert then.now.problems == first.problems
     assert first not in then.breaks
@@ -302,7 +302,7 @@ def test_it_works_now_and_breaks_when_the_crl_ends() -> None:
 
 
 def test_what_breaks_later_is_told_once_and_in_order() -> None:
-    seen = ladder(talk(*BOOT))
+    seen = bootstrap(talk(*BOOT))
     output = [problem for break_ in seen.breaks for problem in break_.problems]
     assert len(output) == len(set(output))
     assert any(f"'CN={NAME}' has expired" in each for each in output)
@@ -312,19 +312,19 @@ def test_what_breaks_later_is_told_once_and_in_order() -> None:
 
 def test_an_expired_crl_is_what_it_says_where_it_hangs() -> None:
     records = talk(ca(), crl(ends=-60, starts=-DAY))
-    seen = ladder(records, "192.0.2.7")
-    assert seen.hangs is not None
-    assert "it reports: The CRL issued by 'CN=Sample CA' has expired" in seen.hangs.why
+    seen = bootstrap(records, "192.0.2.7")
+    assert seen.stuck is not None
+    assert "it reports: The CRL issued by 'CN=Sample CA' has expired" in seen.stuck.why
     assert seen.now
     assert seen.now.problems
 
 
 def test_the_master_is_judged_by_its_certificate_and_by_its_name() -> None:
-    foreign = ladder(talk(ca(), crl(), csr(), shown="foreign")).now
+    foreign = bootstrap(talk(ca(), crl(), csr(), shown="foreign")).now
     assert foreign
     assert f"unable to get local issuer certificate for CN={MASTER}" in foreign.problems[0]
     other = {"sni": "wrong.example"}
-    named = ladder(talk(*(altered(part, leg=other) for part in BOOT))).now
+    named = bootstrap(talk(*(altered(part, leg=other) for part in BOOT))).now
     assert named
     assert named.problems == (
         f"Server hostname 'wrong.example' did not match server certificate; expected one of DNS:{MASTER}",
@@ -334,7 +334,7 @@ def test_the_master_is_judged_by_its_certificate_and_by_its_name() -> None:
 def test_a_ca_in_the_bundle_that_nobody_needs_does_no_harm() -> None:
     root, own = authorities()
     more = bundle(own.certificate, root.certificate, make_ca("Old CA").certificate)
-    seen = ladder(talk(more, crl(), csr()))
+    seen = bootstrap(talk(more, crl(), csr()))
     assert seen.now
     assert seen.now.problems == ()
 
@@ -342,15 +342,15 @@ def test_a_ca_in_the_bundle_that_nobody_needs_does_no_harm() -> None:
 def test_without_anybodys_certificate_the_cas_own_are_judged() -> None:
     blind = {"own_chain": ()}
     records = talk(altered(ca(), leg=blind), altered(crl(ends=DAY), leg=blind))
-    ladders = climbed(records)
-    (name,) = ladders.names()
-    seen = ladders.of(name, records[-1].ended)
+    bootstraps = climbed(records)
+    (name,) = bootstraps.names()
+    seen = bootstraps.of(name, records[-1].ended)
     assert seen.now
     assert seen.now.problems == ()
     output = [problem for break_ in seen.breaks for problem in break_.problems]
     assert output[0] == "The CRL issued by 'CN=Sample CA' has expired, verify time is synchronized"
     assert "The certificate 'CN=Sample CA' has expired, verify time is synchronized" in output
-    early = ladders.of(name, records[0].time - 365 * DAY).now
+    early = bootstraps.of(name, records[0].time - 365 * DAY).now
     assert early
     assert "The certificate 'CN=Sample CA' is not yet valid, verify time is synchronized" in early.problems
     assert "The CRL issued by 'CN=Sample CA' is not yet valid, verify time is synchronized" in early.problems
@@ -370,8 +370,8 @@ def test_a_certificate_without_an_end_does_not_end() -> None:
 
 
 def test_who_goes_on_without_the_roots_crl_checks_the_leaf_only() -> None:
-    stopped = ladder(talk(ca(), crl(complete=False), csr()))
-    went_on = ladder(talk(ca(), crl(complete=False), csr(), issued(), catalog(), report()))
+    stopped = bootstrap(talk(ca(), crl(complete=False), csr()))
+    went_on = bootstrap(talk(ca(), crl(complete=False), csr(), issued(), catalog(), report()))
     assert stopped.trust
     assert went_on.trust
     assert (stopped.trust.revocation, went_on.trust.revocation) == ("chain", "leaf")
@@ -384,10 +384,10 @@ def test_who_goes_on_without_the_roots_crl_checks_the_leaf_only() -> None:
 def test_an_agent_that_has_its_ca_already_is_judged_by_what_others_downloaded() -> None:
     others = talk(ca(), crl(ends=10 * DAY), certname="b.example", address="192.0.2.8")
     runs = talk(catalog(), report(), after=60)
-    alone = ladder(runs)
+    alone = bootstrap(runs)
     assert (alone.trust, alone.now, alone.breaks) == (None, None, ())
     assert "this capture contains no CA bundle" in " ".join(lines(alone))
-    seen = ladder(together(others, runs))
+    seen = bootstrap(together(others, runs))
     assert seen.trust
     assert not seen.trust.own
     assert seen.breaks[0].at == pytest.approx(others[1].time + 10 * DAY, abs=1.5)
@@ -397,14 +397,14 @@ def test_an_agent_that_has_its_ca_already_is_judged_by_what_others_downloaded() 
 def test_what_others_downloaded_does_not_mix_with_its_own() -> None:
     others = talk(ca(), crl(), certname="b.example", address="192.0.2.8")
     own = talk(ca(), csr(), issued(), catalog(), report(), after=60)
-    seen = ladder(together(others, own))
+    seen = bootstrap(together(others, own))
     assert seen.trust
     assert (seen.trust.own, seen.trust.crls) == (True, None)
     assert "its CRLs are not in this capture" in " ".join(lines(seen))
 
 
 def test_up_to_5_only_the_first_ca_of_a_bundle_counts() -> None:
-    five, six = (ladder(talk(ca(), csr(), issued(), version=version)).now for version in ("5.5.22", "6.29.0"))
+    five, six = (bootstrap(talk(ca(), csr(), issued(), version=version)).now for version in ("5.5.22", "6.29.0"))
     assert five
     assert six
     assert "cannot be found locally" in five.problems[0]
@@ -417,14 +417,14 @@ def test_up_to_5_only_the_first_ca_of_a_bundle_counts() -> None:
 def test_memory_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ATTEMPTS", 10)
     talks = [talk(ca(), csr(), certname=f"n{n}.example", address=f"192.0.2.{n}", after=60 * n) for n in range(40)]
-    ladders = climbed(together(*talks))
-    assert ladders.names() == [f"n{n}.example" for n in range(30, 40)]
+    bootstraps = climbed(together(*talks))
+    assert bootstraps.names() == [f"n{n}.example" for n in range(30, 40)]
 
 
 def test_one_agents_ladder_does_not_grow() -> None:
     odd = [altered(csr(status=403, body=f"no {n}".encode()), request={"body": b"x"}) for n in range(900)]
-    assert all(len(rung.answers) <= 5 for rung in ladder(talk(*odd)).rungs)
-    assert len(ladder(talk(*[csr(key=f"k{n}") for n in range(120)])).keys) == 100
+    assert all(len(step.answers) <= 5 for step in bootstrap(talk(*odd)).steps)
+    assert len(bootstrap(talk(*[csr(key=f"k{n}") for n in range(120)])).keys) == 100
 
 
 def test_captured_text_cannot_reach_a_terminal_raw() -> None:
@@ -446,7 +446,7 @@ def test_any_moment_can_be_asked_for(at: float) -> None:
 
 def test_broken_certificates_on_the_wire_break_nothing() -> None:
     odd = altered(ca(), leg={"own_chain": (b"no certificate",), "peer_chain": (b"neither",)})
-    seen = ladder(talk(odd, altered(crl(), leg={"own_chain": (b"\x30\x00",)}), csr(), bundle(body=b"<html>")))
+    seen = bootstrap(talk(odd, altered(crl(), leg={"own_chain": (b"\x30\x00",)}), csr(), bundle(body=b"<html>")))
     assert seen.now
     assert lines(seen)
 
@@ -455,17 +455,17 @@ def test_broken_certificates_on_the_wire_break_nothing() -> None:
 @pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS], ids=name_of)
 def test_every_real_agent_has_its_ladder(path: Path) -> None:
     records = records_of(path)
-    ladders = climbed(records)
-    for name in ladders.names():
-        seen = ladders.of(name, records[-1].ended)
+    bootstraps = climbed(records)
+    for name in bootstraps.names():
+        seen = bootstraps.of(name, records[-1].ended)
         output = plain(seen)
         assert json.loads(json.dumps(output)) == output
         assert all("\x1b" not in line for line in lines(seen))
-        assert seen.rungs
-        assert all(rung.seqs[0] <= rung.seqs[-1] for rung in seen.rungs)
+        assert seen.steps
+        assert all(step.seqs[0] <= step.seqs[-1] for step in seen.steps)
         # Whoever finished a run hangs nowhere, but for its clone.
-        if seen.hangs is None:
-            assert any(rung.state is BootstrapState.RUN for rung in seen.rungs)
+        if seen.stuck is None:
+            assert any(step.state is BootstrapState.RUN for step in seen.steps)
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
@@ -483,23 +483,23 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
         ("puppetserver-7.9.5/8.10.0/34-cert-renewal", "", "one key in all"),
     ],
 )
-def test_real_agents_hang_where_they_were_made_to(name: str, hang: str, says: str) -> None:
+def test_real_agents_hang_where_they_were_made_to(name: str, stuck: str, conclusions: str) -> None:
     records = records_of(next(recording for recording in RECORDINGS if name_of(recording) == name))
-    ladders = climbed(records)
-    seen = ladders.of(ladders.names()[0], records[-1].ended)
-    assert hang in (seen.hangs.why if seen.hangs else "")
-    assert bool(hang) is bool(seen.hangs)
-    assert any(says in say for say in seen.says) or not says
+    bootstraps = climbed(records)
+    seen = bootstraps.of(bootstraps.names()[0], records[-1].ended)
+    assert stuck in (seen.stuck.why if seen.stuck else "")
+    assert bool(stuck) is bool(seen.stuck)
+    assert any(conclusions in say for say in seen.conclusions) or not conclusions
 
 
 def test_ladders_do_not_depend_on_when_they_are_asked() -> None:
     records = together(talk(*BOOT), talk(ca(), crl(), csr(), certname="b.example", address="192.0.2.8", after=2))
-    analyzer, ladders = Analyzer(), Ladders()
+    analyzer, bootstraps = Analyzer(), Bootstraps()
     for record in records:
-        ladders.add(analyzer.feed(record))
-        for name in ladders.names():
-            ladders.of(name, record.ended)
+        bootstraps.add(analyzer.feed(record))
+        for name in bootstraps.names():
+            bootstraps.of(name, record.ended)
     at = records[-1].ended
-    assert [ladders.of(name, at) for name in ladders.names()] == [
-        dataclasses.replace(each) for each in (climbed(records).of(name, at) for name in ladders.names())
+    assert [bootstraps.of(name, at) for name in bootstraps.names()] == [
+        dataclasses.replace(each) for each in (climbed(records).of(name, at) for name in bootstraps.names())
     ]

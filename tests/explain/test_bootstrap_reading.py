@@ -40,8 +40,8 @@ def told(path: Path, at: float, read: list[int] | None = None) -> list[dict[str,
         return True
 
     with Source(path) as source:
-        ladders = bootstrap_reading.read(source, progress)
-    return [bootstrap_text.plain(ladders.of(name, at)) for name in ladders.names()]
+        bootstraps = bootstrap_reading.read(source, progress)
+    return [bootstrap_text.plain(bootstraps.of(name, at)) for name in bootstraps.names()]
 
 
 def as_the_command_tells(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[dict[str, Any]], float]:

@@ -30,7 +30,7 @@ from inspector.runs.examples import (
     talk,
     together,
 )
-from inspector.runs.observations import FilesSeen, served
+from inspector.runs.observations import ObservedFiles, served
 from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def test_real_traffic_says_only_what_is_so(path: Path) -> None:
 # -- what a run remembers ------------------------------------------------------------------------------
 
 
-def files_of(*parts: ExamplePart, **how: Any) -> FilesSeen:
+def files_of(*parts: ExamplePart, **how: Any) -> ObservedFiles:
     analyzer = Analyzer([])
     for record in talk(*parts, **how):
         analyzer.feed(record)

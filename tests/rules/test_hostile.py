@@ -29,7 +29,7 @@ from inspector.analysis import verdicts
 from inspector.analysis.analyzer import Analyzer
 from inspector.doctor import report as doctor_report
 from inspector.explain import bootstrap_text
-from inspector.explain.bootstrap import Ladders
+from inspector.explain.bootstrap import Bootstraps
 from inspector.formats import json_output, junit, sarif
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Record, Severity
@@ -87,11 +87,11 @@ CAPTURE = Path("a capture.sqlite")
 
 def understood(records: Sequence[Record]) -> Analyzer:
     """Analyzes records and says everything that can be said of them, insisting that all of it is fit to be shown."""
-    analyzer, ladders = Analyzer(), Ladders()
+    analyzer, bootstraps = Analyzer(), Bootstraps()
     for record in records:
         step = analyzer.feed(record)
         assert step.trouble == [], step.trouble
-        ladders.add(step)
+        bootstraps.add(step)
         _shown(step)
         for over in step.over:
             _told_of_run(over)
@@ -111,10 +111,10 @@ def understood(records: Sequence[Record]) -> Analyzer:
     clean(junit.document(found, [(CAPTURE, run) for run in runs], Severity.WARNING).splitlines())
     clean(doctor_report.verdict_lines(doctor_report.agent_verdicts(runs), len(runs)))
     for at in (0.0, max((record.ended for record in records), default=0.0), 4e9):
-        for name in ladders.names():
-            ladder = ladders.of(name, at)
-            clean(bootstrap_text.lines(ladder))
-            strictly_json(bootstrap_text.plain(ladder))
+        for name in bootstraps.names():
+            bootstrap = bootstraps.of(name, at)
+            clean(bootstrap_text.lines(bootstrap))
+            strictly_json(bootstrap_text.plain(bootstrap))
     return analyzer
 
 

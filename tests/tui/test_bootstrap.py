@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from textual.pilot import Pilot
 
-    from inspector.explain.bootstrap import Ladder, Ladders
+    from inspector.explain.bootstrap import AgentBootstrap, Bootstraps
     from inspector.model import Record
     from inspector.tui.app import Inspector
 
@@ -55,15 +55,15 @@ async def opened(pilot: Pilot[None], app: Inspector, certname: str | None = None
         ("compile-error", ["run", "node1.example"]),
     ],
 )
-def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, says: list[str]) -> None:
+def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, conclusions: list[str]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
-        rungs: Rows[object] = view.query_one("#rungs", Rows)
+        steps: Rows[object] = view.query_one("#step-list", Rows)
         first = screen_text(app)
-        rungs.move_to(0)
+        steps.move_to(0)
         await pilot.pause()
         text = f"{first}\n{screen_text(app)}"
-        for say in says:
+        for say in conclusions:
             assert say in text, text
         assert "1 agent in" in text
 
@@ -78,7 +78,7 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
         assert "certificate 404" in text, "the only agent's ladder is shown at once"
         assert "fingerprint" not in text.partition("CA (NeedCACerts)")[0]
         await pilot.press("3")
-        assert "in the CA's certificate" in screen_text(app)
+        assert "in the issued certificate" in screen_text(app)
         assert app.focused is view.query_one("#sightings")
         await pilot.press("4")
         assert "● works on" in screen_text(app)
@@ -87,7 +87,7 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
         assert "node2.example" in text
         assert "works on" not in text
         await pilot.press("enter")
-        assert app.focused is view.query_one("#rungs")
+        assert app.focused is view.query_one("#step-list")
         assert "certificate 404" in screen_text(app)
 
     play(sample("bootstrap-waiting", tmp_path), act, NARROW)
@@ -103,14 +103,14 @@ def test_a_rung_and_a_key_open_their_record(
         monkeypatch.setattr(app, "open_exchange", lambda run, seq: asked.append((run, seq)))
         view = await opened(pilot, app)
         await pilot.press("2", "home", "down", "down", "enter")
-        ladder = view.ladder
-        assert ladder
-        assert asked == [(1, ladder.rungs[2].seqs[0])]
+        bootstrap = view.bootstrap
+        assert bootstrap
+        assert asked == [(1, bootstrap.steps[2].seqs[0])]
         await pilot.press("3", "down", "enter")
-        assert asked[1:] == [(1, ladder.keys[1].seqs[0])]
+        assert asked[1:] == [(1, bootstrap.keys[1].seqs[0])]
         await pilot.press("2")
-        await pilot.click("#rungs", offset=(2, 2), times=2)
-        assert asked[2:] == [(1, ladder.rungs[1].seqs[0])]
+        await pilot.click("#step-list", offset=(2, 2), times=2)
+        assert asked[2:] == [(1, bootstrap.steps[1].seqs[0])]
 
     play(sample("bootstrap-waiting", tmp_path), act, size)
 
@@ -134,8 +134,8 @@ def test_a_narrow_screen_has_sixteen_digits_of_keys_and_the_whole_below(tmp_path
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         await pilot.press("3")
-        assert view.ladder
-        key, lines = view.ladder.keys[0], screen_text(app).splitlines()
+        assert view.bootstrap
+        key, lines = view.bootstrap.keys[0], screen_text(app).splitlines()
         assert key.key[:16] in lines[3]
         assert key.fingerprint[:23] in lines[3]
         below = "".join(" ".join(lines[6:]).split())
@@ -165,8 +165,8 @@ def test_each_rung_says_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         await pilot.press("2")
-        assert view.ladder
-        runs = [rung.run for rung in view.ladder.rungs]
+        assert view.bootstrap
+        runs = [step.run for step in view.bootstrap.steps]
         assert set(runs) == {1, 2}
         lines = [line[-size[0] :].rpartition("│")[2].split() for line in screen_text(app).splitlines()]
         assert [int(line[0]) for line in lines if len(line) > 2 and line[1][:2] == "20" and line[0].isdigit()] == runs
@@ -180,7 +180,7 @@ def test_an_index_that_grew_while_ladders_were_read_is_read_again(
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         original = bootstrap_reading.read
 
-        def read(source: Source, progress: Any, only: str | None = None) -> Ladders:
+        def read(source: Source, progress: Any, only: str | None = None) -> Bootstraps:
             monkeypatch.setattr(bootstrap_reading, "read", original)
             source.revision += 1  # it came to know more in the meantime
             return original(source, progress, "nobody.example")
@@ -195,7 +195,7 @@ def test_an_index_that_grew_while_ladders_were_read_is_read_again(
         view.update()
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert view.ladder
+        assert view.bootstrap
 
     play(sample("first-run", tmp_path), act)
 
@@ -214,9 +214,9 @@ def test_another_date_is_judged(tmp_path: Path, size: tuple[int, int]) -> None:
         assert "as of 2031-11-21 00:00:00 UTC" in text
         assert "refuses on 2031-11-21" in text
         assert "no date" not in text
-        assert view.ladder
-        assert view.ladder.now
-        assert view.ladder.now.problems
+        assert view.bootstrap
+        assert view.bootstrap.now
+        assert view.bootstrap.now.problems
         await pilot.press("d", *["backspace"] * 10, "enter")
         await app.workers.wait_for_complete()
         await pilot.pause()
@@ -232,16 +232,16 @@ def test_the_certname_that_was_asked_for_is_chosen(tmp_path: Path) -> None:
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app, "node4.example")
-        assert view.ladder
-        assert view.ladder.certname == "node4.example"
+        assert view.bootstrap
+        assert view.bootstrap.certname == "node4.example"
         assert "5 agents" in screen_text(app)
-        agents: Rows[Ladder] = view.query_one("#agents", Rows)
+        agents: Rows[AgentBootstrap] = view.query_one("#agents", Rows)
         agents.focus()
         await pilot.press("up")
         await pilot.pause()
-        assert view.ladder.certname == "node3.example"
-        rungs: Rows[Any] = view.query_one("#rungs", Rows)
-        assert rungs.items == list(view.ladder.rungs)
+        assert view.bootstrap.certname == "node3.example"
+        steps: Rows[Any] = view.query_one("#step-list", Rows)
+        assert steps.items == list(view.bootstrap.steps)
         await pilot.press("escape")
         await opened(pilot, app, "nobody.example")
         assert "No certificate requests of nobody.example are in this capture." in screen_text(app)
@@ -253,7 +253,7 @@ def test_reading_shows_how_far_it_is_and_ends_with_the_view(tmp_path: Path, monk
     goes_on = threading.Event()
     outcome: list[bool] = []
 
-    def read(source: Source, progress: Any, only: str | None = None) -> Ladders:
+    def read(source: Source, progress: Any, only: str | None = None) -> Bootstraps:
         progress(12_000, 100_000)
         goes_on.wait(300)
         outcome.append(progress(13_000, 100_000))
@@ -290,10 +290,10 @@ def test_a_capture_that_is_not_indexed_yet_is_followed(tmp_path: Path, monkeypat
         limit = time.monotonic() + 300
         view = app.screen
         assert isinstance(view, Bootstrap)
-        while view.ladder is None and time.monotonic() < limit:
+        while view.bootstrap is None and time.monotonic() < limit:
             await pilot.pause(0.01)
-        assert view.ladder
-        assert view.ladder.certname == "a.example"
+        assert view.bootstrap
+        assert view.bootstrap.certname == "a.example"
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert "No certificate requests" not in screen_text(app)
@@ -318,10 +318,10 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[in
                 await pilot.press(key)
                 await pilot.pause()
                 seen += screen_text(app)
-            rungs: Rows[Any] = view.query_one("#rungs", Rows)
+            steps: Rows[Any] = view.query_one("#step-list", Rows)
             await pilot.press("2")
-            for rung in range(len(rungs.items)):
-                rungs.move_to(rung)
+            for step in range(len(steps.items)):
+                steps.move_to(step)
                 await pilot.pause()
                 seen += screen_text(app)
         assert "[bold]x[/]" in seen
@@ -335,8 +335,8 @@ def test_the_fingerprint_is_copied(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         await pilot.press("3", "y")
-        assert view.ladder
-        assert view.copy_value() == view.ladder.keys[0].fingerprint
-        assert app.clipboard == view.ladder.keys[0].fingerprint
+        assert view.bootstrap
+        assert view.copy_value() == view.bootstrap.keys[0].fingerprint
+        assert app.clipboard == view.bootstrap.keys[0].fingerprint
 
     play(sample("bootstrap-waiting", tmp_path), act)

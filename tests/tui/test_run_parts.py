@@ -174,7 +174,7 @@ def test_a_run_that_grows_is_read_again_and_the_cursor_stays(tmp_path: Path) -> 
         await pilot.press("down")
         assert view.rows.item is not None
         assert view.rows.item.name == "modules/x/y"
-        view._seen = None
+        view._shown_state = None
         whole = written(tmp_path / "more", records)
         app.source.close()
         app.source = Source(whole)

@@ -19,7 +19,7 @@ from inspector.tui.rows import Column
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from inspector.explain.bootstrap import KeySighting, Ladder, Rung
+    from inspector.explain.bootstrap import AgentBootstrap, BootstrapStep, KeySighting
 
 _BAD = palette.SEVERITIES[Severity.ERROR]
 _GOOD = palette.OUTCOMES["complete"]
@@ -29,48 +29,48 @@ _LETTERS = ("cyan", _BAD, _DOUBTFUL, "magenta")
 DIGITS = 16
 """Hex digits of a key and of a fingerprint that always fit."""
 
-AGENTS: tuple[Column[Ladder], ...] = (
+AGENTS: tuple[Column[AgentBootstrap], ...] = (
     Column("agent", lambda agent, _: clean(agent.certname), 16, 1, sort=lambda agent: agent.certname),
     Column(
         "stops at",
-        lambda agent, _: Text(str(agent.hangs.state), style=_BAD) if agent.hangs else "-",
+        lambda agent, _: Text(str(agent.stuck.state), style=_BAD) if agent.stuck else "-",
         11,
-        sort=lambda agent: agent.hangs is None,
+        sort=lambda agent: agent.stuck is None,
     ),
     Column(
         "since (UTC)",
-        lambda agent, _: stamp(agent.hangs.since)[:19] if agent.hangs else "",
+        lambda agent, _: stamp(agent.stuck.since)[:19] if agent.stuck else "",
         19,
-        sort=lambda agent: agent.hangs.since if agent.hangs else 0.0,
+        sort=lambda agent: agent.stuck.since if agent.stuck else 0.0,
         least=60,
     ),
 )
-RUNGS: tuple[Column[Rung], ...] = (
-    Column("run", lambda rung, _: str(rung.run or "-"), 5, right=True),
-    Column("when (UTC)", lambda rung, _: stamp(rung.began)[:19], 19),
-    Column("step", lambda rung, _: bootstrap_text.asked(rung), 11),
-    Column("agent state", lambda rung, _: rung.agent_state or "-", 15, least=100),
-    Column("answers", lambda rung, _: clean(bootstrap_text.answered(rung)), 12, 2),
-    Column("repeated", lambda rung, _: bootstrap_text.repeated(rung), 14, 1),
-    Column("verified", lambda rung, _: _trusted(rung), 10),
-    Column("facts", lambda rung, _: clean("  ".join(_facts(rung))), 30, 3, least=130),
+STEPS: tuple[Column[BootstrapStep], ...] = (
+    Column("run", lambda step, _: str(step.run or "-"), 5, right=True),
+    Column("when (UTC)", lambda step, _: stamp(step.began)[:19], 19),
+    Column("step", lambda step, _: bootstrap_text.asked(step), 11),
+    Column("agent state", lambda step, _: step.agent_state or "-", 15, least=100),
+    Column("answers", lambda step, _: clean(bootstrap_text.answered(step)), 12, 2),
+    Column("repeated", lambda step, _: bootstrap_text.repeated(step), 14, 1),
+    Column("verified", lambda step, _: _trusted(step), 10),
+    Column("facts", lambda step, _: clean("  ".join(_facts(step))), 30, 3, least=130),
 )
 
 
-def _trusted(rung: Rung) -> Text:
-    verified = {True: "yes", False: "NO", None: "unknown"}[rung.verified] if bootstrap_text.trusted(rung) else "-"
-    return Text(verified, style=_BAD if rung.verified is False else "")
+def _trusted(step: BootstrapStep) -> Text:
+    verified = {True: "yes", False: "NO", None: "unknown"}[step.verified] if bootstrap_text.trusted(step) else "-"
+    return Text(verified, style=_BAD if step.verified is False else "")
 
 
-def _facts(rung: Rung) -> Iterable[str]:
-    return (f"{name} {bootstrap_text.brief(name, value)}" for name, value in rung.facts)
+def _facts(step: BootstrapStep) -> Iterable[str]:
+    return (f"{name} {bootstrap_text.brief(name, value)}" for name, value in step.facts)
 
 
-def key_columns(ladder: Callable[[], Ladder | None]) -> tuple[Column[KeySighting], ...]:
+def key_columns(bootstrap: Callable[[], AgentBootstrap | None]) -> tuple[Column[KeySighting], ...]:
     """The columns of the keys of the agent that is shown; equal keys have the same letter."""
     return (
-        Column("id", lambda key, _: _letter(key, ladder()), 4),
-        Column("where", lambda key, _: bootstrap_text.KINDS[key.kind], 27),
+        Column("id", lambda key, _: _letter(key, bootstrap()), 4),
+        Column("where", lambda key, _: bootstrap_text.KINDS[key.kind], 28),
         Column("key (SHA-256)", lambda key, _: key.key, DIGITS + 1, 1),
         Column("fingerprint", lambda key, width: _digits(key.fingerprint, width), DIGITS + DIGITS // 2, 1),
         Column("first (UTC)", lambda key, _: stamp(key.first)[:19], 19, least=110),
@@ -85,38 +85,38 @@ def _digits(fingerprint: str, width: int) -> str:
     return digits if len(digits) <= width else f"{digits[: (width - 1) // 3 * 3 - 1]}…"
 
 
-def _letter(key: KeySighting, ladder: Ladder | None) -> Text:
-    keys = list(dict.fromkeys(key.key for key in ladder.keys)) if ladder else []
+def _letter(key: KeySighting, bootstrap: AgentBootstrap | None) -> Text:
+    keys = list(dict.fromkeys(key.key for key in bootstrap.keys)) if bootstrap else []
     at = keys.index(key.key) if key.key in keys else 0
     return Text(chr(ord("A") + at % 26), style=f"bold {_LETTERS[at % len(_LETTERS)]}")
 
 
-def hang(ladder: Ladder | None) -> Text:
+def stuck(bootstrap: AgentBootstrap | None) -> Text:
     """Where an agent is stuck; if it is not, whether the agent's state agrees with the answers."""
-    if ladder is None:
+    if bootstrap is None:
         return Text("No agent in this capture sent a request to the CA.", style="dim")
-    if ladder.hangs:
-        return Text(clean(bootstrap_text.hanging(ladder.hangs)), style=_BAD)
-    if ladder.now is None:
+    if bootstrap.stuck:
+        return Text(clean(bootstrap_text.stuck_text(bootstrap.stuck)), style=_BAD)
+    if bootstrap.now is None:
         return Text(bootstrap_text.NO_BUNDLE, style="dim")
-    text = Text(clean(bootstrap_text.judged(ladder, ladder.now)), style=_BAD if ladder.now.problems else "")
-    breaks = bootstrap_text.outlook(ladder)
-    text.append(f", breaks on {breaks[0][0]}" if breaks and not ladder.now.problems else "")
+    text = Text(clean(bootstrap_text.judged(bootstrap, bootstrap.now)), style=_BAD if bootstrap.now.problems else "")
+    breaks = bootstrap_text.outlook(bootstrap)
+    text.append(f", breaks on {breaks[0][0]}" if breaks and not bootstrap.now.problems else "")
     return text
 
 
-def dates(ladder: Ladder | None) -> Text | Group:
+def dates(bootstrap: AgentBootstrap | None) -> Text | Group:
     """The verdict now, and future dates on which something new fails, one below the other."""
-    if ladder is None:
+    if bootstrap is None:
         return Text("")
-    if ladder.now is None:
+    if bootstrap.now is None:
         return Text(bootstrap_text.NO_BUNDLE, style="dim")
     judgement = _grid(1)
-    bad = bool(ladder.now.problems)
-    words = Text(clean(bootstrap_text.judged(ladder, ladder.now)), style=_BAD if bad else "bold")
+    bad = bool(bootstrap.now.problems)
+    words = Text(clean(bootstrap_text.judged(bootstrap, bootstrap.now)), style=_BAD if bad else "bold")
     judgement.add_row(Text("●", style=_BAD if bad else _GOOD), words)
     days = _grid(1, 10)
-    breaks = bootstrap_text.outlook(ladder)
+    breaks = bootstrap_text.outlook(bootstrap)
     for on, problems in breaks:
         days.add_row(Text("│", style="dim"), "", "")
         for at, problem in enumerate(problems):
@@ -125,7 +125,7 @@ def dates(ladder: Ladder | None) -> Text | Group:
     parts: list[Table | Text] = [judgement, days]
     if not breaks:
         parts.append(Text("│\nno later expiry date is known", style="dim"))
-    if how := bootstrap_text.limits(ladder):
+    if how := bootstrap_text.limits(bootstrap):
         parts.append(Text(f"\n(assumed: {clean(how)})", style="dim"))
     return Group(*parts)
 
@@ -139,38 +139,40 @@ def _grid(*widths: int) -> Table:
     return table
 
 
-def rung(rung: Rung | None) -> Text | Group:
+def step(step: BootstrapStep | None) -> Text | Group:
     """One step with all its facts, and what could have happened."""
     text = Text()
-    if rung is None:
+    if step is None:
         return text
-    name = f" ({rung.agent_state})" if rung.agent_state else ""
-    answers = f": {clean(bootstrap_text.answered(rung))}" if rung.answers else ""
-    text.append(f"{bootstrap_text.asked(rung)}{name}{answers}", style="bold")
-    often = bootstrap_text.repeated(rung)
+    name = f" ({step.agent_state})" if step.agent_state else ""
+    answers = f": {clean(bootstrap_text.answered(step))}" if step.answers else ""
+    text.append(f"{bootstrap_text.asked(step)}{name}{answers}", style="bold")
+    often = bootstrap_text.repeated(step)
     text.append(f" {often}" if often else "")
-    if rung.run:
-        text.append(f"  run {rung.run}", style="dim")
-    text.append(f"  {wording.numbers(rung.seqs)}", style="dim")
-    if trusted := bootstrap_text.trusted(rung):
-        text.append(f"\n{trusted}", style=_BAD if rung.verified is False else "")
-        text.append(f": {rung.risk}" if rung.risk else "")
+    if step.run:
+        text.append(f"  run {step.run}", style="dim")
+    text.append(f"  {wording.numbers(step.seqs)}", style="dim")
+    if trusted := bootstrap_text.trusted(step):
+        text.append(f"\n{trusted}", style=_BAD if step.verified is False else "")
+        text.append(f": {step.risk}" if step.risk else "")
     facts = _grid(12)
-    for label, value in rung.facts:
+    for label, value in step.facts:
         facts.add_row(Text(label, style="dim"), Text(clean(value), overflow="fold"))
     return Group(text, facts)
 
 
-def key(key: KeySighting | None, ladder: Ladder | None) -> Text | Group:
+def key(key: KeySighting | None, bootstrap: AgentBootstrap | None) -> Text | Group:
     """What the keys of an agent show, and the selected key in full."""
     text = Text()
-    if ladder:
-        for says in ladder.says:
-            text.append(f"{clean(says)}\n", style="bold" if len({one.key for one in ladder.keys}) == 1 else _BAD)
+    if bootstrap:
+        for conclusion in bootstrap.conclusions:
+            text.append(
+                f"{clean(conclusion)}\n", style="bold" if len({one.key for one in bootstrap.keys}) == 1 else _BAD
+            )
     if key is None:
-        text.append("No key was recorded." if ladder else "", style="dim")
+        text.append("No key was recorded." if bootstrap else "", style="dim")
         return text
-    text.append(f"{bootstrap_text.KINDS[key.kind]}, {bootstrap_text.seen(key)}  {wording.numbers(key.seqs)}")
+    text.append(f"{bootstrap_text.KINDS[key.kind]}, {bootstrap_text.period(key)}  {wording.numbers(key.seqs)}")
     full = _grid(12)
     values = {"key": key.key, "fingerprint": key.fingerprint, "from": ", ".join(key.addresses) or "-"}
     for label, value in values.items():
