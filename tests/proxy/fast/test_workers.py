@@ -45,8 +45,9 @@ def test_what_an_earlier_proxy_left_behind_is_no_hindrance(settings: options.Set
         agent = socket.create_connection(settings.listen)
         server.accept()[0].close()  # who closes first has the port until the other has long gone
         agent.close()
+    # A worker that is started again looks at the port while no other holds it.
+    assert options._free(settings.listen, port_given=True, shared=True) == settings.listen
     reserved, held = workers._reserved(settings)
     with held:
         assert reserved.listen == settings.listen
-        # Each worker looks at the port again before it listens.
         assert options._free(reserved.listen, port_given=True, shared=True) == settings.listen
