@@ -470,7 +470,7 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
 @pytest.mark.parametrize(
-    ("name", "hang", "says"),
+    ("name", "stuck", "conclusions"),
     [
         ("puppet-3.8.7-master/mismatched-key", "most likely for another key", "one key in all"),
         ("puppetserver-7.9.5/5.5.22/06-mismatched-key", "most likely for another key", "one key in all"),

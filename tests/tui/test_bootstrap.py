@@ -46,7 +46,7 @@ async def opened(pilot: Pilot[None], app: Inspector, certname: str | None = None
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "conclusions"),
     [
         ("bootstrap-waiting", ["NeedSubmitCSR", "x3 over 4 s", "one key in all", "breaks on 2031-11-20", "A  "]),
         ("mismatched-key", ["stops at certificate", "key mismatch", "A  ", "B  ", "62669e4fc76cca99", "no CA bundle"]),
