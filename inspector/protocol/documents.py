@@ -2,6 +2,9 @@
 
 A declared field is also checked: a body whose field has another type is ``Undecodable`` with msgspec's own message.
 Field names are those on the wire.
+
+This module is also the one namespace of all documents (``documents as d``; ``d.Catalog``): those with code of their own
+are defined in ``catalogs``, ``certificates``, ``facts``, ``files``, ``reports`` and ``tools``.
 """
 
 from __future__ import annotations
