@@ -27,7 +27,7 @@ def written(folder: Path, text: str) -> Ruleset:
     return ruleset.load(path)
 
 
-def told(rules: Ruleset) -> dict[str, Severity]:
+def severities(rules: Ruleset) -> dict[str, Severity]:
     analyzer = Analyzer(rules.rules, rules.ignores)
     for record in BOOTSTRAP:
         analyzer.feed(record)
@@ -36,17 +36,17 @@ def told(rules: Ruleset) -> dict[str, Severity]:
 
 
 def test_without_a_file_all_rules_are_as_they_are() -> None:
-    assert told(ruleset.load(None))["B01"] is Severity.WARNING
+    assert severities(ruleset.load(None))["B01"] is Severity.WARNING
 
 
 @pytest.mark.parametrize("off", ["off", "'off'", "{severity: off}", "false"])
 def test_a_rule_can_be_off(tmp_path: Path, off: str) -> None:
-    assert "B01" not in told(written(tmp_path, f"rules:\n  B01: {off}\n"))
+    assert "B01" not in severities(written(tmp_path, f"rules:\n  B01: {off}\n"))
 
 
 @pytest.mark.parametrize("wanted", ["error", "{severity: error}"])
 def test_a_severity_is_what_the_site_wants(tmp_path: Path, wanted: str) -> None:
-    assert told(written(tmp_path, f"rules:\n  B01: {wanted}\n"))["B01"] is Severity.ERROR
+    assert severities(written(tmp_path, f"rules:\n  B01: {wanted}\n"))["B01"] is Severity.ERROR
 
 
 def test_a_threshold_is_the_sites(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ DAY = datetime.datetime.fromtimestamp(BOOTSTRAP[0].time, datetime.UTC).date()
 )
 def test_what_a_site_does_not_want_to_see(tmp_path: Path, entry: str, gone: bool) -> None:
     # B01 comes before the agent has said its name.
-    assert ("B01" not in told(written(tmp_path, f"ignore:\n  - {entry}\n"))) is gone
+    assert ("B01" not in severities(written(tmp_path, f"ignore:\n  - {entry}\n"))) is gone
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def runs_of(records: Iterable[Record]) -> list[Run]:
 def test_the_table_names_rules_and_each_cause_once() -> None:
     causes = [cause for cause, _ in FOLLOWS]
     assert len(causes) == len(set(causes))
-    assert {each for cause, follows in FOLLOWS for each in (cause, *follows)} <= IDS
+    assert {rule for cause, follows in FOLLOWS for rule in (cause, *follows)} <= IDS
 
 
 @pytest.mark.parametrize("cause", [cause for cause, _ in FOLLOWS])
@@ -205,7 +205,7 @@ def test_each_expected_recording_is_there() -> None:
 
 
 CURL = "puppetserver-7.9.5/7.23.0/19-curl-no-cert-and-foreign-node"
-WRONG = {name for name, told in BAD.items() if {cause for _, cause, _, _ in told} != {"S16"}} | {CURL}
+WRONG = {name for name, expected in BAD.items() if {cause for _, cause, _, _ in expected} != {"S16"}} | {CURL}
 """Recordings in which something is wrong on purpose; the others are healthy runs."""
 
 
@@ -221,7 +221,7 @@ def test_a_tools_calls_are_no_runs_of_an_agent() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("capture", [each for each in CAPTURES if name_of(each) not in WRONG], ids=name_of)
+@pytest.mark.parametrize("capture", [capture for capture in CAPTURES if name_of(capture) not in WRONG], ids=name_of)
 def test_no_false_alarm(capture: Path) -> None:
     """A healthy run raises nothing above a notice, but what is unverified by nature, and agents newer than masters."""
     for run in runs_of(records_of(capture)):

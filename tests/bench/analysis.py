@@ -105,19 +105,19 @@ def again(run: list[Exchange], number: int) -> list[Exchange]:
             ended=old.ended + shift if old.ended else None,
         )
 
-    agents = {each.agent.id: leg(each.agent) for each in run}
-    masters = {each.master.id: leg(each.master) for each in run if each.master}
+    agents = {exchange.agent.id: leg(exchange.agent) for exchange in run}
+    masters = {exchange.master.id: leg(exchange.master) for exchange in run if exchange.master}
     return [
         dataclasses.replace(
-            each,
-            agent=agents[each.agent.id],
-            master=masters[each.master.id] if each.master else None,
+            exchange,
+            agent=agents[exchange.agent.id],
+            master=masters[exchange.master.id] if exchange.master else None,
             request=dataclasses.replace(
-                message(each.request), target=named(each.request.target.encode("latin-1")).decode("latin-1")
+                message(exchange.request), target=named(exchange.request.target.encode("latin-1")).decode("latin-1")
             ),
-            response=message(each.response) if each.response else None,
+            response=message(exchange.response) if exchange.response else None,
         )
-        for each in run
+        for exchange in run
     ]
 
 
@@ -128,7 +128,7 @@ def exchanges() -> Iterator[Exchange]:
     for number in count():
         run = again(runs[number % len(runs)], number)
         waiting += run if number % KILLED else run[:-1]
-        waiting.sort(key=lambda each: each.ended)
+        waiting.sort(key=lambda exchange: exchange.ended)
         begin = run[0].time
         while waiting and waiting[0].ended < begin:
             yield waiting.pop(0)
@@ -211,7 +211,7 @@ def catalog(size: int) -> Response:
          "line": number, "exported": False, "parameters": parameters}
         for number in range(size // 520)
     ]  # fmt: skip
-    edges = [{"source": "Class[App]", "target": f"File[{each['title']}]"} for each in resources]
+    edges = [{"source": "Class[App]", "target": f"File[{resource['title']}]"} for resource in resources]
     body = json.dumps({"name": "a.example", "version": 1, "environment": "production", "classes": ["app"],
                        "resources": resources, "edges": edges}).encode()  # fmt: skip
     return Response((("Content-Type", "application/vnd.puppet.rich+json"),), body, status=200)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 BARE = "`mitmdump --set stream_large_bodies=1m`"
 RECORDING = "`mitmdump -w`"
 ADDON, OWN = "`mitmdump -s addons/puppet.py`", "`puppet-inspector proxy`"
-KEPT = 48
+RECORDED_MEGABYTES = 48
 """Megabytes of a body that is kept whole (the limit is 64)."""
 DOCUMENT = 10_000_000
 """Bytes of a catalog, and of a report."""
@@ -87,22 +87,24 @@ def streaming(roads: list[Road], lab: Lab, agent: SslDirPaths, megabytes: int, t
     """The table of large bodies."""
     yield f"| body | road | to {BARE} | aim | speed | first byte | CPU for a MB | the process grows by | aim |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    for sent, size in ((False, megabytes), (True, megabytes), (False, KEPT)):
+    for sent, size in ((False, megabytes), (True, megabytes), (False, RECORDED_MEGABYTES)):
         figures: dict[str, list[Passed]] = {road.name: [] for road in roads}
         for turn in range(-1, turns):
             for road in roads:
                 caller = Caller(road.address, lab.proxy_name, agent)
-                found = passed(road, caller, (size if turn >= 0 else KEPT) * 1_000_000, sent=sent)
+                found = passed(road, caller, (size if turn >= 0 else RECORDED_MEGABYTES) * 1_000_000, sent=sent)
                 if turn >= 0:
                     figures[road.name].append(found)
-        title = f"{size} MB, {'sent' if sent else 'fetched'}{', kept whole' if size == KEPT else ''}"
+        title = f"{size} MB, {'sent' if sent else 'fetched'}{', kept whole' if size == RECORDED_MEGABYTES else ''}"
         for name, taken in figures.items():
             speed, first, cpu = (
                 statistics.median(column)
-                for column in zip(*((each.speed, each.first, each.cpu) for each in taken), strict=True)
+                for column in zip(*((sample.speed, sample.first, sample.cpu) for sample in taken), strict=True)
             )
-            ratio = statistics.median(each.speed / base.speed for each, base in zip(taken, figures[BARE], strict=True))
-            growth = max(each.growth for each in taken)
+            ratio = statistics.median(
+                sample.speed / base.speed for sample, base in zip(taken, figures[BARE], strict=True)
+            )
+            growth = max(sample.growth for sample in taken)
             fast, small = aims.at_least(round(ratio, 2), 0.9), aims.at_most(growth, 32, " MB")
             begins = "" if sent else f"{first * 1000:.1f} ms"
             yield (
@@ -168,7 +170,7 @@ def delays(
     busy: dict[str, list[float]] = {road.name: [] for road in roads}
     for _ in range(turns):
         for road in roads:
-            caller, loud = (Caller(road.address, lab.proxy_name, each) for each in (agent, other))
+            caller, loud = (Caller(road.address, lab.proxy_name, ssldir) for ssldir in (agent, other))
             calm[road.name] += latencies(caller, seconds / turns)
             busy[road.name] += meanwhile(caller, loud, seconds / turns)
     for name in calm:

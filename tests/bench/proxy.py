@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     type Figures = tuple[float, float, float]
 
 ADDON, LEAN, OWN = "`mitmdump -s addons/puppet.py`", "the same with `puppet_lean`", "`puppet-inspector proxy`"
-KEPT = {STOCK: 1.0, ADDON: 0.9, LEAN: 0.65, OWN: 0.4}
+REUSED = {STOCK: 1.0, ADDON: 0.9, LEAN: 0.65, OWN: 0.4}
 """What a request on a kept connection may cost, to `mitmdump -w`."""
-NEW = dict.fromkeys(KEPT, 0.7) | {STOCK: 1.0}
+NEW = dict.fromkeys(REUSED, 0.7) | {STOCK: 1.0}
 """What a new connection may cost."""
 WRITTEN = 1.0
 """Seconds in which what was seen is recorded: that is part of the cost."""
@@ -48,7 +48,7 @@ def requests(road: Road, caller: Caller, number: int) -> Figures:
         before, began = road.cpu(), time.monotonic()
         for _ in range(number):
             line.ask()
-        return _each(road, before, began, number)
+        return _per_request(road, before, began, number)
 
 
 def connections(road: Road, caller: Caller, number: int) -> Figures:
@@ -57,10 +57,10 @@ def connections(road: Road, caller: Caller, number: int) -> Figures:
     for _ in range(number):
         with caller.connect() as line:
             line.ask()
-    return _each(road, before, began, number)
+    return _per_request(road, before, began, number)
 
 
-def _each(road: Road, before: Cpu, began: float, number: int) -> Figures:
+def _per_request(road: Road, before: Cpu, began: float, number: int) -> Figures:
     wall = time.monotonic() - began
     time.sleep(WRITTEN)
     used = road.cpu() - before
@@ -88,9 +88,9 @@ def compared(
     yield "|---|---|---|---|---|---|"
     for name, taken in figures.items():
         cpu, others, wall = (statistics.median(column) for column in zip(*taken, strict=True))
-        ratio = statistics.median(each[0] / base[0] for each, base in zip(taken, figures[STOCK], strict=True))
+        ratio = statistics.median(sample[0] / base[0] for sample, base in zip(taken, figures[STOCK], strict=True))
         aim = "" if name == STOCK else aims.at_most(round(ratio, 2), limits[name])
-        times = " | ".join(f"{each * 1e6:,.0f} µs" for each in (cpu, others, wall))
+        times = " | ".join(f"{seconds * 1e6:,.0f} µs" for seconds in (cpu, others, wall))
         yield f"| {name} | {ratio:.2f} | {aim} | {times} |"
     yield ""
 
@@ -143,23 +143,23 @@ def workers(lab: Lab, target: tuple[str, int], agent: SslDirPaths, number: int, 
     figures: dict[int, list[tuple[float, float, float]]] = {name: [] for name in names}
     with ExitStack() as stack:
         roads = {
-            each: stack.enter_context(ours(lab, target, name, "--workers", str(each), own=True))
-            for each, name in names.items()
+            count: stack.enter_context(ours(lab, target, name, "--workers", str(count), own=True))
+            for count, name in names.items()
         }
         for _ in range(turns):
-            for each, road in roads.items():
-                figures[each].append(throughput(road, Caller(road.address, lab.proxy_name, agent), number))
+            for count, road in roads.items():
+                figures[count].append(throughput(road, Caller(road.address, lab.proxy_name, agent), number))
     yield (
         f"| {CALLERS * LINES} agents at once | throughput where cores are free | aim "
         "| requests in a CPU second of the busiest worker "
         f"| requests/s here, where all share {os.cpu_count()} cores | CPU of the workers for a request |"
     )
     yield "|---|---|---|---|---|---|"
-    medians = {each: tuple(map(statistics.median, zip(*taken, strict=True))) for each, taken in figures.items()}
-    for each, name in names.items():
-        here, free, cpu = medians[each]
+    medians = {count: tuple(map(statistics.median, zip(*taken, strict=True))) for count, taken in figures.items()}
+    for count, name in names.items():
+        here, free, cpu = medians[count]
         ratio = free / medians[1][1]
-        aim = "" if each == 1 else aims.at_least(round(ratio, 2), 1.8)
+        aim = "" if count == 1 else aims.at_least(round(ratio, 2), 1.8)
         yield f"| {name} | {ratio:.2f} | {aim} | {free:,.0f} | {here:,.0f} | {cpu * 1e6:,.0f} µs |"
     yield ""
 
@@ -186,7 +186,7 @@ def bench(number: int) -> Iterator[str]:
                     return Caller(road.address, lab.proxy_name, agent)
 
                 if kind == "RSA-4096":
-                    yield from compared("request on a kept connection", roads, caller, requests, number, KEPT)
+                    yield from compared("request on a kept connection", roads, caller, requests, number, REUSED)
                 title = f"new connection with one request, agent's key {kind}"
                 yield from compared(title, roads, caller, connections, number // 30, NEW)
         yield from workers(lab, target, agents["EC"], number * 2)

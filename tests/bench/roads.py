@@ -300,7 +300,7 @@ def _below(pid: int) -> list[int]:
     """The processes that it started, and those that they did."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     children = [int(part) for thread in threads for part in (thread / "children").read_text().split()]
-    return [each for child in children for each in (child, *_below(child))]
+    return [process for child in children for process in (child, *_below(child))]
 
 
 @contextmanager

@@ -217,10 +217,10 @@ def load(given: argparse.Namespace) -> Iterator[str]:
                         for number, place in enumerate(places)
                     ]
                     before, began = road.cpu() if road else None, time.monotonic()
-                    seen = besieged(callers, seconds, pause)
+                    total = besieged(callers, seconds, pause)
                     took = time.monotonic() - began
                     used = road.cpu() - before if road and before else None
-                yield _row(f"{name}, {what}", seen, took, used.serving if used else (), used.others if used else None)
+                yield _row(f"{name}, {what}", total, took, used.serving if used else (), used.others if used else None)
 
 
 @contextmanager
@@ -232,14 +232,19 @@ def _road(lab: Lab, target: tuple[str, int], own: bool | None, workers: int) -> 
         yield road
 
 
-def _row(name: str, seen: Load, took: float, serving: tuple[float, ...], others: float | None) -> str:
-    cells = [name, f"{took / 60:.1f}", f"{seen.runs:,}", f"{seen.failed}" if not seen.failed else f"**{seen.failed}**"]
-    cells.append(f"{len(seen.requests) / took:,.0f}")
-    cells += [_ms(seen.requests, each) for each in (50, 90, 99, 100)]
-    cells += [_ms(seen.connects, each) for each in (50, 99)]
-    cells.append(", ".join(f"{each / took:.0%}" for each in serving))
+def _row(name: str, total: Load, took: float, serving: tuple[float, ...], others: float | None) -> str:
+    cells = [
+        name,
+        f"{took / 60:.1f}",
+        f"{total.runs:,}",
+        f"{total.failed}" if not total.failed else f"**{total.failed}**",
+    ]
+    cells.append(f"{len(total.requests) / took:,.0f}")
+    cells += [_ms(total.requests, percent) for percent in (50, 90, 99, 100)]
+    cells += [_ms(total.connects, percent) for percent in (50, 99)]
+    cells.append(", ".join(f"{seconds / took:.0%}" for seconds in serving))
     cells.append("" if others is None else f"{others / took:.0%}")
-    for why in sorted(seen.why)[:5]:
+    for why in sorted(total.why)[:5]:
         print(f"failed: {why}", file=sys.stderr)
     return f"| {' | '.join(cells)} |"
 
@@ -264,13 +269,13 @@ def memory(given: argparse.Namespace) -> Iterator[str]:
     """One connection with very many exchanges, and a day of many agents, its clock as fast as they are played."""
     yield "| | exchanges | proxy at first | at most | at the end | growth | aim | its other process | growth | aim |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
-    series = ((f"{given.exchanges:,} exchanges of one connection", kept_alive), ("24 h of 50 agents", polled))
+    series = ((f"{given.exchanges:,} exchanges of one connection", one_connection), ("24 h of 50 agents", polled))
     for what, play in series:
         for name, own in PROXIES.items():
             yield _growth(f"{what}, {name}", *play(given, own))
 
 
-def kept_alive(given: argparse.Namespace, own: bool) -> tuple[int, list[tuple[float, float]]]:
+def one_connection(given: argparse.Namespace, own: bool) -> tuple[int, list[tuple[float, float]]]:
     """Exchanges, and the memory of the proxy and of its other process, after a tenth of them and on."""
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(autosign=True))
@@ -309,15 +314,15 @@ def polled(given: argparse.Namespace, own: bool) -> tuple[int, list[tuple[float,
 
 
 def _run(agents: list[LabAgent]) -> None:
-    for each in agents:
-        each.run()
+    for agent in agents:
+        agent.run()
 
 
 def _settled(pid: int) -> tuple[float, float]:
     """Memory of a proxy and its other process, once all is recorded and told."""
     below = _below(pid)
     used = -1.0
-    while used != (used := sum(_ticks(each) for each in (pid, *below))):
+    while used != (used := sum(_ticks(process) for process in (pid, *below))):
         time.sleep(0.5)
     return resident(pid), sum(map(resident, below))
 

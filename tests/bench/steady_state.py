@@ -98,9 +98,9 @@ def bench(runs: int) -> Iterator[str]:
         master = stack.enter_context(RealMaster("puppet.example", host="127.0.7.2", idle_timeout=IDLE))
         master.generate(PROXY_NAME)
         stages = [Stage(master, directory / name) for name in ("addon", "own")]
-        for each in stages:
-            each.directory.mkdir()
-            stack.callback(each.close)
+        for stage in stages:
+            stage.directory.mkdir()
+            stack.callback(stage.close)
         stage, keys = stages[0], directory / "keys"
         for kind in ("private_keys", "certs"):
             (keys / kind).mkdir(parents=True)

@@ -42,8 +42,10 @@ def long_runs() -> Iterator[list[Exchange]]:
     found = [run for run in analysis.templates() if len(run) > 8]
     for number in count():
         run = analysis.again(found[number % len(found)], number)
-        at = next(place for place, each in enumerate(run) if each.request.target.startswith("/puppet/v3/catalog"))
-        pattern = next(each for each in run if "/modules/" in each.request.target)
+        at = next(
+            place for place, exchange in enumerate(run) if exchange.request.target.startswith("/puppet/v3/catalog")
+        )
+        pattern = next(exchange for exchange in run if "/modules/" in exchange.request.target)
         more = []
         for extra in range(LENGTH - len(run)):
             target = re.sub(r"(\.\w+)?\?", rf"-{extra}\1?", pattern.request.target, count=1)
@@ -130,8 +132,8 @@ def keys(path: Path) -> Iterator[str]:
 
 def _line(name: str, taken: list[Answer], aim: float = KEY) -> str:
     figures = []
-    for each in zip(*taken, strict=True):
-        figures += [statistics.median(each), max(each)]
+    for times in zip(*taken, strict=True):
+        figures += [statistics.median(times), max(times)]
     cells = [f"{figure * 1000:.0f} ms" for figure in figures]
     cells.insert(1, aims.at_most(figures[0] * 1000, aim, " ms"))
     return f"| {name} | {' | '.join(cells)} |"
@@ -153,7 +155,7 @@ def screens(folder: Path, number: int) -> Iterator[str]:
     indexer.build(path, index.place(path))
     yield f"| the index is made (once) | {time.monotonic() - began:.1f} s | | |"
     taken = [opened(path, "n0") for _ in range(5)]
-    middle = statistics.median(each[0] for each in taken)
+    middle = statistics.median(sample[0] for sample in taken)
     aim = aims.at_most(middle, 0.5, " s")
     yield f"| first screen, median of 5 | {middle:.2f} s | {aim} | {taken[-1][1]:.0f} MB |"
     began = time.monotonic()

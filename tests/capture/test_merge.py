@@ -55,7 +55,7 @@ def numbered(records: Iterable[Record]) -> list[Record]:
     return [dataclasses.replace(record, seq=number) for number, record in enumerate(records, 1)]
 
 
-def told(path: Path) -> list[tuple[object, ...]]:
+def runs_of(path: Path) -> list[tuple[object, ...]]:
     analyzer = Analyzer()
     for record in read(path):
         analyzer.feed(record)
@@ -81,20 +81,20 @@ def test_runs_that_were_cut_in_two_are_whole_again(tmp_path: Path) -> None:
     whole = save(tmp_path / "whole.sqlite", *records)
     first = save(tmp_path / "1.sqlite", *records[:14])
     second = save(tmp_path / "2.sqlite", *records[14:])
-    assert [run[:2] for run in told(first)] == [("node1.example", "unfinished")]
+    assert [run[:2] for run in runs_of(first)] == [("node1.example", "unfinished")]
     target = tmp_path / "merged.sqlite"
     assert merge.merge([second, first], target) == merge.Merged(22, 0, 0)
     assert read(target) == read(whole)
     assert connections(target) == connections(whole)
-    assert told(target) == told(whole)
-    assert [run[:2] for run in told(target)] == [("node1.example", "complete")]
+    assert runs_of(target) == runs_of(whole)
+    assert [run[:2] for run in runs_of(target)] == [("node1.example", "complete")]
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_an_agent_behind_two_proxies_is_one(tmp_path: Path) -> None:
     records = sampled("first-run")
-    legs = {each.agent.id: number for number, each in enumerate(records) if isinstance(each, Exchange)}
+    legs = {record.agent.id: number for number, record in enumerate(records) if isinstance(record, Exchange)}
     split: tuple[list[Record], list[Record]] = [], []
     for record in records:
         if isinstance(record, Exchange):
@@ -103,7 +103,7 @@ def test_an_agent_behind_two_proxies_is_one(tmp_path: Path) -> None:
     paths = [save(tmp_path / f"{number}.sqlite", *some) for number, some in enumerate(split)]
     merge.merge(paths, tmp_path / "c.sqlite")
     whole = save(tmp_path / "whole.sqlite", *records)
-    assert (read(tmp_path / "c.sqlite"), told(tmp_path / "c.sqlite")) == (read(whole), told(whole))
+    assert (read(tmp_path / "c.sqlite"), runs_of(tmp_path / "c.sqlite")) == (read(whole), runs_of(whole))
 
 
 def test_everything_that_a_capture_holds_is_taken_over(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_vacuum_takes_out_what_nobody_refers_to(tmp_path: Path) -> None:
     assert done.after == path.stat().st_size < size - 190_000
     assert (read(path), connections(path), blobs(path)) == (records, legs, 4)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [each.name for each in tmp_path.iterdir()] == ["c.sqlite"]
+    assert [file.name for file in tmp_path.iterdir()] == ["c.sqlite"]
     assert merge.vacuum(path) == merge.Vacuumed(done.after, done.after, 0)
 
 
@@ -287,7 +287,7 @@ def test_what_is_being_written_is_not_vacuumed(tmp_path: Path) -> None:
         keep(capture, Gap(2.0, "y"))
         assert not capture.lost()
     assert [record.time for record in read(path)] == [1.0, 2.0]
-    assert [each.name for each in tmp_path.iterdir()] == ["c.sqlite"]
+    assert [file.name for file in tmp_path.iterdir()] == ["c.sqlite"]
 
 
 def test_nobody_begins_to_write_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,4 +321,4 @@ def test_a_damaged_capture_is_left_as_it_is(tmp_path: Path) -> None:
     assert blobs(path) == 1
     with pytest.raises(CaptureError, match="no capture at"):
         merge.vacuum(tmp_path / "none.sqlite")
-    assert [each.name for each in tmp_path.iterdir()] == ["c.sqlite"]
+    assert [file.name for file in tmp_path.iterdir()] == ["c.sqlite"]

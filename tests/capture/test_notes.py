@@ -37,7 +37,7 @@ def test_they_stay_beside_the_capture_and_leave_it_alone(capture: Path) -> None:
     assert (again.marked("record", 3), again.marked("run", 3), again.marked("record", 4)) == (True, False, False)
     assert again.note("run", 1) == "asked the network team [bold]x[/] \x1b[2J"
     assert again.note("record", 1) == ""
-    assert [(each.kind, each.seq, each.marked, each.stale) for each in again.all()] == [
+    assert [(note.kind, note.seq, note.marked, note.stale) for note in again.all()] == [
         ("run", 1, False, False),
         ("record", 3, True, False),
     ]
@@ -78,11 +78,11 @@ def test_of_a_replaced_capture_they_are_stale(capture: Path) -> None:
     assert notes.refresh() is True
     assert notes.marked("record", 3) is False
     assert notes.note("run", 1) == ""
-    assert [(each.seq, each.stale) for each in notes.all()] == [(1, True), (3, True)]
+    assert [(note.seq, note.stale) for note in notes.all()] == [(1, True), (3, True)]
     notes.set_note("run", 1, "new")  # beside the old one, not over it
     again = Notes.open(capture)
     assert again.note("run", 1) == "new"
-    assert [(each.text, each.stale) for each in again.all()] == [("new", False), ("old", True), ("", True)]
+    assert [(note.text, note.stale) for note in again.all()] == [("new", False), ("old", True), ("", True)]
     shutil.copy(SAMPLES / "out-of-sync.sqlite", other)
     other.replace(capture)
     assert Notes.open(capture).note("run", 1) == "old"
@@ -97,7 +97,7 @@ def test_two_inspectors_see_and_keep_each_others(capture: Path) -> None:
     assert other.refresh() is True
     assert other.note("record", 3) == "three"
     assert other.refresh() is False
-    assert [each.seq for each in Notes.open(capture).all()] == [1, 2, 3]
+    assert [note.seq for note in Notes.open(capture).all()] == [1, 2, 3]
 
 
 def _mark(capture: Path, seqs: list[int]) -> None:
@@ -114,7 +114,7 @@ def test_none_is_lost_when_several_write_at_once(capture: Path) -> None:
     for writer in writers:
         writer.join(60)
     assert [writer.exitcode for writer in writers] == [0, 0, 0, 0]
-    assert [each.seq for each in Notes.open(capture).all()] == list(range(1, 20))
+    assert [note.seq for note in Notes.open(capture).all()] == list(range(1, 20))
 
 
 WALL = b'{"version": 1, "notes": [{"kind": "wall", "seq": 1, "digest": null}]}'

@@ -116,7 +116,7 @@ def test_what_was_derived_from_it_goes_with_it(current: Path) -> None:
     for ending in ("-shm", ".index", ".index.lock", ".index-journal"):
         path.with_name(path.name + ending).touch()
     assert Rotation(keep=1).retire(current) == [path]
-    assert [each.name for each in current.parent.iterdir()] == [CURRENT]
+    assert [file.name for file in current.parent.iterdir()] == [CURRENT]
 
 
 def test_what_a_reader_or_a_killed_proxy_left_beside_a_capture_keeps_it_no_longer(current: Path) -> None:
@@ -129,7 +129,7 @@ def test_what_a_reader_or_a_killed_proxy_left_beside_a_capture_keeps_it_no_longe
         writer.abandon()
     assert paths.companion(path, "-wal").exists()
     assert Rotation(keep=1).retire(current) == [path]
-    assert [each.name for each in current.parent.iterdir()] == [CURRENT]
+    assert [file.name for file in current.parent.iterdir()] == [CURRENT]
 
 
 def test_what_is_never_deleted(current: Path) -> None:

@@ -105,7 +105,7 @@ def test_files_are_for_nobody_else(tmp_path: Path) -> None:
         with Capture.create(path) as capture:
             capture.append(LOST)
             capture.flush()
-            modes = [stat.S_IMODE(each.stat().st_mode) for each in sorted(path.parent.iterdir())]
+            modes = [stat.S_IMODE(file.stat().st_mode) for file in sorted(path.parent.iterdir())]
     finally:
         os.umask(old)
     assert modes == [0o600] * 3  # the file, -shm and -wal
@@ -202,11 +202,11 @@ def test_what_another_writer_had_not_written_comes_after_the_end_of_the_capture(
     assert raised.value.following == path
     fresh = Capture.create(path, after=other.last)
     fresh.adopt(other)
-    assert [each.seq for each in fresh.flush()] == [4]
+    assert [record.seq for record in fresh.flush()] == [4]
     fresh.append(Gap(2.0, "next"))
-    assert [each.seq for each in fresh.flush()] == [5]
-    for each in (one, other, fresh):
-        each.abandon()
+    assert [record.seq for record in fresh.flush()] == [5]
+    for capture in (one, other, fresh):
+        capture.abandon()
 
 
 def test_two_writers_share_a_capture(tmp_path: Path) -> None:

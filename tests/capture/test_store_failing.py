@@ -138,5 +138,5 @@ def test_a_capture_in_a_directory_that_may_not_be_written_is_readable(tmp_path: 
         path.parent.chmod(0o555)
         with powerless():
             assert read(path) == records
-            assert [each.name for each in path.parent.iterdir()] == ["sample.sqlite"]
+            assert [file.name for file in path.parent.iterdir()] == ["sample.sqlite"]
         path.parent.chmod(0o755)

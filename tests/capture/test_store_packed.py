@@ -23,7 +23,7 @@ MANY = [ALL[number % len(ALL)] for number in range(3 * LEARNT)]
 
 def stored(path: Path, query: str) -> list[Any]:
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as db:
-        return [each for (each,) in db.execute(query)]
+        return [value for (value,) in db.execute(query)]
 
 
 def in_batches(path: Path) -> None:
@@ -39,7 +39,7 @@ def in_batches(path: Path) -> None:
 def test_later_records_are_packed_with_what_the_first_taught(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     in_batches(path)
-    records = [dataclasses.replace(each, seq=seq) for seq, each in enumerate(MANY, 1)]
+    records = [dataclasses.replace(record, seq=seq) for seq, record in enumerate(MANY, 1)]
     assert read(path) == records
     with Capture.open(path) as capture:
         assert capture.record(len(MANY)) == records[-1]
@@ -64,9 +64,9 @@ def test_two_writers_share_one_dictionary(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     with Capture.create(path) as one, Capture.create(path) as other:
         for _ in range(LEARNT):
-            for each in (one, other):
-                each.append(Gap(1.0, "x"))
-                each.flush()
+            for capture in (one, other):
+                capture.append(Gap(1.0, "x"))
+                capture.flush()
     assert stored(path, "SELECT count(*) FROM dictionary") == [1]
     assert len(read(path)) == 2 * LEARNT
 

@@ -88,7 +88,7 @@ def test_a_baseline_leaves_only_what_is_new(run: Run, broken: Path, tmp_path: Pa
     other = talk(ca(), crl(), csr(key="o", status=400, text=SIGNED), issued(), certname="other.example", after=600)
     status, out, _ = run("check", broken, save(tmp_path / "other.sqlite", *other), "--json", "--baseline", known)
     assert status == 1
-    assert {each["certname"] for each in valid("check", out)["findings"]} == {"other.example"}
+    assert {finding["certname"] for finding in valid("check", out)["findings"]} == {"other.example"}
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[]", '{"findings": [1]}', "[" * 100_000])
@@ -118,8 +118,8 @@ def test_a_finding_that_needs_several_captures(run: Run, tmp_path: Path) -> None
     second = save(tmp_path / "b.sqlite", *clone)
     alone = json.loads(run("check", second, "--json")[1])
     both = json.loads(run("check", second, first, "--json")[1])
-    assert "B21" not in {each["rule"] for each in alone["findings"]}
-    (found,) = [each for each in both["findings"] if each["rule"] == "B21"]
+    assert "B21" not in {finding["rule"] for finding in alone["findings"]}
+    (found,) = [finding for finding in both["findings"] if finding["rule"] == "B21"]
     assert (found["certname"], found["capture"]) == ("clone.example", str(second))
 
 
@@ -255,8 +255,8 @@ def test_bootstrap_prints_the_ladder_of_each_agent(run: Run, broken: Path) -> No
     assert "CA 200 (unverified, sha256 " in out
     assert "key mismatch: the agent asked with " in out
     assert "stops at certificate since " in out
-    (bootstrap,) = [each for each in valid("bootstrap", run("bootstrap", broken, "--json")[1])
-                 if each["certname"] == "lost.example"]  # fmt: skip
+    (bootstrap,) = [agent for agent in valid("bootstrap", run("bootstrap", broken, "--json")[1])
+                 if agent["certname"] == "lost.example"]  # fmt: skip
     assert [step["state"] for step in bootstrap["rungs"]][:2] == ["CA", "CRL"]
     assert [step["verified"] for step in bootstrap["rungs"]][:2] == [False, True]
     assert {key["kind"] for key in bootstrap["keys"]} == {"csr", "certificate"}
@@ -270,7 +270,7 @@ def test_bootstrap_at_a_future_date(run: Run, broken: Path) -> None:
     assert (today["now"]["works"], later["now"]["works"]) == (True, False)
     assert today["breaks"]
     assert later["now"]["at"] == "2060-01-01T00:00:00.000Z"
-    assert any("has expired" in each for each in later["now"]["problems"])
+    assert any("has expired" in problem for problem in later["now"]["problems"])
 
 
 @pytest.mark.parametrize(

@@ -102,9 +102,9 @@ def test_every_record_can_be_shown_and_fits_the_schema(run: Run, mixed: Path) ->
         shown.append(valid("show", out))
         status, out, _ = run("show", mixed, seq)
         assert (status, out.split()[0]) == (0, str(seq))
-    assert [each["seq"] for each in shown] == list(range(1, last + 1))
-    assert {each["kind"] for each in shown} == {"exchange", "handshake", "gap"}
-    assert [each["run"] for each in shown[:16]] == [1] * 12 + [2] * 4
+    assert [record["seq"] for record in shown] == list(range(1, last + 1))
+    assert {record["kind"] for record in shown} == {"exchange", "handshake", "gap"}
+    assert [record["run"] for record in shown[:16]] == [1] * 12 + [2] * 4
 
 
 def test_show_gives_headers_lengths_documents_and_findings(run: Run, mixed: Path) -> None:
@@ -120,7 +120,7 @@ def test_show_gives_headers_lengths_documents_and_findings(run: Run, mixed: Path
         "issue_kind": None,
         "stacktrace": False,
     }
-    assert [each["rule"] for each in shown["findings"]] == ["B17"]
+    assert [finding["rule"] for finding in shown["findings"]] == ["B17"]
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,10 @@ def test_check_as_json_fits_the_schema_and_counts(run: Run, mixed: Path, healthy
     document = valid("check", out)
     assert status == 1
     for severity, number in document["counts"].items():
-        assert number == sum(each["severity"] == severity for each in document["findings"])
-    assert {"B01", "B02", "B17", "B18", "B20", "B22", "B23", "T05"} == {each["rule"] for each in document["findings"]}
+        assert number == sum(finding["severity"] == severity for finding in document["findings"])
+    assert {"B01", "B02", "B17", "B18", "B20", "B22", "B23", "T05"} == {
+        finding["rule"] for finding in document["findings"]
+    }
     twice = strict(run("check", mixed, mixed, "--json")[1])
     assert twice["counts"]["error"] == 2 * document["counts"]["error"]
 

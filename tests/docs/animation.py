@@ -50,8 +50,8 @@ def animate(frames: Sequence[Frame], title: str, size: tuple[int, int], still: i
         body.append(f'<g{name} transform="translate(0 {place * LINE:.1f})">{"".join(line)}</g>')
     width, height = size[0] * CELL + 2 * BORDER, size[1] * LINE + BAR + BORDER
     rules = [f".{name}{{{style}}}" for style, name in styles.items()]
-    for each, name in shows.items():
-        rules += _timed(name, each, [frame.seconds for frame in frames], still)
+    for frame_numbers, name in shows.items():
+        rules += _timed(name, frame_numbers, [frame.seconds for frame in frames], still)
     label = f'role="img" aria-label={quoteattr(title)}'
     return "\n".join(
         [
@@ -104,17 +104,17 @@ def _lines(svg: str, styles: dict[str, str]) -> dict[int, Line]:
     """Return the shapes of each line of one picture; ``styles`` names the styles of all pictures."""
     root = ElementTree.fromstring(svg)  # noqa: S314 - made a moment ago by Textual or Rich
     own = dict(re.findall(r"\.(\S+-r\d+) \{ ([^}]*?);? \}", root.findtext(f"{_SVG}style", "")))
-    terminal = next(each for each in root.iter(f"{_SVG}g") if "clip-terminal" in each.get("clip-path", ""))
+    terminal = next(group for group in root.iter(f"{_SVG}g") if "clip-terminal" in group.get("clip-path", ""))
     rects: dict[int, list[_Rect]] = {}
-    for each in terminal.iter(f"{_SVG}rect"):
-        x, y, width = (float(each.get(name, "0")) for name in ("x", "y", "width"))
-        _add_rect(rects.setdefault(round((y - 1.5) / LINE), []), _Rect(x, width, each.get("fill", "")))
+    for element in terminal.iter(f"{_SVG}rect"):
+        x, y, width = (float(element.get(name, "0")) for name in ("x", "y", "width"))
+        _add_rect(rects.setdefault(round((y - 1.5) / LINE), []), _Rect(x, width, element.get("fill", "")))
     texts: dict[int, list[_Text]] = {}
-    for each in terminal.iter(f"{_SVG}text"):
-        content = (each.text or "").replace("\xa0", " ").rstrip("\n")
-        style = styles.setdefault(own[each.get("class", "")].replace(" ", ""), f"s{len(styles)}")
-        place = round((float(each.get("y", "0")) - FIRST) / LINE)
-        _add_text(texts.setdefault(place, []), _Text(float(each.get("x", "0")), content, style))
+    for element in terminal.iter(f"{_SVG}text"):
+        content = (element.text or "").replace("\xa0", " ").rstrip("\n")
+        style = styles.setdefault(own[element.get("class", "")].replace(" ", ""), f"s{len(styles)}")
+        place = round((float(element.get("y", "0")) - FIRST) / LINE)
+        _add_text(texts.setdefault(place, []), _Text(float(element.get("x", "0")), content, style))
     return {
         place: (
             *(rect.svg() for rect in rects.get(place, ())),

@@ -64,12 +64,12 @@ def test_every_command_is_in_the_index(run: Run) -> None:
 
 def test_every_documented_command_line_is_understood(run: Run) -> None:
     commands = known_commands(run)
-    wrong, seen = [], set()
+    wrong, command_names = [], set()
     for words in documented("puppet-inspector"):
         command, rest = "".join(words[:1]), words[1:]
         if command in ("", "COMMAND") or command.startswith("-"):
             continue
-        seen.add(command)
+        command_names.add(command)
         given = {word.partition("=")[0] for word in rest[: rest.index("--") if "--" in rest else None]}
         unknown = {word for word in given if word.startswith("-")} - (
             known_options(run, command) if command in commands else set()
@@ -77,7 +77,7 @@ def test_every_documented_command_line_is_understood(run: Run) -> None:
         if command not in commands or unknown:
             wrong.append(" ".join(words))
     assert wrong == []
-    assert len(seen) > 15
+    assert len(command_names) > 15
 
 
 def test_every_option_of_a_command_is_documented(run: Run) -> None:
@@ -202,10 +202,10 @@ def spelt(key: str) -> str:
 def test_every_key_is_documented(name: str, keys: list[str]) -> None:
     assert name in WHERE, f"name the section of docs/inspector.md that has the keys of {name}"
     text = section(PAGES[DOCS / "inspector.md"], WHERE[name])
-    message = set(re.findall(r"`([^`]+)`", text))
+    documented_keys = set(re.findall(r"`([^`]+)`", text))
     for first, last in re.findall(r"`(\d)` to `(\d)`", text):
-        message |= set(map(str, range(int(first), int(last) + 1)))
-    assert set(keys) - {spelt(each) for each in message} == set()
+        documented_keys |= set(map(str, range(int(first), int(last) + 1)))
+    assert set(keys) - {spelt(key) for key in documented_keys} == set()
 
 
 def test_no_class_is_named_that_has_no_keys() -> None:

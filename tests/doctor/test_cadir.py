@@ -458,12 +458,12 @@ AT = 1_700_000_000.0
 def test_the_csr_of_the_traffic_and_a_certificate_for_another_key(pair: Pair) -> None:
     old = pair.agent().key or ""
     key = pair.new_key()
-    seen = [
+    wire_keys = [
         WireKey("csr", "stranger.example", old, AT, 1),
         WireKey("csr", NAME, key, AT + 60, 2),
         WireKey("certificate", NAME, old, AT + 61, 3),
     ]
-    (found,) = against_wire(pair.agent(), pair.authority.read(), seen)
+    (found,) = against_wire(pair.agent(), pair.authority.read(), wire_keys)
     assert (found.severity, found.rule) == (Severity.ERROR, "B22")
     asked, served = (clock(AT + 60)[:5], clock(AT + 61)[:5])
     assert found.detail.startswith(
@@ -487,12 +487,12 @@ def test_a_key_that_was_made_after_the_csr(pair: Pair) -> None:
 
 def test_a_healthy_bootstrap_in_the_traffic(pair: Pair) -> None:
     key = pair.agent().key or ""
-    seen = [
+    wire_keys = [
         WireKey("csr", NAME, key, AT, 1),
         WireKey("certificate", NAME, key, AT, 2),
         WireKey("client", NAME, key, AT, 3),
     ]
-    (found,) = against_wire(pair.agent(), pair.authority.read(), seen)
+    (found,) = against_wire(pair.agent(), pair.authority.read(), wire_keys)
     assert found.severity is Severity.NOTICE
     assert against_wire(pair.agent(), None, []) == []
 

@@ -88,9 +88,9 @@ class Middle:
         self._accepting.join()
         self._socket.close()
         for pair in list(self._pairs):
-            for each in pair:
+            for end in pair:
                 with contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+                    end.shutdown(socket.SHUT_RDWR)
 
     def up(self) -> None:
         """At the same port again."""
@@ -104,7 +104,7 @@ class Middle:
                 near, _ = self._socket.accept()
             except OSError:
                 return
-            self._threads = [each for each in self._threads if each.is_alive()]
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
             thread = threading.Thread(target=self._pass, args=(near, self.limits))
             self._threads.append(thread)
             thread.start()
@@ -119,8 +119,8 @@ class Middle:
             return
         pair = near, far
         self._pairs.add(pair)
-        for each in pair:
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for end in pair:
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with contextlib.suppress(OSError), near, far:
             while self._turn(pair, passed, limits):
                 pass
@@ -132,8 +132,8 @@ class Middle:
         self, pair: tuple[socket.socket, socket.socket], passed: list[int], limits: tuple[int | None, int | None]
     ) -> bool:
         if any(limit is not None and passed[way] >= limit for way, limit in enumerate(limits)):
-            for each in pair:
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            for end in pair:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             return False
         ready, _, _ = select.select(pair, [], [])
         for one in ready:
@@ -242,8 +242,8 @@ class Scene:
             done.status,
             tuple(line.replace(name, "NODE") for line in done.log),
             tuple(
-                (each.request.method, each.request.path.replace(name, "NODE"), each.certname and "NODE")
-                for each in self.lab.master.received[before:]
+                (entry.request.method, entry.request.path.replace(name, "NODE"), entry.certname and "NODE")
+                for entry in self.lab.master.received[before:]
             ),
         )
 
@@ -258,7 +258,7 @@ class Scene:
         with Capture.open(self.capture) as capture:
             return list(capture.records(after))
 
-    def said(self, text: str, before: int) -> bool:
+    def has_printed(self, text: str, before: int) -> bool:
         """Whether the proxy has said something since its line of that number."""
         return any(text in line for line in self.proxy.lines[before:])
 
@@ -268,12 +268,12 @@ class Scene:
         os.kill(self.proxy.process.pid, faulty.STATE)
         found: list[str] = []
 
-        def said() -> bool:
-            found[:] = [line for line in self.proxy.lines[before:] if line.startswith(faulty.SAID)]
+        def printed() -> bool:
+            found[:] = [line for line in self.proxy.lines[before:] if line.startswith(faulty.STATE_LINE)]
             return bool(found)
 
-        assert eventually(said)
-        state: dict[str, int] = json.loads(found[0].removeprefix(faulty.SAID))
+        assert eventually(printed)
+        state: dict[str, int] = json.loads(found[0].removeprefix(faulty.STATE_LINE))
         return state
 
     @contextmanager
@@ -283,9 +283,9 @@ class Scene:
         received, after = len(self.lab.master.received), self.records()[-1:]
         yield tally
         asked = Counter(
-            each.request.target
-            for each in self.lab.master.received[received:]
-            if (each.request.header("Host") or "").startswith(self.lab.proxy_name)
+            entry.request.target
+            for entry in self.lab.master.received[received:]
+            if (entry.request.header("Host") or "").startswith(self.lab.proxy_name)
         )
         # What comes after everything else.
         self._number += 1
@@ -296,11 +296,13 @@ class Scene:
         def whole() -> bool:
             # The capture may have been begun anew.
             retained[:] = self.records(after[0].seq if after else 0)
-            return any(isinstance(each, Exchange) and each.request.target == mark for each in retained)
+            return any(isinstance(record, Exchange) and record.request.target == mark for record in retained)
 
         assert eventually(whole)
-        tally.lost = (asked - Counter(each.request.target for each in retained if isinstance(each, Exchange))).total()
-        tally.gaps = [each for each in retained if isinstance(each, Gap)]
+        tally.lost = (
+            asked - Counter(record.request.target for record in retained if isinstance(record, Exchange))
+        ).total()
+        tally.gaps = [record for record in retained if isinstance(record, Gap)]
 
 
 # -- our own mistakes -------------------------------------------------------------------------------------
@@ -419,17 +421,17 @@ def slow_loris(scene: Scene, number: int = 200) -> Tally:
     """Connections that say nothing, half a handshake or half a request, and stay: a run ends as without them."""
     context = scene.peer().context()
     with scene.watched() as tally, contextlib.ExitStack() as stack:
-        for each in range(number):
+        for index in range(number):
             raw = stack.enter_context(socket.create_connection(scene.proxy.address, 20))
-            if each % 4 == 1:
+            if index % 4 == 1:
                 hello = ssl.MemoryBIO()
                 with contextlib.suppress(ssl.SSLWantReadError):
                     context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname=scene.lab.proxy_name).do_handshake()
                 raw.sendall(hello.read()[:200])
-            elif each % 4 == 2:
+            elif index % 4 == 2:
                 secure = stack.enter_context(context.wrap_socket(raw, server_hostname=scene.lab.proxy_name))
                 secure.sendall(GET[:-10])
-            elif each % 4 == 3:
+            elif index % 4 == 3:
                 secure = stack.enter_context(context.wrap_socket(raw, server_hostname=scene.lab.proxy_name))
                 secure.sendall(head(PUT, "Content-Length: 1000000", body=b"{"))
         tally.count(scene.runs_as_without())
@@ -485,9 +487,9 @@ def locked(scene: Scene) -> Tally:
     with scene.watched() as tally, contextlib.closing(sqlite3.connect(scene.capture, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         tally.count(scene.runs_as_without())
-        assert eventually(lambda: scene.said("cannot write the capture", before))
+        assert eventually(lambda: scene.has_printed("cannot write the capture", before))
         other.execute("ROLLBACK")
-        assert eventually(lambda: scene.said("is being written again", before))
+        assert eventually(lambda: scene.has_printed("is being written again", before))
     return tally
 
 
@@ -519,9 +521,9 @@ def disk_full(scene: Scene) -> Tally:
     with scene.watched() as tally:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (4096, hard))
         tally.count(scene.runs_as_without())
-        assert eventually(lambda: scene.said("cannot write the capture", before))
+        assert eventually(lambda: scene.has_printed("cannot write the capture", before))
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
-        assert eventually(lambda: scene.said("is being written again", before))
+        assert eventually(lambda: scene.has_printed("is being written again", before))
     return tally
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HOUR = 3600.0
 BACK, STATE = signal.SIGUSR1, signal.SIGUSR2
 """What turns its clock back an hour, and what makes it say what it remembers."""
-SAID = "-- state "
+STATE_LINE = "-- state "
 
 OPEN = {
     **{hook: hook for hook in (
@@ -127,7 +127,7 @@ def _remember() -> None:
 
     def begun(self: Any, *given: Any, **named: Any) -> None:
         begin(self, *given, **named)
-        signal.signal(STATE, lambda *_: self._write_line(SAID + json.dumps(_state(self))))
+        signal.signal(STATE, lambda *_: self._write_line(STATE_LINE + json.dumps(_state(self))))
 
     addon.begin = begun
 
@@ -142,5 +142,5 @@ def _state(addon: Any) -> dict[str, int]:
         "masters": len(addon._masters),
         "awaited": len(addon._recorder._awaiting_result),
         "asked": len(addon._recorder._callbacks),
-        "files": sum(Path(f"/proc/self/fd/{each}").exists() for each in os.listdir("/proc/self/fd")),  # noqa: PTH208
+        "files": sum(Path(f"/proc/self/fd/{descriptor}").exists() for descriptor in os.listdir("/proc/self/fd")),  # noqa: PTH208
     }

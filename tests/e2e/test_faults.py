@@ -75,7 +75,7 @@ def test_nothing_of_all_that_stays_behind(scene: Scene) -> None:
 
     def forgotten() -> bool:
         state = scene.state()
-        return not any(state[each] for each in leftover)
+        return not any(state[kind] for kind in leftover)
 
     assert eventually(forgotten), scene.state()
 
@@ -132,7 +132,7 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
         raise RuntimeError("oh")
         yield Statement("")
 
-    without = [each for each in all_rules() if each is not rule]
+    without = [other for other in all_rules() if other is not rule]
     for number, records in enumerate((*rule.bad(), *rule.good())):
         path = save(tmp_path / f"{number}.sqlite", *records)
         output = []
@@ -142,10 +142,10 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
             output.append(
                 [*analysis_worker.results(follower.look()), *analysis_worker.results(follower.sum_up(ended=True))]
             )
-        assert [(each.seq, each.text, each.findings) for each in output[0]] == [
-            (each.seq, each.text, each.findings) for each in output[1]
+        assert [(result.seq, result.text, result.findings) for result in output[0]] == [
+            (result.seq, result.text, result.findings) for result in output[1]
         ]
-        assert {trouble for each in output[1] for trouble in each.errors} <= {
+        assert {trouble for result in output[1] for trouble in result.errors} <= {
             f"rule {rule.id} failed: RuntimeError('oh')"
         }
 
@@ -156,8 +156,8 @@ def test_a_record_that_can_never_be_written_keeps_no_other_from_it(tmp_path: Pat
     recording = Recorder(tmp_path / "c.sqlite", lines.append)
     recording._capture._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 40_000)
     recording.start()
-    for each in (one, large, other):
-        recording.put(each)
+    for record in (one, large, other):
+        recording.put(record)
     recording.finish()
     with Capture.open(tmp_path / "c.sqlite") as capture:
         kinds = [(type(record), record.seq) for record in capture.records()]

@@ -175,9 +175,11 @@ def test_without_a_sound_crl_the_bootstrap_passes_and_nothing_is_lent(
     exchanges = [record for record in records(capture) if isinstance(record, Exchange)]
     bootstrap = [exchange for exchange in exchanges if not exchange.agent.peer_chain]
     rest = [exchange for exchange in exchanges if exchange.agent.peer_chain]
-    assert [each.response.status for each in bootstrap if each.response] == [200, 200, 200, 200]
+    assert [exchange.response.status for exchange in bootstrap if exchange.response] == [200, 200, 200, 200]
     assert rest
-    assert all(each.identity and each.identity.certname is None and each.identity.reason for each in rest)
+    assert all(
+        exchange.identity and exchange.identity.certname is None and exchange.identity.reason for exchange in rest
+    )
     assert set(authenticated(lab)) == {None}
 
 

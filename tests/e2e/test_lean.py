@@ -94,7 +94,7 @@ def test_what_the_user_asked_for_stays(mitmdump: Any, tmp_path: Path, option: st
 def test_every_addon_that_goes_is_one_of_mitmproxys(mitmdump: Any) -> None:
     """A name that mitmproxy does not have (any more) would take nothing out."""
     assert set(addon_trim.NOT_NEEDED) <= set(mitmdump.addons.lookup)
-    asked_by = {name for each in addon_trim.NOT_NEEDED.values() for name in each}
+    asked_by = {name for names in addon_trim.NOT_NEEDED.values() for name in names}
     assert asked_by <= set(mitmdump.options.keys())
 
 

@@ -247,7 +247,7 @@ def test_of_several_masters_an_agent_meets_the_one_that_it_asks_for(lab: Lab, ca
             peer = Peer.of(proxy.address, "localhost", place)
             peer.context().check_hostname = False
             assert peer.ask("GET", "/puppet-ca/v1/certificate/ca").status == 200
-            assert [each.certname for each in second.received] == ["agent.lab.example"]
+            assert [received.certname for received in second.received] == ["agent.lab.example"]
             # Whoever asks for neither is led to the first, whose certificate must carry the name of that one.
             peer = Peer.of(proxy.address, "other.example", place)
             peer.context().check_hostname = False

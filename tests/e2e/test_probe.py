@@ -26,15 +26,15 @@ AGENT = {"X-Puppet-Version": "7.23.0"}
 WARNING = f"-- {NAME} will be presented once with a certificate that it must not trust: one request or run of it "
 
 
-def told(proxy: Proxy) -> list[str]:
+def probe_lines(proxy: Proxy) -> list[str]:
     """What the probe said so far."""
     return [line for line in proxy.lines if line.startswith("-- probe: ")]
 
 
 def expect(proxy: Proxy) -> str:
     """The one line of the probe, once it comes."""
-    assert eventually(lambda: bool(told(proxy)))
-    (line,) = told(proxy)
+    assert eventually(lambda: bool(probe_lines(proxy)))
+    (line,) = probe_lines(proxy)
     return line
 
 
@@ -47,13 +47,13 @@ def test_an_agent_that_verifies_fails_one_request_and_no_more(lab: Lab, proxied:
     with proxied(lab, puppet_probe_verification=NAME) as proxy:
         agent = lab.agent(NAME, enrolled=True)
         assert _trouble(agent.run()) == []
-        assert told(proxy) == []
+        assert probe_lines(proxy) == []
         (trouble,) = _trouble(agent.run())
         assert "certificate verify failed: unable to get local issuer certificate" in trouble
         assert expect(proxy) == REFUSED
         assert _trouble(agent.run()) == []
     assert any(line.startswith(WARNING) for line in proxy.lines)
-    assert told(proxy) == [REFUSED]
+    assert probe_lines(proxy) == [REFUSED]
     (handshake,) = [record for record in records(capture) if isinstance(record, Handshake)]
     assert handshake.leg.probed
     assert handshake.reason == "the agent refused the certificate of the verification probe, as it should"
@@ -95,7 +95,7 @@ def test_an_agent_that_does_not_verify_goes_on_as_nobody(
         "the presented certificate: "
         "it does not verify its master"
     )
-    assert told(proxy) == [line]
+    assert probe_lines(proxy) == [line]
     assert statuses == [200, 403, 200]
     assert [received.certname for received in lab.master.received] == [NAME, None, NAME]
     before, probed, after = records(capture)
@@ -129,5 +129,5 @@ def test_others_are_left_alone(lab: Lab, proxied: Proxied, capture: Path) -> Non
     with proxied(lab, puppet_probe_verification="other.lab.example") as proxy:
         agent = lab.agent(NAME, enrolled=True)
         assert [agent.run().status in (0, 2) for _ in range(2)] == [True, True]
-    assert [line.partition(" was not probed")[0] for line in told(proxy)] == ["-- probe: other.lab.example"]
+    assert [line.partition(" was not probed")[0] for line in probe_lines(proxy)] == ["-- probe: other.lab.example"]
     assert not any(isinstance(record, Handshake) for record in records(capture))

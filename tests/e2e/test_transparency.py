@@ -54,7 +54,7 @@ def test_the_master_receives_the_same(lab: Lab, proxied: Proxied, capture: Path)
         through = answers(Peer.of(proxy.address, lab.proxy_name, place))
     first, second = lab.master.received[: len(REQUESTS)], lab.master.received[len(REQUESTS) :]
     assert through == straight
-    assert {each.certname for each in lab.master.received} == {"web1.lab.example"}
+    assert {received.certname for received in lab.master.received} == {"web1.lab.example"}
     for name, expected, received, exchange in zip(REQUESTS, first, second, records(capture), strict=True):
         assert received.request.method == expected.request.method, name
         assert received.request.target == expected.request.target, name
