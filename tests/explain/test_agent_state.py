@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 SAMPLES = places.SAMPLES
 
 
-def told(records: Iterable[Record]) -> list[dict[str, str]]:
+def states(records: Iterable[Record]) -> list[dict[str, str]]:
     """What was known after each record."""
     return [dict(known(step.run)) for step in retrace(records) if step.run]
 
 
 def recorded(name: str) -> list[dict[str, str]]:
     """What was known after each record of a sample."""
-    return told(records_of(SAMPLES / f"{name}.sqlite"))
+    return states(records_of(SAMPLES / f"{name}.sqlite"))
 
 
 def test_before_the_first_record_nothing_was_seen() -> None:
@@ -111,8 +111,8 @@ def test_the_format_of_facts_and_the_version_of_a_catalog_are_told_if_they_are_g
 
 
 def test_an_agent_before_6_keeps_one_certificate_of_a_bundle() -> None:
-    assert "uses only the first" in told(s.talk(s.ca(), version="5.5.22"))[-1]["CA"]
-    assert "uses only the first" not in told(s.talk(s.ca(), version="7.34.0"))[-1]["CA"]
+    assert "uses only the first" in states(s.talk(s.ca(), version="5.5.22"))[-1]["CA"]
+    assert "uses only the first" not in states(s.talk(s.ca(), version="7.34.0"))[-1]["CA"]
 
 
 @pytest.mark.parametrize(
@@ -126,17 +126,17 @@ def test_an_agent_before_6_keeps_one_certificate_of_a_bundle() -> None:
     ],
 )
 def test_what_became_of_a_download(part: s.ExamplePart, words: str) -> None:
-    assert told(s.talk(part, certificate=False))[-1]["CA"].startswith(words)
+    assert states(s.talk(part, certificate=False))[-1]["CA"].startswith(words)
 
 
 def test_an_environment_that_was_changed_is_told_as_both() -> None:
-    steps = told(s.talk(s.plugins(), s.plugins(environment="staging")))
+    steps = states(s.talk(s.plugins(), s.plugins(environment="staging")))
     assert steps[0]["environment"] == "production"
     assert steps[-1]["environment"] == "requested production, uses staging"
 
 
 def test_a_report_that_was_not_taken() -> None:
-    assert told(s.talk(s.catalog(), s.report(status=500)))[-1]["report"] == "sent (unchanged), not accepted: 500"
+    assert states(s.talk(s.catalog(), s.report(status=500)))[-1]["report"] == "sent (unchanged), not accepted: 500"
 
 
 def test_captured_words_are_cleaned() -> None:

@@ -59,7 +59,7 @@ def climbed(records: Iterable[Record]) -> Bootstraps:
     return bootstraps
 
 
-def bootstrap(records: Sequence[Record], name: str = NAME, *, later: float = 0.0) -> AgentBootstrap:
+def bootstrap_of(records: Sequence[Record], name: str = NAME, *, later: float = 0.0) -> AgentBootstrap:
     return climbed(records).of(name, records[-1].ended + later)
 
 
@@ -72,20 +72,20 @@ def states(of: AgentBootstrap) -> list[str]:
 
 def test_an_agent_that_waits_hangs_at_its_certificate_and_tries_again() -> None:
     records = talk(ca(), crl(), csr(), not_issued(), *POLL * 14)
-    seen = bootstrap(records)
-    assert states(seen) == ["CA 200 x1", "CRL 200 x1", "CSR 200 x15", "certificate 404 x15"]
-    assert [step.agent_state for step in seen.steps] == ["NeedCACerts", "NeedCRLs", "NeedSubmitCSR", "NeedCert"]
-    assert seen.steps[2].answers == ("200", f"400 {WAITS}")
-    polls = seen.steps[-1]
+    bootstrap = bootstrap_of(records)
+    assert states(bootstrap) == ["CA 200 x1", "CRL 200 x1", "CSR 200 x15", "certificate 404 x15"]
+    assert [step.agent_state for step in bootstrap.steps] == ["NeedCACerts", "NeedCRLs", "NeedSubmitCSR", "NeedCert"]
+    assert bootstrap.steps[2].answers == ("200", f"400 {WAITS}")
+    polls = bootstrap.steps[-1]
     assert polls.interval == pytest.approx(121 + 1)
     assert polls.seqs == (4, 32)
-    stuck = seen.stuck
+    stuck = bootstrap.stuck
     assert stuck is not None
     assert (stuck.state, stuck.why) == (BootstrapState.CERTIFICATE, "its request is waiting to be signed")
     assert stuck.last - stuck.since == pytest.approx(14 * 122 + 0.2)
     assert stuck.next_try == pytest.approx(stuck.last + 122)
     assert not stuck.overdue
-    text = " ".join(" ".join(lines(seen)).split())
+    text = " ".join(" ".join(lines(bootstrap)).split())
     assert "certificate 404 x15 over 28 min, every 2 min" in text
     assert "for 28 min: its request is waiting to be signed; it retries at 20" in text
 
@@ -93,54 +93,54 @@ def test_an_agent_that_waits_hangs_at_its_certificate_and_tries_again() -> None:
 def test_an_agent_that_was_stopped_did_not_come_back() -> None:
     polls = talk(ca(), crl(), csr(), not_issued(), *POLL * 3)
     others = talk(catalog(), report(), certname="b.example", address="192.0.2.8", after=9000)
-    stuck = bootstrap(together(polls, others)).stuck
+    stuck = bootstrap_of(together(polls, others)).stuck
     assert stuck is not None
     assert stuck.overdue
-    assert "did not, so it was stopped" in " ".join(lines(bootstrap(together(polls, others))))
+    assert "did not, so it was stopped" in " ".join(lines(bootstrap_of(together(polls, others))))
 
 
 def test_only_the_first_ca_download_of_a_new_agent_is_unverified_and_says_what_that_means() -> None:
-    seen = bootstrap(talk(*BOOT))
-    assert [step.verified for step in seen.steps] == [False, True, True, True, True]
-    assert [bool(step.risk) for step in seen.steps] == [True, False, False, False, False]
-    assert "their own CA" in seen.steps[0].risk
-    refresh = bootstrap(talk(ca(refresh=True), catalog(), report()))
+    bootstrap = bootstrap_of(talk(*BOOT))
+    assert [step.verified for step in bootstrap.steps] == [False, True, True, True, True]
+    assert [bool(step.risk) for step in bootstrap.steps] == [True, False, False, False, False]
+    assert "their own CA" in bootstrap.steps[0].risk
+    refresh = bootstrap_of(talk(ca(refresh=True), catalog(), report()))
     assert [step.verified for step in refresh.steps] == [True, True]
 
 
 @pytest.mark.parametrize("version", ["3.8.7", "5.5.22"])
 def test_an_old_agent_verifies_nothing_before_it_has_its_certificate(version: str) -> None:
-    seen = bootstrap(at_once(Agent(version=version).old_bootstrap(2).run()), "a.example")
-    assert states(seen) == [
+    bootstrap = bootstrap_of(at_once(Agent(version=version).old_bootstrap(2).run()), "a.example")
+    assert states(bootstrap) == [
         "CA 200 x1", "certificate 404 x1", "CSR lookup 404 none x1", "CSR 200 x1", "certificate 404 x3",
         "CA 200 x1", "certificate 200 x1", "CRL 200 x1", "run  x1",
     ]  # fmt: skip
-    assert [step.verified for step in seen.steps] == [False] * 7 + [True] * 2
-    assert {step.agent_state for step in seen.steps} == {None}
-    output = " ".join(" ".join(lines(seen)).split())
+    assert [step.verified for step in bootstrap.steps] == [False] * 7 + [True] * 2
+    assert {step.agent_state for step in bootstrap.steps} == {None}
+    output = " ".join(" ".join(lines(bootstrap)).split())
     assert output.count("not verified: ") == 4  # each danger once
-    assert seen.stuck is None
+    assert bootstrap.stuck is None
 
 
 def test_an_old_agents_first_look_is_no_polling() -> None:
     agent = Agent(version="5.5.22").ca().poll().look().csr().poll().poll()
     for _ in range(3):
         agent.wait(119.9).poll()
-    seen = bootstrap(at_once(agent), "a.example")
-    assert states(seen)[1:] == ["certificate 404 x1", "CSR lookup 404 none x1", "CSR 200 x1", "certificate 404 x5"]
-    assert seen.steps[1].interval is None
-    assert seen.steps[4].interval == pytest.approx(120, abs=0.2)
+    bootstrap = bootstrap_of(at_once(agent), "a.example")
+    assert states(bootstrap)[1:] == ["certificate 404 x1", "CSR lookup 404 none x1", "CSR 200 x1", "certificate 404 x5"]
+    assert bootstrap.steps[1].interval is None
+    assert bootstrap.steps[4].interval == pytest.approx(120, abs=0.2)
 
 
 def test_what_was_once_not_verified_stays_so() -> None:
-    seen = bootstrap(at_once(Agent(version="5.5.22").ca().ca(own=True)), "a.example")
-    assert [(step.times, step.verified) for step in seen.steps] == [(2, False)]
+    bootstrap = bootstrap_of(at_once(Agent(version="5.5.22").ca().ca(own=True)), "a.example")
+    assert [(step.times, step.verified) for step in bootstrap.steps] == [(2, False)]
 
 
 def test_what_was_seen_is_told_with_the_digests_that_people_compare() -> None:
     records = talk(ca(), crl(), csr(alt_names=["b.example"]), issued())
-    seen = bootstrap(records)
-    facts = [dict(step.facts) for step in seen.steps]
+    bootstrap = bootstrap_of(records)
+    facts = [dict(step.facts) for step in bootstrap.steps]
     import hashlib
 
     from inspector.protocol import x509
@@ -160,27 +160,27 @@ def test_what_was_seen_is_told_with_the_digests_that_people_compare() -> None:
     )
     assert ends
     assert facts[1]["expires"] == day(ends)
-    text = " ".join(" ".join(lines(seen)).split())
+    text = " ".join(" ".join(lines(bootstrap)).split())
     assert facts[0]["sha256"] in text
     assert facts[2]["fingerprint"] in text
 
 
 def test_runs_with_one_certificate_are_one_rung() -> None:
     runs = [talk(catalog(uuid=f"u-{n}"), report(uuid=f"u-{n}"), after=1800 * n) for n in range(5)]
-    seen = bootstrap(together(talk(*BOOT, certname=NAME), *[[*run] for run in runs[1:]]))
-    assert states(seen)[-1] == "run  x5"
-    assert seen.stuck is None
+    bootstrap = bootstrap_of(together(talk(*BOOT, certname=NAME), *[[*run] for run in runs[1:]]))
+    assert states(bootstrap)[-1] == "run  x5"
+    assert bootstrap.stuck is None
     first, anew = Agent().run(), Agent(owner="b").wait(1800).run("u-2")
-    assert states(bootstrap(at_once(first, anew), "a.example")) == ["run  x1", "run  x1"]
+    assert states(bootstrap_of(at_once(first, anew), "a.example")) == ["run  x1", "run  x1"]
 
 
 def test_an_agent_without_a_name_is_found_by_its_address() -> None:
     bootstraps = climbed(talk(ca(), crl()))
     assert bootstraps.names() == ["192.0.2.7"]
-    seen = bootstraps.of("192.0.2.7", 0)
-    assert states(seen) == ["CA 200 x1", "CRL 200 x1"]
-    assert seen.stuck
-    assert seen.stuck.why.startswith("it stopped after the CRL")
+    bootstrap = bootstraps.of("192.0.2.7", 0)
+    assert states(bootstrap) == ["CA 200 x1", "CRL 200 x1"]
+    assert bootstrap.stuck
+    assert bootstrap.stuck.why.startswith("it stopped after the CRL")
     named = climbed(talk(ca(), crl(), csr()))
     assert named.names() == [NAME]
     assert states(named.of(NAME, 0)) == ["CA 200 x1", "CRL 200 x1", "CSR 200 x1"]
@@ -228,7 +228,7 @@ def test_where_an_agent_hangs(parts: tuple[object, ...], state: str, why: str) -
 
 
 def test_an_old_agent_that_gets_what_it_did_not_ask_for_most_likely_has_another_key() -> None:
-    stuck = bootstrap(talk(ca(), issued(), version="5.5.22")).stuck
+    stuck = bootstrap_of(talk(ca(), issued(), version="5.5.22")).stuck
     assert stuck is not None
     assert "most likely for another key" in stuck.why
 
@@ -236,49 +236,49 @@ def test_an_old_agent_that_gets_what_it_did_not_ask_for_most_likely_has_another_
 def test_who_got_on_later_does_not_hang() -> None:
     stuck = talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="old"))
     anew = talk(*BOOT, after=600)
-    assert bootstrap(stuck).stuck is not None
-    assert bootstrap(together(stuck, anew)).stuck is None
+    assert bootstrap_of(stuck).stuck is not None
+    assert bootstrap_of(together(stuck, anew)).stuck is None
     pending = talk(ca(), crl(), csr(), not_issued(), after=1200)
-    assert bootstrap(together(anew, pending)).stuck is not None
+    assert bootstrap_of(together(anew, pending)).stuck is not None
     other_key = talk(ca(), crl(), csr(key="b"), not_issued())
-    assert bootstrap(together(other_key, anew)).stuck is None
+    assert bootstrap_of(together(other_key, anew)).stuck is None
     refresh = talk(ca(refresh=True), crl(refresh=True), catalog(uuid="n"), report(uuid="n"), after=90_000)
-    assert bootstrap(together(anew, refresh)).stuck is None
+    assert bootstrap_of(together(anew, refresh)).stuck is None
 
 
 # -- keys ----------------------------------------------------------------------------------------------
 
 
 def test_one_key_everywhere() -> None:
-    seen = bootstrap(talk(*BOOT))
-    assert {key.kind for key in seen.keys} == {"csr", "certificate", "client"}
-    assert len({key.key for key in seen.keys}) == 1
-    assert [say.partition(":")[0] for say in seen.conclusions] == ["one key in all records"]
+    bootstrap = bootstrap_of(talk(*BOOT))
+    assert {key.kind for key in bootstrap.keys} == {"csr", "certificate", "client"}
+    assert len({key.key for key in bootstrap.keys}) == 1
+    assert [say.partition(":")[0] for say in bootstrap.conclusions] == ["one key in all records"]
 
 
 def test_a_key_mismatch_is_proved_by_two_records() -> None:
-    seen = bootstrap(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="old")))
-    (message,) = seen.conclusions
-    assert message.startswith("key mismatch: ")
-    assert message.endswith("(records 3 and 4)")
+    bootstrap = bootstrap_of(talk(ca(), crl(), csr(status=400, text=SIGNED), issued(key="old")))
+    (conclusion,) = bootstrap.conclusions
+    assert conclusion.startswith("key mismatch: ")
+    assert conclusion.endswith("(records 3 and 4)")
 
 
 def test_two_keys_in_turn_are_two_hosts_and_one_after_the_other_is_a_new_one() -> None:
     mine, other = (csr(), not_issued()), (csr(key="b", status=400, text=WAITS), not_issued())
-    in_turn = bootstrap(talk(*mine, wait(9), *other, wait(9), csr(status=400, text=WAITS), not_issued()))
+    in_turn = bootstrap_of(talk(*mine, wait(9), *other, wait(9), csr(status=400, text=WAITS), not_issued()))
     assert "in turn: two hosts share the name" in in_turn.conclusions[-1]
-    assert "key of node1.example changed" in bootstrap(talk(*mine, wait(9), *other, wait(9), *other)).conclusions[-1]
+    assert "key of node1.example changed" in bootstrap_of(talk(*mine, wait(9), *other, wait(9), *other)).conclusions[-1]
 
 
 def test_the_clone_that_never_gets_a_certificate_hangs_while_the_other_works() -> None:
     works = talk(ca(), crl(), csr(), issued(), catalog(), wait(60), report())
     clone = talk(ca(), crl(), csr(key="b", status=400, text=SIGNED), issued(), address="192.0.2.8", after=20)
-    seen = bootstrap(together(works, clone))
-    assert seen.stuck is not None
-    assert "another key" in seen.stuck.why
-    assert seen.addresses == ("192.0.2.7", "192.0.2.8")
-    assert len({step.run for step in seen.steps}) == 2
-    assert [line for line in lines(seen) if line.startswith("  run ")] == ["  run 1", "  run 2"]
+    bootstrap = bootstrap_of(together(works, clone))
+    assert bootstrap.stuck is not None
+    assert "another key" in bootstrap.stuck.why
+    assert bootstrap.addresses == ("192.0.2.7", "192.0.2.8")
+    assert len({step.run for step in bootstrap.steps}) == 2
+    assert [line for line in lines(bootstrap) if line.startswith("  run ")] == ["  run 1", "  run 2"]
 
 
 # -- how long it will work -----------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def test_the_clone_that_never_gets_a_certificate_hangs_while_the_other_works() -
 
 def test_it_works_now_and_breaks_when_the_crl_ends() -> None:
     records = talk(ca(), crl(ends=100 * DAY), csr(), issued(), catalog(), report())
-    now = bootstrap(records)
+    now = bootstrap_of(records)
     assert now.now is not None
     assert now.now.problems == ()
     ends = records[1].time + 100 * DAY
@@ -294,7 +294,7 @@ def test_it_works_now_and_breaks_when_the_crl_ends() -> None:
     assert first.at == pytest.approx(ends, abs=1.5)
     assert first.problems == ("The CRL issued by 'CN=Sample CA' has expired, verify time is synchronized",)
     assert "; breaks on " in " ".join(lines(now))
-    then = bootstrap(records, later=101 * DAY)
+    then = bootstrap_of(records, later=101 * DAY)
     assert then.now is not None
     assert then.now.problems == first.problems
     assert first not in then.breaks
@@ -302,29 +302,29 @@ def test_it_works_now_and_breaks_when_the_crl_ends() -> None:
 
 
 def test_what_breaks_later_is_told_once_and_in_order() -> None:
-    seen = bootstrap(talk(*BOOT))
-    output = [problem for break_ in seen.breaks for problem in break_.problems]
-    assert len(output) == len(set(output))
-    assert any(f"'CN={NAME}' has expired" in each for each in output)
-    assert any(f"'CN={MASTER}' has expired" in each for each in output)
-    assert any("'CN=Sample Root CA' has expired" in each for each in output)
+    bootstrap = bootstrap_of(talk(*BOOT))
+    problems = [problem for break_ in bootstrap.breaks for problem in break_.problems]
+    assert len(problems) == len(set(problems))
+    assert any(f"'CN={NAME}' has expired" in problem for problem in problems)
+    assert any(f"'CN={MASTER}' has expired" in problem for problem in problems)
+    assert any("'CN=Sample Root CA' has expired" in problem for problem in problems)
 
 
 def test_an_expired_crl_is_what_it_says_where_it_hangs() -> None:
     records = talk(ca(), crl(ends=-60, starts=-DAY))
-    seen = bootstrap(records, "192.0.2.7")
-    assert seen.stuck is not None
-    assert "it reports: The CRL issued by 'CN=Sample CA' has expired" in seen.stuck.why
-    assert seen.now
-    assert seen.now.problems
+    bootstrap = bootstrap_of(records, "192.0.2.7")
+    assert bootstrap.stuck is not None
+    assert "it reports: The CRL issued by 'CN=Sample CA' has expired" in bootstrap.stuck.why
+    assert bootstrap.now
+    assert bootstrap.now.problems
 
 
 def test_the_master_is_judged_by_its_certificate_and_by_its_name() -> None:
-    foreign = bootstrap(talk(ca(), crl(), csr(), shown="foreign")).now
+    foreign = bootstrap_of(talk(ca(), crl(), csr(), shown="foreign")).now
     assert foreign
     assert f"unable to get local issuer certificate for CN={MASTER}" in foreign.problems[0]
     other = {"sni": "wrong.example"}
-    named = bootstrap(talk(*(altered(part, leg=other) for part in BOOT))).now
+    named = bootstrap_of(talk(*(altered(part, leg=other) for part in BOOT))).now
     assert named
     assert named.problems == (
         f"Server hostname 'wrong.example' did not match server certificate; expected one of DNS:{MASTER}",
@@ -334,9 +334,9 @@ def test_the_master_is_judged_by_its_certificate_and_by_its_name() -> None:
 def test_a_ca_in_the_bundle_that_nobody_needs_does_no_harm() -> None:
     root, own = authorities()
     more = bundle(own.certificate, root.certificate, make_ca("Old CA").certificate)
-    seen = bootstrap(talk(more, crl(), csr()))
-    assert seen.now
-    assert seen.now.problems == ()
+    bootstrap = bootstrap_of(talk(more, crl(), csr()))
+    assert bootstrap.now
+    assert bootstrap.now.problems == ()
 
 
 def test_without_anybodys_certificate_the_cas_own_are_judged() -> None:
@@ -344,17 +344,17 @@ def test_without_anybodys_certificate_the_cas_own_are_judged() -> None:
     records = talk(altered(ca(), leg=blind), altered(crl(ends=DAY), leg=blind))
     bootstraps = climbed(records)
     (name,) = bootstraps.names()
-    seen = bootstraps.of(name, records[-1].ended)
-    assert seen.now
-    assert seen.now.problems == ()
-    output = [problem for break_ in seen.breaks for problem in break_.problems]
-    assert output[0] == "The CRL issued by 'CN=Sample CA' has expired, verify time is synchronized"
-    assert "The certificate 'CN=Sample CA' has expired, verify time is synchronized" in output
+    bootstrap = bootstraps.of(name, records[-1].ended)
+    assert bootstrap.now
+    assert bootstrap.now.problems == ()
+    problems = [problem for break_ in bootstrap.breaks for problem in break_.problems]
+    assert problems[0] == "The CRL issued by 'CN=Sample CA' has expired, verify time is synchronized"
+    assert "The certificate 'CN=Sample CA' has expired, verify time is synchronized" in problems
     early = bootstraps.of(name, records[0].time - 365 * DAY).now
     assert early
     assert "The certificate 'CN=Sample CA' is not yet valid, verify time is synchronized" in early.problems
     assert "The CRL issued by 'CN=Sample CA' is not yet valid, verify time is synchronized" in early.problems
-    assert "master's own certificate is not in this capture" in " ".join(lines(seen))
+    assert "master's own certificate is not in this capture" in " ".join(lines(bootstrap))
 
 
 def test_a_certificate_without_an_end_does_not_end() -> None:
@@ -370,8 +370,8 @@ def test_a_certificate_without_an_end_does_not_end() -> None:
 
 
 def test_who_goes_on_without_the_roots_crl_checks_the_leaf_only() -> None:
-    stopped = bootstrap(talk(ca(), crl(complete=False), csr()))
-    went_on = bootstrap(talk(ca(), crl(complete=False), csr(), issued(), catalog(), report()))
+    stopped = bootstrap_of(talk(ca(), crl(complete=False), csr()))
+    went_on = bootstrap_of(talk(ca(), crl(complete=False), csr(), issued(), catalog(), report()))
     assert stopped.trust
     assert went_on.trust
     assert (stopped.trust.revocation, went_on.trust.revocation) == ("chain", "leaf")
@@ -384,27 +384,27 @@ def test_who_goes_on_without_the_roots_crl_checks_the_leaf_only() -> None:
 def test_an_agent_that_has_its_ca_already_is_judged_by_what_others_downloaded() -> None:
     others = talk(ca(), crl(ends=10 * DAY), certname="b.example", address="192.0.2.8")
     runs = talk(catalog(), report(), after=60)
-    alone = bootstrap(runs)
+    alone = bootstrap_of(runs)
     assert (alone.trust, alone.now, alone.breaks) == (None, None, ())
     assert "this capture contains no CA bundle" in " ".join(lines(alone))
-    seen = bootstrap(together(others, runs))
-    assert seen.trust
-    assert not seen.trust.own
-    assert seen.breaks[0].at == pytest.approx(others[1].time + 10 * DAY, abs=1.5)
-    assert "that another agent downloaded" in " ".join(lines(seen))
+    bootstrap = bootstrap_of(together(others, runs))
+    assert bootstrap.trust
+    assert not bootstrap.trust.own
+    assert bootstrap.breaks[0].at == pytest.approx(others[1].time + 10 * DAY, abs=1.5)
+    assert "that another agent downloaded" in " ".join(lines(bootstrap))
 
 
 def test_what_others_downloaded_does_not_mix_with_its_own() -> None:
     others = talk(ca(), crl(), certname="b.example", address="192.0.2.8")
     own = talk(ca(), csr(), issued(), catalog(), report(), after=60)
-    seen = bootstrap(together(others, own))
-    assert seen.trust
-    assert (seen.trust.own, seen.trust.crls) == (True, None)
-    assert "its CRLs are not in this capture" in " ".join(lines(seen))
+    bootstrap = bootstrap_of(together(others, own))
+    assert bootstrap.trust
+    assert (bootstrap.trust.own, bootstrap.trust.crls) == (True, None)
+    assert "its CRLs are not in this capture" in " ".join(lines(bootstrap))
 
 
 def test_up_to_5_only_the_first_ca_of_a_bundle_counts() -> None:
-    five, six = (bootstrap(talk(ca(), csr(), issued(), version=version)).now for version in ("5.5.22", "6.29.0"))
+    five, six = (bootstrap_of(talk(ca(), csr(), issued(), version=version)).now for version in ("5.5.22", "6.29.0"))
     assert five
     assert six
     assert "cannot be found locally" in five.problems[0]
@@ -423,32 +423,34 @@ def test_memory_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_agents_ladder_does_not_grow() -> None:
     odd = [altered(csr(status=403, body=f"no {n}".encode()), request={"body": b"x"}) for n in range(900)]
-    assert all(len(step.answers) <= 5 for step in bootstrap(talk(*odd)).steps)
-    assert len(bootstrap(talk(*[csr(key=f"k{n}") for n in range(120)])).keys) == 100
+    assert all(len(step.answers) <= 5 for step in bootstrap_of(talk(*odd)).steps)
+    assert len(bootstrap_of(talk(*[csr(key=f"k{n}") for n in range(120)])).keys) == 100
 
 
 def test_captured_text_cannot_reach_a_terminal_raw() -> None:
     evil = "a\x1b[31m.example"
     records = talk(ca(), csr(status=400, body=b"\x1b]0;x\x07no", path="a%1b%5B31m.example"), certname="a.example")
-    seen = climbed(records)
-    (name,) = seen.names()
+    bootstraps = climbed(records)
+    (name,) = bootstraps.names()
     assert name == evil
-    assert not any(ord(letter) < 32 for line in lines(seen.of(name, 0)) for letter in line)
+    assert not any(ord(letter) < 32 for line in lines(bootstraps.of(name, 0)) for letter in line)
 
 
 @pytest.mark.parametrize("at", [0.0, 1e9, 4e10, 253_402_300_799.0])
 def test_any_moment_can_be_asked_for(at: float) -> None:
-    seen = climbed(talk(*BOOT)).of(NAME, at)
-    assert seen.now
-    assert json.loads(json.dumps(plain(seen)))["now"]["works"] is (seen.now.problems == ())
-    assert lines(seen)
+    bootstrap = climbed(talk(*BOOT)).of(NAME, at)
+    assert bootstrap.now
+    assert json.loads(json.dumps(plain(bootstrap)))["now"]["works"] is (bootstrap.now.problems == ())
+    assert lines(bootstrap)
 
 
 def test_broken_certificates_on_the_wire_break_nothing() -> None:
     odd = altered(ca(), leg={"own_chain": (b"no certificate",), "peer_chain": (b"neither",)})
-    seen = bootstrap(talk(odd, altered(crl(), leg={"own_chain": (b"\x30\x00",)}), csr(), bundle(body=b"<html>")))
-    assert seen.now
-    assert lines(seen)
+    bootstrap = bootstrap_of(
+        talk(odd, altered(crl(), leg={"own_chain": (b"\x30\x00",)}), csr(), bundle(body=b"<html>"))
+    )
+    assert bootstrap.now
+    assert lines(bootstrap)
 
 
 @pytest.mark.slow
@@ -457,15 +459,15 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
     records = records_of(path)
     bootstraps = climbed(records)
     for name in bootstraps.names():
-        seen = bootstraps.of(name, records[-1].ended)
-        output = plain(seen)
+        bootstrap = bootstraps.of(name, records[-1].ended)
+        output = plain(bootstrap)
         assert json.loads(json.dumps(output)) == output
-        assert all("\x1b" not in line for line in lines(seen))
-        assert seen.steps
-        assert all(step.seqs[0] <= step.seqs[-1] for step in seen.steps)
+        assert all("\x1b" not in line for line in lines(bootstrap))
+        assert bootstrap.steps
+        assert all(step.seqs[0] <= step.seqs[-1] for step in bootstrap.steps)
         # Whoever finished a run hangs nowhere, but for its clone.
-        if seen.stuck is None:
-            assert any(step.state is BootstrapState.RUN for step in seen.steps)
+        if bootstrap.stuck is None:
+            assert any(step.state is BootstrapState.RUN for step in bootstrap.steps)
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
@@ -486,10 +488,10 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
 def test_real_agents_hang_where_they_were_made_to(name: str, stuck: str, conclusions: str) -> None:
     records = records_of(next(recording for recording in RECORDINGS if name_of(recording) == name))
     bootstraps = climbed(records)
-    seen = bootstraps.of(bootstraps.names()[0], records[-1].ended)
-    assert stuck in (seen.stuck.why if seen.stuck else "")
-    assert bool(stuck) is bool(seen.stuck)
-    assert any(conclusions in say for say in seen.conclusions) or not conclusions
+    bootstrap = bootstraps.of(bootstraps.names()[0], records[-1].ended)
+    assert stuck in (bootstrap.stuck.why if bootstrap.stuck else "")
+    assert bool(stuck) is bool(bootstrap.stuck)
+    assert any(conclusions in say for say in bootstrap.conclusions) or not conclusions
 
 
 def test_ladders_do_not_depend_on_when_they_are_asked() -> None:
@@ -501,5 +503,5 @@ def test_ladders_do_not_depend_on_when_they_are_asked() -> None:
             bootstraps.of(name, record.ended)
     at = records[-1].ended
     assert [bootstraps.of(name, at) for name in bootstraps.names()] == [
-        dataclasses.replace(each) for each in (climbed(records).of(name, at) for name in bootstraps.names())
+        dataclasses.replace(bootstrap) for bootstrap in (climbed(records).of(name, at) for name in bootstraps.names())
     ]

@@ -31,7 +31,7 @@ def written(records: Iterable[Record], path: Path) -> Path:
     return indexed(save(path, *records))
 
 
-def told(path: Path, at: float, read: list[int] | None = None) -> list[dict[str, Any]]:
+def indexed_bootstraps(path: Path, at: float, read: list[int] | None = None) -> list[dict[str, Any]]:
     """The ladders by way of the index; ``read`` is told how many records that took."""
 
     def progress(_: int, total: int) -> bool:
@@ -56,7 +56,7 @@ def test_a_samples_ladders_are_those_of_the_command(
     copy = sample(path.stem, tmp_path)
     expected, at = as_the_command_tells(copy, capsys)
     assert expected
-    assert told(copy, at) == expected
+    assert indexed_bootstraps(copy, at) == expected
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ def test_made_ladders_are_those_of_the_command(tmp_path: Path, capsys: pytest.Ca
             for number, records in enumerate(rule.bad()):
                 path = written(records, tmp_path / f"{rule.id}-{number}.sqlite")
                 expected, at = as_the_command_tells(path, capsys)
-                assert told(path, at) == expected, path.name
+                assert indexed_bootstraps(path, at) == expected, path.name
 
 
 def test_a_fleets_ladders_are_those_of_the_command_with_little_read(
@@ -94,7 +94,7 @@ def test_a_fleets_ladders_are_those_of_the_command_with_little_read(
     expected, at = as_the_command_tells(path, capsys)
     assert len(expected) > 7
     read: list[int] = []
-    assert told(path, at, read) == expected
+    assert indexed_bootstraps(path, at, read) == expected
     assert read[0] < len(records) / 2
 
 

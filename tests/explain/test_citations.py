@@ -87,7 +87,7 @@ def cited() -> set[str]:
 @pytest.mark.parametrize("owner", SOURCES)
 def test_a_source_can_be_followed(owner: str) -> None:
     parts = SOURCES[owner].split("; ")
-    assert [part for part in parts if not any(each.fullmatch(part) for each in (SECTION, FILE, RFC))] == []
+    assert [part for part in parts if not any(pattern.fullmatch(part) for pattern in (SECTION, FILE, RFC))] == []
     assert any(SECTION.fullmatch(part) for part in parts)
     assert {part.partition("#")[2] for part in parts if SECTION.fullmatch(part)} <= set(anchors())
 

@@ -72,10 +72,10 @@ def test_a_message_that_nobody_knows() -> None:
 
 
 def test_a_request_is_explained_by_its_method() -> None:
-    output = [
+    explanations = [
         reference.explain(f"{method} /puppet-ca/v1/certificate_request/web1") for method in ("PUT", "GET", "DELETE")
     ]
-    names = [each["endpoint"] for each in output]
+    names = [explanation["endpoint"] for explanation in explanations]
     assert names == ["certificate_request", "certificate_request_lookup", "certificate_request_delete"]
     assert reference.explain("POST catalog")["endpoint"] == "catalog"
     with pytest.raises(InspectorError, match="crl does not accept PUT") as error:
@@ -86,7 +86,7 @@ def test_a_request_is_explained_by_its_method() -> None:
 # -- severities -------------------------------------------------------------------------------------------
 
 
-def said(rule: Rule) -> list[ast.Call]:
+def severity_calls(rule: Rule) -> list[ast.Call]:
     """The calls of ``Statement`` in a rule's module that name a severity."""
     tree = ast.parse(inspect.getsource(sys.modules[rule.function.__module__]))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Statement"]
@@ -96,7 +96,7 @@ def said(rule: Rule) -> list[ast.Call]:
 def severities(rule: Rule) -> set[str]:
     """Those that the functions of a rule's module name."""
     tree = ast.parse(inspect.getsource(sys.modules[rule.function.__module__]))
-    nodes = (node for each in tree.body if isinstance(each, ast.FunctionDef) for line in each.body
+    nodes = (node for function in tree.body if isinstance(function, ast.FunctionDef) for line in function.body
              for node in ast.walk(line))  # fmt: skip
     return {
         node.attr.lower()
@@ -107,7 +107,7 @@ def severities(rule: Rule) -> set[str]:
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_a_rule_with_other_severities_says_when(rule: Rule) -> None:
-    assert bool(rule.otherwise) is bool(said(rule))
+    assert bool(rule.otherwise) is bool(severity_calls(rule))
     if rule.otherwise:
         named = [part.partition(" ")[0] for part in rule.otherwise.split("; ")]
         assert len(set(named)) == len(named)

@@ -96,20 +96,20 @@ def test_the_digest_is_of_the_content_without_its_encoding() -> None:
     assert use.fetches[0][3:] == (ChecksumResult.UNCHECKABLE, "its content encoding cannot be decoded")
 
 
-def told_as(checksum: dict[str, str] | None) -> file_transfers.Fetch:
-    message = {"path": "/srv/x", "type": "file", "links": "manage", "checksum": checksum}
-    return files(talk(asked(f"file_metadata/{FILE}", message), content(FILE)))[FILE].fetches[0]
+def fetch_of(checksum: dict[str, str] | None) -> file_transfers.Fetch:
+    document = {"path": "/srv/x", "type": "file", "links": "manage", "checksum": checksum}
+    return files(talk(asked(f"file_metadata/{FILE}", document), content(FILE)))[FILE].fetches[0]
 
 
 def test_why_content_can_not_be_checked() -> None:
-    assert told_as({"type": "mtime", "value": "{mtime}2026-01-01"})[3:] == (
+    assert fetch_of({"type": "mtime", "value": "{mtime}2026-01-01"})[3:] == (
         ChecksumResult.UNCHECKABLE,
         "checksum mtime",
     )
-    assert told_as({"type": "none", "value": "{none}"}).why == "checksum none"
-    assert told_as(None).why == "no checksum"
-    assert told_as({"type": "sha3", "value": "{sha3}00"}).why == "unknown checksum sha3"
-    assert told_as({"type": "md5", "value": "{md5}zz"}).why == "its checksum is not a digest"
+    assert fetch_of({"type": "none", "value": "{none}"}).why == "checksum none"
+    assert fetch_of(None).why == "no checksum"
+    assert fetch_of({"type": "sha3", "value": "{sha3}00"}).why == "unknown checksum sha3"
+    assert fetch_of({"type": "md5", "value": "{md5}zz"}).why == "its checksum is not a digest"
     assert files(talk(content(FILE)))[FILE].fetches[0].why == "no metadata"
     records = talk(metadata(FILE), content(FILE))
     cut = records[1]
@@ -223,7 +223,7 @@ def test_each_resource_has_the_status_that_the_report_tells() -> None:
     found = resource_outcomes.resources(
         d.Catalog(resources=[resource(title) for title in titles]), d.Report(resource_statuses=output)
     )
-    assert [(each.title, each.status) for each in found] == [
+    assert [(outcome.title, outcome.status) for outcome in found] == [
         ("/failed", Status.FAILED),
         ("/restart", Status.RESTART),
         ("/skipped", Status.SKIPPED),
@@ -244,7 +244,7 @@ def test_each_resource_has_the_status_that_the_report_tells() -> None:
 
 def test_without_a_report_nothing_is_known_of_a_resource() -> None:
     found = resource_outcomes.resources(d.Catalog(resources=[resource("/a")]), None)
-    assert [(each.status, each.time) for each in found] == [(Status.UNREPORTED, None)]
+    assert [(outcome.status, outcome.time) for outcome in found] == [(Status.UNREPORTED, None)]
     assert resource_outcomes.resources(None, None) == []
 
 
@@ -273,18 +273,18 @@ def test_sensitive_values_are_masked_wherever_they_are() -> None:
     output = d.Report(
         resource_statuses={"File[/a]": d.ResourceStatus(events=events, containment_path=["C", "File[/a]"])}
     )
-    (each,) = resource_outcomes.resources(d.Catalog(resources=[made]), output)
-    assert list(each.parameters) == [("content", MASK), ("mode", "0600"), ("user", MASK)]
-    assert list(each.relations) == [("require", "Package[x]"), ("require", "Service[y]")]
-    assert list(each.events) == [("success", "content", MASK), ("success", "mode", "0644 -> 0600")]
+    (outcome,) = resource_outcomes.resources(d.Catalog(resources=[made]), output)
+    assert list(outcome.parameters) == [("content", MASK), ("mode", "0600"), ("user", MASK)]
+    assert list(outcome.relations) == [("require", "Package[x]"), ("require", "Service[y]")]
+    assert list(outcome.events) == [("success", "content", MASK), ("success", "mode", "0644 -> 0600")]
     logs = [
         d.LogLine(level="notice", message="was hunter1", source="/C/File[/a]/content"),
         d.LogLine(level=":err", message="no such user", source="/C/File[/a]"),
         d.LogLine(level="err", message="another's", source="/C/File[/ab]"),
     ]
-    lines = resource_outcomes.logged([each], logs)[each.ref]
-    assert resource_outcomes.messages(each, lines, 10) == [("notice", MASK), ("err", "no such user")]
-    assert resource_outcomes.messages(each, lines, 1) == [("notice", MASK)]
+    lines = resource_outcomes.logged([outcome], logs)[outcome.ref]
+    assert resource_outcomes.messages(outcome, lines, 10) == [("notice", MASK), ("err", "no such user")]
+    assert resource_outcomes.messages(outcome, lines, 1) == [("notice", MASK)]
 
 
 def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> None:
@@ -301,7 +301,7 @@ def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> 
     ]  # fmt: skip
     logs = [d.LogLine(level="notice", message=f"of\t{source}", source=source) for source in sources]
     lines = resource_outcomes.logged(found, logs)
-    assert {ref: [each.source for each in of] for ref, of in lines.items()} == {
+    assert {ref: [line.source for line in of] for ref, of in lines.items()} == {
         "File[/a]": sources[:1], "File[/b]": sources[1:2], "Class[Demo]": sources[2:3], "Stage[main]": sources[3:4],
     }  # fmt: skip
     assert resource_outcomes.messages(found[0], lines["Stage[main]"], 9) == [("notice", "of    /Stage[main]")]
@@ -318,7 +318,10 @@ def sampled(name: str) -> tuple[list[summary.Brief], dict[str, Connection]]:
 
 def test_connections_of_a_first_run() -> None:
     found = connection_usage.connections(*sampled("first-run"))
-    assert [(each.side, len(each.requests), each.shown, list(each.identities), each.closer) for each in found] == [
+    assert [
+        (connection.side, len(connection.requests), connection.shown, list(connection.identities), connection.closer)
+        for connection in found
+    ] == [
         ("agent", 1, None, [], "agent"),
         ("master", 1, "puppet.example", [], None),
         ("agent", 1, None, [], "agent"),
@@ -344,16 +347,18 @@ def test_connections_of_a_first_run() -> None:
 def test_handshakes_that_failed_are_connections_too() -> None:
     briefs, known = sampled("revoked")
     found = connection_usage.connections(briefs, known)
-    assert [(each.side, each.shown, each.requests) for each in found] == [("agent", "node2.example", [])] * 3
-    assert [each.failed and each.failed.alert for each in found] == ["certificate_revoked"] * 3
+    assert [(connection.side, connection.shown, connection.requests) for connection in found] == [
+        ("agent", "node2.example", [])
+    ] * 3
+    assert [connection.failed and connection.failed.alert for connection in found] == ["certificate_revoked"] * 3
     assert connection_usage.totals(found)[:4] == (3, 0, 0, 3)
     assert [connection.seq for connection in connection_usage.connections(briefs, {})] == [1, 2, 3]
 
 
 def test_a_handshake_with_the_master_that_failed_is_the_masters() -> None:
     failed = Handshake(Leg("x", "master", connected=1.0), 2.0, "expired", "certificate_expired", "master", seq=1)
-    (each,) = connection_usage.connections([summary.of(step) for step in retrace([failed])], {})
-    assert (each.side, each.leg) == ("master", None)
+    (connection,) = connection_usage.connections([summary.of(step) for step in retrace([failed])], {})
+    assert (connection.side, connection.leg) == ("master", None)
 
 
 def leg(**times: float) -> Leg:
@@ -365,32 +370,38 @@ def test_a_life_is_drawn_to_scale() -> None:
         connection_usage.RequestTimes(1, 3.0, 4.0, Phase.CATALOG),
         connection_usage.RequestTimes(2, 8.0, 9.0, Phase.REPORT),
     ]
-    each = connection_usage.ConnectionUse(
+    connection = connection_usage.ConnectionUse(
         "x", "agent", "x", leg(connected=1.0, secured=2.0), Closed(10.0, "proxy"), requests
     )
-    drawn = connection_usage.bar(each, 0.0, 12.0, 12)
+    drawn = connection_usage.bar(connection, 0.0, 12.0, 12)
     life, none = "life", "none"
     assert drawn == [none, "handshake", life, Phase.CATALOG, *[life] * 4, Phase.REPORT, life, none, none]
-    assert connection_usage.bar(each, 0.0, 12.0, 0) == []
-    assert (each.opened, each.ended, each.tls, each.idle, each.closer) == (1.0, 10.0, 1.0, [4.0, 1.0], "proxy")
-    still = dataclasses.replace(each, closed=None)
+    assert connection_usage.bar(connection, 0.0, 12.0, 0) == []
+    assert (connection.opened, connection.ended, connection.tls, connection.idle, connection.closer) == (
+        1.0,
+        10.0,
+        1.0,
+        [4.0, 1.0],
+        "proxy",
+    )
+    still = dataclasses.replace(connection, closed=None)
     assert (still.ended, still.idle, still.closer) == (9.0, [4.0], None)
-    hardly = connection_usage.bar(each, 0.0, 1e9, 4)
+    hardly = connection_usage.bar(connection, 0.0, 1e9, 4)
     assert hardly == [Phase.REPORT, none, none, none]
 
 
 def test_several_connections_to_the_master_stand_below_the_agents() -> None:
     records = Agent().run().records[:3]
-    exchanges = [each for each in numbered(records) if isinstance(each, Exchange)]
+    exchanges = [record for record in numbered(records) if isinstance(record, Exchange)]
     first = [
         dataclasses.replace(
-            each, master=Leg(f"m{at > 0}", "master", own_chain=(certificate("a.example", "a.example"),))
+            exchange, master=Leg(f"m{at > 0}", "master", own_chain=(certificate("a.example", "a.example"),))
         )
-        for at, each in enumerate(exchanges)
+        for at, exchange in enumerate(exchanges)
     ]
     briefs = [summary.of(step) for step in retrace(first)]
     found = connection_usage.connections(briefs, {})
-    assert [(each.id[:2], each.side, len(each.requests)) for each in found] == [
+    assert [(connection.id[:2], connection.side, len(connection.requests)) for connection in found] == [
         ("a.", "agent", 3),
         ("mF", "master", 1),
         ("mT", "master", 2),

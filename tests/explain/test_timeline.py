@@ -70,9 +70,9 @@ def run_of(briefs: list[Brief]) -> RunBrief:
 def test_all_records_are_there_in_the_order_in_which_they_began(name: str, tmp_path: Path) -> None:
     run, briefs = of(name, tmp_path)
     output = entries(run, reversed(briefs))
-    assert [each.seq for each in output if each.kind == "record"] == [brief.seq for brief in briefs]
-    assert [each.began for each in output] == sorted(each.began for each in output)
-    assert all(each.ended >= each.began for each in output)
+    assert [entry.seq for entry in output if entry.kind == "record"] == [brief.seq for brief in briefs]
+    assert [entry.began for entry in output] == sorted(entry.began for entry in output)
+    assert all(entry.ended >= entry.began for entry in output)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "revoked"])
@@ -89,7 +89,7 @@ def test_silences_are_what_the_run_counts_as_waits(name: str, tmp_path: Path) ->
 
 def test_an_agent_whose_handshake_failed_does_not_wait_for_its_certificate(tmp_path: Path) -> None:
     output = entries(*of("revoked", tmp_path))
-    assert [each.text for each in output if each.kind == "silence"] == [SILENCES["other"]]
+    assert [entry.text for entry in output if entry.kind == "silence"] == [SILENCES["other"]]
 
 
 def certificates(endpoint: str, seq: int, **fields: Any) -> Brief:
@@ -117,20 +117,20 @@ def test_nobody_waits_for_a_certificate_that_it_has_not_asked_for() -> None:
 
 def test_a_first_run_makes_its_key(tmp_path: Path) -> None:
     output = entries(*of("first-run", tmp_path))
-    at = next(at for at, each in enumerate(output) if each.brief and each.brief.endpoint == "certificate_request")
+    at = next(at for at, entry in enumerate(output) if entry.brief and entry.brief.endpoint == "certificate_request")
     assert output[at - 1].text == "generates its key and its request"
 
 
 def test_each_phase_is_noted_where_it_begins(tmp_path: Path) -> None:
     output = entries(*of("first-run", tmp_path))
-    phases = [(output[at + 1].seq, each.text) for at, each in enumerate(output) if each.kind == "phase"]
+    phases = [(output[at + 1].seq, entry.text) for at, entry in enumerate(output) if entry.kind == "phase"]
     assert phases == [(1, "certificates"), (5, "node"), (6, "plugins"), (11, "catalog"), (12, "files"), (22, "report")]
 
 
 def test_a_handshake_that_fails_in_the_midst_of_a_run_begins_no_phase() -> None:
     failed = exchange(2, 1.1, kind="handshake", phase=Phase.CERTIFICATES)
     output = entries(RunBrief(number=1), [exchange(1, 1.0), failed, exchange(3, 1.2)])
-    assert [each.text for each in output if each.kind == "phase"] == ["files"]
+    assert [entry.text for entry in output if entry.kind == "phase"] == ["files"]
 
 
 def test_without_a_catalog_nothing_is_applied() -> None:
@@ -177,7 +177,7 @@ def test_a_later_exchange_shows_neither() -> None:
 
 def test_until_the_master_could_have_it_the_time_is_the_proxys() -> None:
     output = pieces(exchange(1, 0.15, times=NEW, ended=1.0), opens_agent_leg=False, opens_master_leg=False)
-    assert [(each.kind, each.began, each.ended) for each in output][1] == ("proxy", 0.2, 0.5)
+    assert [(piece.kind, piece.began, piece.ended) for piece in output][1] == ("proxy", 0.2, 0.5)
 
 
 def test_a_master_that_was_never_reached_was_not_waited_for() -> None:
@@ -200,9 +200,9 @@ def test_whatever_the_times_are_pieces_are_in_order_and_not_negative() -> None:
         brief.kind = dice.choice(["exchange", "handshake", "gap"])
         brief.status = dice.choice([None, 200])
         output = pieces(brief, opens_agent_leg=dice.random() < 0.5, opens_master_leg=dice.random() < 0.5)
-        ends = [moment for each in output for moment in (each.began, each.ended)]
+        ends = [moment for piece in output for moment in (piece.began, piece.ended)]
         assert ends == sorted(ends)
-        assert all(each.ended > each.began for each in output)
+        assert all(piece.ended > piece.began for piece in output)
 
 
 def test_only_the_first_exchange_on_a_connection_opens_it(tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ def test_of_a_filtered_run_only_the_lines_are_fewer(tmp_path: Path) -> None:
         await pilot.pause()
         lines = app.text().splitlines()
         assert [item.text for item in app.rows.items if item.kind != "record"] == ["files"]
-        assert [item.seq for item in app.rows.items if item.kind == "record"] == [each.seq for each in few]
+        assert [item.seq for item in app.rows.items if item.kind == "record"] == [brief.seq for brief in few]
         assert lines[0] == whole[0]
         assert all(line in whole for line in lines[2 : 2 + len(few)])
         assert not any("┼" in line for line in lines[1 : 2 + len(few)])  # they opened no connection
@@ -528,7 +528,7 @@ def test_the_cursor_tells_of_entries(kind: Kind, tmp_path: Path) -> None:
         assert app.rows.at == 0
         app.posted.clear()
         await pilot.press("down", "enter")
-        assert [(what, each.seq) for what, each in app.posted] == [("moved", 1), ("chosen", 1)]
+        assert [(what, entry.seq) for what, entry in app.posted] == [("moved", 1), ("chosen", 1)]
         assert app.rows.go(11)
         assert app.rows.item is not None
         assert app.rows.item.text == "POST catalog/~"
@@ -605,6 +605,6 @@ def test_of_ten_thousand_records_only_what_is_on_the_screen_is_drawn(kind: Kind)
         rows.action_to(-1)
         await pilot.pause()
         assert "10000" in app.text()
-        assert len({id(each) for each in asked}) < 100
+        assert len({id(entry) for entry in asked}) < 100
 
     show(kind, run_of(briefs), briefs, act)

@@ -137,14 +137,14 @@ def test_a_body_that_can_not_stand_there_is_a_file(request_: Request, what: str,
 
 
 def test_every_sample_is_a_command(tmp_path: Path) -> None:
-    seen = 0
-    for record in (each for sample in SAMPLES for each in records_of(sample)):
+    count = 0
+    for record in (record for sample in SAMPLES for record in records_of(sample)):
         if isinstance(record, Exchange):
             output = curl.command(record)
             assert clean(output.replace("\n", "", 1)) == output.replace("\n", "", 1)
             assert arguments(output, tmp_path, BODY="b")[-1].startswith("https://")
-            seen += 1
-    assert seen > 20
+            count += 1
+    assert count > 20
 
 
 # -- against a server -------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_every_sample_is_a_command(tmp_path: Path) -> None:
 class _Echo(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.seen.append((self.command, self.path, dict(self.headers.items()), body))  # type: ignore[attr-defined]
+        self.server.received.append((self.command, self.path, dict(self.headers.items()), body))  # type: ignore[attr-defined]
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -181,7 +181,7 @@ def echo(tmp_path: Path) -> Iterator[tuple[HTTPServer, Path]]:
     context.load_verify_locations(ssldir / "certs" / "ca.pem")
     context.verify_mode = ssl.CERT_REQUIRED
     server = HTTPServer(("127.0.0.1", 0), _Echo)
-    server.seen = []  # type: ignore[attr-defined]
+    server.received = []  # type: ignore[attr-defined]
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -210,7 +210,7 @@ def test_the_master_gets_the_same_again(sent: Request, echo: tuple[HTTPServer, P
         ["/bin/bash", "-c", output.replace("curl ", "curl -sS --noproxy '*' ", 1)],
         check=True, capture_output=True, cwd=tmp_path, timeout=300, env={"PATH": os.environ["PATH"]},
     )  # fmt: skip
-    ((method, target, headers, body),) = server.seen  # type: ignore[attr-defined]
+    ((method, target, headers, body),) = server.received  # type: ignore[attr-defined]
     assert (method, target, body) == (sent.method, sent.target, sent.body)
     assert dict(sent.headers).items() <= headers.items()
     assert ("Content-Type" in headers) is ("Content-Type" in dict(sent.headers))

@@ -81,10 +81,10 @@ def test_a_line_says_what_show_says(sample: Path, run: Command) -> None:
     records = records_of(sample)
     document = [strict(line) for line in jsonl.lines(records, owners(records).get)]
     validator = jsonschema.Draft202012Validator(schema())
-    assert [each["seq"] for each in document] == [record.seq for record in records]
-    for each, record in zip(document, records, strict=True):
-        validator.validate(each)
-        bare = copy.deepcopy(each)
+    assert [line["seq"] for line in document] == [record.seq for record in records]
+    for line, record in zip(document, records, strict=True):
+        validator.validate(line)
+        bare = copy.deepcopy(line)
         assert bare.pop("exact")["seq"] == record.seq
         if isinstance(record, Exchange):
             sent = bare["request"].pop("body")
@@ -169,7 +169,7 @@ def passed_on(record: Record) -> Exchange:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_a_flow_file_comes_back(sample: Path, tmp_path: Path) -> None:
-    records = [each for each in records_of(sample) if isinstance(each, Exchange)]
+    records = [record for record in records_of(sample) if isinstance(record, Exchange)]
     assert export_flows([*records, Gap(1.0, "not an exchange")], tmp_path / "flows.mitm") == len(records)
     capture = tmp_path / "again.sqlite"
     if not load([tmp_path / "flows.mitm"], capture).kinds:
@@ -177,7 +177,7 @@ def test_a_flow_file_comes_back(sample: Path, tmp_path: Path) -> None:
         return
     with Capture.open(capture) as retained:
         again = [passed_on(record) for record in retained.records()]
-    assert again == [passed_on(record) for record in sorted(records, key=lambda each: each.ended)]
+    assert again == [passed_on(record) for record in sorted(records, key=lambda exchange: exchange.ended)]
 
 
 def test_stock_mitmproxy_opens_it(tmp_path: Path) -> None:

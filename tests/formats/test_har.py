@@ -77,21 +77,21 @@ def test_a_sample_is_valid(sample: Path) -> None:
     analyzer = Analyzer()
     for record in records_of(sample):
         analyzer.feed(record)
-    runs = [run for run in analyzer.finish() if any(isinstance(each, Exchange) for each in _of(run.seqs, sample))]
+    runs = [run for run in analyzer.finish() if any(isinstance(record, Exchange) for record in _of(run.seqs, sample))]
     assert [page["id"] for page in log["pages"]] == [f"run-{run.number}" for run in runs]
     assert log["comment"].startswith("Secrets are masked.")
     for run, page in zip(runs, log["pages"], strict=True):
         assert page["title"] == f"run {run.number} of {run.certname}: {run.outcome}"
-        mine = [each["_puppet"]["seq"] for each in log["entries"] if each["pageref"] == page["id"]]
+        mine = [entry["_puppet"]["seq"] for entry in log["entries"] if entry["pageref"] == page["id"]]
         assert set(mine) <= set(run.seqs)
-    for each in (*log["entries"], *({"_puppet": rest} for rest in log["_puppet"]["records"])):
-        findings = {(found["rule"], found["message"]) for found in each["_puppet"]["findings"]}
-        seq = each["_puppet"]["seq"]
+    for entry in (*log["entries"], *({"_puppet": rest} for rest in log["_puppet"]["records"])):
+        findings = {(found["rule"], found["message"]) for found in entry["_puppet"]["findings"]}
+        seq = entry["_puppet"]["seq"]
         assert findings == {(f.rule, f.message) for run in analyzer.runs for f in run.findings if seq in f.seqs}
 
 
 def _of(seqs: Any, sample: Path) -> list[Any]:
-    return [each for each in records_of(sample) if each.seq in seqs]
+    return [record for record in records_of(sample) if record.seq in seqs]
 
 
 def test_what_is_odd_is_valid_too_and_nothing_of_it_is_raw() -> None:
@@ -100,7 +100,7 @@ def test_what_is_odd_is_valid_too_and_nothing_of_it_is_raw() -> None:
     assert text.replace("\n", "").isprintable()
     log = fitting(text)
     assert len(log["entries"]) == 4
-    assert [each["exact"]["kind"] for each in log["_puppet"]["records"]] == ["handshake", "gap"]
+    assert [record["exact"]["kind"] for record in log["_puppet"]["records"]] == ["handshake", "gap"]
     assert log["comment"] == "Failed TLS handshakes and gaps (2) are in _puppet.records: HAR cannot express them."
 
 
@@ -160,7 +160,7 @@ def test_mitmproxy_opens_it(tmp_path: Path) -> None:
     exporting.Chosen.by(sample).write("har", tmp_path / "x.har", secrets=True)
     with (tmp_path / "x.har").open("rb") as file:
         flows = list(FlowReader(file).stream())
-    records = [each for each in records_of(sample) if isinstance(each, Exchange)]
+    records = [record for record in records_of(sample) if isinstance(record, Exchange)]
     for flow, record in zip(flows, records, strict=True):
         assert isinstance(flow, HTTPFlow)
         assert flow.response
@@ -269,21 +269,21 @@ def test_what_mitmproxy_saves_is_read(tmp_path: Path) -> None:
 
     from inspector.formats.mitm_flows import flow_of
 
-    records = [each for each in records_of(SAMPLES[2]) if isinstance(each, Exchange)]
+    records = [record for record in records_of(SAMPLES[2]) if isinstance(record, Exchange)]
     with taddons.context(saver := SaveHar()):  # type: ignore[no-untyped-call]
         saver.export_har([flow_of(record) for record in records], str(tmp_path / "x.har"))
     assert load([tmp_path / "x.har"], tmp_path / "x.sqlite").errors == []
     with Capture.open(tmp_path / "x.sqlite") as capture:
         again = [record for record in capture.records() if isinstance(record, Exchange)]
-    assert [(each.request.method, each.request.target) for each in again] == [
+    assert [(exchange.request.method, exchange.request.target) for exchange in again] == [
         (record.request.method, record.request.target) for record in records
     ]
     for one, other in zip(again, records, strict=True):
         assert one.request.body == other.request.body
         assert one.ended == pytest.approx(other.ended, abs=0.002)
     analyzer = Analyzer()
-    for each in again:
-        analyzer.feed(each)
+    for exchange in again:
+        analyzer.feed(exchange)
     assert [(run.certname, run.outcome) for run in analyzer.finish()] == [("node1.example", "complete")]
 
 
@@ -312,10 +312,10 @@ def test_a_bad_entry_ends_an_archive(tmp_path: Path) -> None:
            changed(BROWSER, response={"status": "200"}), {**BROWSER, "startedDateTime": "yesterday"},
            {**BROWSER, "_puppet": {"exact": {"kind": "spy"}}}, changed(BROWSER, response={"content": {"text": "x",
            "encoding": "base64"}}), changed(BROWSER, request={"method": "\ud800"})]  # fmt: skip
-    for number, each in enumerate(bad):
-        (tmp_path / "x.har").write_text(json.dumps({"log": {"entries": [BROWSER, each, BROWSER]}}))
+    for number, entry in enumerate(bad):
+        (tmp_path / "x.har").write_text(json.dumps({"log": {"entries": [BROWSER, entry, BROWSER]}}))
         loaded = load([tmp_path / "x.har"], tmp_path / f"{number}.sqlite")
-        assert "is cut off or damaged after 1 records (cannot read entry 2" in loaded.errors[0].message, each
+        assert "is cut off or damaged after 1 records (cannot read entry 2" in loaded.errors[0].message, entry
 
 
 JSON = st.recursive(

@@ -44,8 +44,8 @@ def odd(tmp_path: Path) -> Path:
     with Capture.create(path) as capture:
         keep(capture, *ODD)
         capture.note(Connection(AGENT, Closed(START + 5, "proxy")))
-        for each in EMPTY:
-            capture.note(each)
+        for connection in EMPTY:
+            capture.note(connection)
     return path
 
 
@@ -99,23 +99,23 @@ def test_what_is_odd_comes_back(odd: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["jsonl", "har"])
 def test_every_finding_comes_back(refused: Path, kind: str, run: Run) -> None:
     """Also those that failed handshakes prove."""
-    before, after = (strict(run("check", each, "--json")[1]) for each in (refused, again(refused, kind)))
-    for each in (*before["findings"], *after["findings"]):
-        del each["capture"]
-    assert {"T05", "B01"} <= {each["rule"] for each in before["findings"]}
+    before, after = (strict(run("check", path, "--json")[1]) for path in (refused, again(refused, kind)))
+    for finding in (*before["findings"], *after["findings"]):
+        del finding["capture"]
+    assert {"T05", "B01"} <= {finding["rule"] for finding in before["findings"]}
     assert after == before
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
 def test_flows_bring_back_the_findings_of_exchanges(sample: Path, tmp_path: Path, run: Run) -> None:
     capture = placed(sample, tmp_path)
-    if not any(isinstance(each, Exchange) for each in held(capture)[0]):
+    if not any(isinstance(record, Exchange) for record in held(capture)[0]):
         (note,) = exporting.Chosen.by(capture).notes("flows")
         assert note == "A flow file cannot contain failed handshakes (3): they are left out."
         return
-    before, after = (strict(run("check", each, "--json")[1]) for each in (capture, again(capture, "flows")))
-    assert [(each["rule"], each["seqs"]) for each in after["findings"]] == [
-        (each["rule"], each["seqs"]) for each in before["findings"]
+    before, after = (strict(run("check", path, "--json")[1]) for path in (capture, again(capture, "flows")))
+    assert [(finding["rule"], finding["seqs"]) for finding in after["findings"]] == [
+        (finding["rule"], finding["seqs"]) for finding in before["findings"]
     ]
 
 
@@ -126,8 +126,10 @@ def test_a_part_comes_back_without_what_is_not_its(refused: Path, kind: str) -> 
         record for record in records if isinstance(record, Exchange) and record.request.path.endswith("certificate/ca")
     ]
     back, legs = held(again(refused, kind, "endpoint:ca"))
-    assert [dataclasses.replace(each, seq=0) for each in back] == [dataclasses.replace(each, seq=0) for each in chosen]
-    used = {leg.id for each in chosen for leg in (each.agent, each.master) if leg}
+    assert [dataclasses.replace(exchange, seq=0) for exchange in back] == [
+        dataclasses.replace(exchange, seq=0) for exchange in chosen
+    ]
+    used = {leg.id for exchange in chosen for leg in (exchange.agent, exchange.master) if leg}
     assert legs == [connection for connection in connections if connection.leg.id in used]
 
 
@@ -162,12 +164,12 @@ def test_files_are_mixed_by_time(refused: Path, odd: Path, tmp_path: Path) -> No
         loaded.counts
         == {"exchanges": 15, "handshakes": 2, "gaps": 2}
         == {
-            name: sum(isinstance(each, kind) for each in (*one, *other))
+            name: sum(isinstance(record, kind) for record in (*one, *other))
             for name, kind in (("exchanges", Exchange), ("handshakes", Handshake), ("gaps", Gap))
         }
     )
-    assert [each for each in _bare(records) if each in _bare(one)] == _bare(one)  # each in its own order
-    assert [each for each in _bare(records) if each in _bare(other)] == _bare(other)
+    assert [record for record in _bare(records) if record in _bare(one)] == _bare(one)  # each in its own order
+    assert [record for record in _bare(records) if record in _bare(other)] == _bare(other)
     places = [record.ended for record in records if record.ended > START + 4]
     assert places == sorted(places)
 
@@ -229,10 +231,11 @@ def _changed(change: Callable[[dict[str, Any]], object]) -> str:
         '{"exact": {"kind": "gap", "time": 1, "reason": "", "lost": 99999999999999999999}}',
         '{"exact": {"kind": "gap", "time": "x", "reason": ""}}', '{"exact": {"kind": "spy"}}',
         '{"exact": {"kind": ["gap"]}}', '{"kind": "connection", "leg": {"id": "\\udfff", "side": "agent"}}',
-        _changed(lambda told: told["request"]["body"].update(base64="\x00")),
-        _changed(lambda told: told["request"]["body"].update(base64=None, text="\ud800")),
-        _changed(lambda told: told["response"].update(headers=[["a"]])),
-        _changed(lambda told: told["exact"].update(agent=7)), _changed(lambda told: told.update(exact=[])),
+        _changed(lambda document: document["request"]["body"].update(base64="\x00")),
+        _changed(lambda document: document["request"]["body"].update(base64=None, text="\ud800")),
+        _changed(lambda document: document["response"].update(headers=[["a"]])),
+        _changed(lambda document: document["exact"].update(agent=7)),
+        _changed(lambda document: document.update(exact=[])),
     ],
     ids=range(19),
 )  # fmt: skip
@@ -274,7 +277,7 @@ def test_export_prints_what_is_text(refused: Path, run: Run) -> None:
     assert sum(line["kind"] == "connection" for line in lines) == len(connections)
     assert [line["seq"] for line in lines if line["kind"] != "connection"] == [record.seq for record in records]
     status, out, err = run("export", refused, "--format", "har", "--filter", "phase:catalog")
-    assert [each["_puppet"]["phase"] for each in json.loads(out)["log"]["entries"]] == ["catalog"]
+    assert [entry["_puppet"]["phase"] for entry in json.loads(out)["log"]["entries"]] == ["catalog"]
     assert (status, err) == (0, "")
 
 

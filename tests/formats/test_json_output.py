@@ -158,5 +158,5 @@ def test_bodies_that_were_not_kept_and_requests_that_are_none_of_puppets_count(t
     list(steps(analyzer, partly))
     (run,) = analyzer.finish()
     retained = [record for record in records if isinstance(record, Exchange)]
-    assert run.sent == sum(len(each.request.body) for each in retained) + 1_000_000 * len(retained)
-    assert run.received == sum(len(each.response.body) for each in retained if each.response)
+    assert run.sent == sum(len(exchange.request.body) for exchange in retained) + 1_000_000 * len(retained)
+    assert run.received == sum(len(exchange.response.body) for exchange in retained if exchange.response)

@@ -79,12 +79,12 @@ def legs(record: Record) -> list[Leg]:
     return []
 
 
-def told(records: Iterable[Record]) -> str:
+def text_of(records: Iterable[Record]) -> str:
     """All that records say, without any encoding."""
-    return "\0".join(text for record in records for text in _told(record))
+    return "\0".join(text for record in records for text in _texts(record))
 
 
-def _told(record: Record) -> Iterator[str]:
+def _texts(record: Record) -> Iterator[str]:
     yield str(dataclasses.replace(record, seq=0))
     for leg in legs(record):
         for der in (*leg.peer_chain, *leg.own_chain):
@@ -109,7 +109,7 @@ def test_recordings_come_to_the_same_findings(path: Path, tmp_path: Path) -> Non
     other = shared(saved(tmp_path / "own.sqlite", records))
     assert findings(other) == findings(records)
     assert len(other) == len(records)
-    before, after = told(records), told(other)
+    before, after = text_of(records), text_of(other)
     names = set(re.findall(r"[\w-]+(?:\.[\w-]+)*\.(?:example|test)(?![\w.])", before)) | {
         leg.address for record in records for leg in legs(record) if leg.address and not leg.address.startswith("127.")
     }
@@ -169,10 +169,10 @@ def conversation() -> list[Record]:
 
 def test_nothing_tells_whose_it_is(tmp_path: Path) -> None:
     records = conversation()
-    everything = told(shared(saved(tmp_path / "own.sqlite", records)))
+    everything = text_of(shared(saved(tmp_path / "own.sqlite", records)))
     secret = ["corp-name", "web1", ADDRESS, "2a01:4f8", "52:54:00", "VMware", "HW9917XY", "4c4c4544", "Cq9Cq9",
               "abababab", WORD, "MIIEvQ", "puppet.example", "node1.example"]  # fmt: skip
-    assert [each for each in secret if each.lower() in everything.lower()] == []
+    assert [word for word in secret if word.lower() in everything.lower()] == []
     assert "agent1.example" in everything
     assert "255.255.255.0" in everything
     assert "127.0.0.1" in everything
@@ -184,7 +184,7 @@ def test_the_same_is_called_the_same_and_digests_follow() -> None:
     records = conversation()
     before, after = findings(records), findings(other := by_other_names(records))
     assert after == before
-    exchanges = [each for each in other if isinstance(each, Exchange)]
+    exchanges = [record for record in other if isinstance(record, Exchange)]
     analyzer = Analyzer()
     steps = [analyzer.feed(exchange) for exchange in exchanges]
     assert {step.certname for step in steps if step.certname} == {"agent1.example"}
@@ -194,9 +194,9 @@ def test_the_same_is_called_the_same_and_digests_follow() -> None:
     assert facts["note"] == "ask host1.example or root@agent1.example"
     assert facts["networking"]["ip"] == exchanges[0].agent.address
     assert steps[5].request.verdict == "right"  # type: ignore[union-attr]
-    told = json.loads(exchanges[3].response.body) if exchanges[3].response else {}
+    metadata = json.loads(exchanges[3].response.body) if exchanges[3].response else {}
     assert exchanges[4].response
-    assert told["checksum"]["value"] == "{sha256}" + steps[4].response.sha256  # type: ignore[union-attr]
+    assert metadata["checksum"]["value"] == "{sha256}" + steps[4].response.sha256  # type: ignore[union-attr]
 
 
 def test_a_certificate_that_carries_a_secret_still_verifies() -> None:
@@ -232,8 +232,8 @@ def anew(*things: Any) -> list[Any]:
         reissuer.learn(der)
     loads = {lib.Certificate: lib.load_der_x509_certificate, lib.CertificateSigningRequest: lib.load_der_x509_csr}
     made = []
-    for der, each in zip(ders, things, strict=True):
-        load = next((load for kind, load in loads.items() if isinstance(each, kind)), lib.load_der_x509_crl)
+    for der, thing in zip(ders, things, strict=True):
+        load = next((load for kind, load in loads.items() if isinstance(thing, kind)), lib.load_der_x509_crl)
         made.append(load(reissuer.made(der)))
     return made
 
@@ -261,18 +261,21 @@ def test_chains_and_lists_verify_as_before() -> None:
     assert not new_forged.is_signature_valid(new_middle.public_key())
     assert new_revoked.get_revoked_certificate_by_serial_number(new_leaf.serial_number) is not None
     assert pki.certname_of(new_leaf) == "a.else"
-    ders = [each.public_bytes(Encoding.DER) for each in (new_leaf, new_middle, new_root)]
+    ders = [certificate.public_bytes(Encoding.DER) for certificate in (new_leaf, new_middle, new_root)]
     assert x509.verify(ders[:1], ders[1:], [], new_leaf.not_valid_before_utc.timestamp() + 1, "none") == []
-    for each in (new_leaf, new_revoked):  # who signed it is told by the new key's identifier
-        told = each.extensions.get_extension_for_class(lib.AuthorityKeyIdentifier).value
-        assert told.key_identifier == lib.SubjectKeyIdentifier.from_public_key(new_middle.public_key()).digest
+    for item in (new_leaf, new_revoked):  # who signed it is told by the new key's identifier
+        identifier = item.extensions.get_extension_for_class(lib.AuthorityKeyIdentifier).value
+        assert identifier.key_identifier == lib.SubjectKeyIdentifier.from_public_key(new_middle.public_key()).digest
 
 
 def test_without_its_issuer_it_is_signed_by_somebody() -> None:
     ca, key = pki.make_ca("CA"), pki.new_key()
     one, two = (pki.sign(ca, key.public_key(), name) for name in ("a", "b"))
     first, second = anew(one, two)
-    ids = [each.extensions.get_extension_for_class(lib.AuthorityKeyIdentifier).value for each in (first, second, one)]
+    ids = [
+        certificate.extensions.get_extension_for_class(lib.AuthorityKeyIdentifier).value
+        for certificate in (first, second, one)
+    ]
     assert ids[0] == ids[1] != ids[2]
     assert isinstance(first.signature_hash_algorithm, hashes.SHA256)
 
@@ -339,7 +342,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
 
     def checked(path: Path) -> list[Any]:
         found = json.loads(run("check", path, "--json")[1])["findings"]
-        return [(each["rule"], each["severity"], each["seqs"]) for each in found]
+        return [(finding["rule"], finding["severity"], finding["seqs"]) for finding in found]
 
     assert checked(made) == checked(own) != []
     status, _, error = run("share", own)

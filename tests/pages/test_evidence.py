@@ -33,7 +33,7 @@ def shown(records: Sequence[Record]) -> Iterator[tuple[Finding, list[Tab]]]:
         for finding in run.findings:
             for seq in finding.seqs:
                 step = by_seq[seq]
-                before = [each for each in taken if each.record.seq < seq and each.run is step.run]
+                before = [other for other in taken if other.record.seq < seq and other.run is step.run]
                 yield finding, tabs.tabs(step, tabs.known(step, before))
 
 

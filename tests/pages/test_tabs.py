@@ -179,20 +179,20 @@ def test_tls_shows_both_chains_and_what_was_withheld() -> None:
 
 
 def test_no_secret_is_shown_anywhere_until_it_is_asked_for() -> None:
-    seen = []
+    screen_texts = []
     for _, tab, part, model in models(hiding()):
-        seen += [(tab, part, text) for text in texts(model)]
+        screen_texts += [(tab, part, text) for text in texts(model)]
         if isinstance(model, Body):
-            seen += [
+            screen_texts += [
                 (tab, part, model.content("pretty").data.decode()),
                 (tab, part, model.content("raw").data.decode()),
             ]
             content = model.content("hex")
             shown = secrets.covered(content.data, list(content.hidden)).decode()
-            seen.append((tab, "hex", shown))
-    assert [each for each in seen if WORD in each[2] or "other-secret" in each[2]] == []
-    assert sum(ASK in text for _, _, text in seen) == 5  # password and content in both trees, and the cookie
-    assert sum(MASK in text and tab == "Response" and part == "Body" for tab, part, text in seen) == 2
+            screen_texts.append((tab, "hex", shown))
+    assert [entry for entry in screen_texts if WORD in entry[2] or "other-secret" in entry[2]] == []
+    assert sum(ASK in text for _, _, text in screen_texts) == 5  # password and content in both trees, and the cookie
+    assert sum(MASK in text and tab == "Response" and part == "Body" for tab, part, text in screen_texts) == 2
 
 
 def test_revealing_shows_one_value_or_one_body() -> None:
@@ -289,9 +289,9 @@ def test_a_large_catalog_is_a_tree_at_once() -> None:
     (step,) = retrace([dataclasses.replace(record, response=big_catalog(10_000_000))])
     began = time.process_time()
     made = [part.make() for tab in tabs.tabs(step, tabs.known(step))[:1] for part in tab.parts[:2]]
-    for each in made:
-        assert isinstance(each, Item)
-        assert all(len(item.items) <= BATCH for item in each.items)
+    for model in made:
+        assert isinstance(model, Item)
+        assert all(len(item.items) <= BATCH for item in model.items)
     assert time.process_time() - began < 1
     assert isinstance(made[1], Item)
     # Nothing is found and nothing freezes: what can't be in a resource is not gone through.
@@ -348,7 +348,7 @@ def test_timing_is_in_the_order_of_time() -> None:
     assert isinstance(record, Exchange)
     at = record.time
     master = Leg("m", "master", "192.0.2.9", 8140, connecting=at - 2, connected=at - 1.5, secured=at - 1)
-    (model,) = [each for _, _, part, each in models([dataclasses.replace(record, master=master)]) if part == "Timing"]
+    (model,) = [model for _, _, part, model in models([dataclasses.replace(record, master=master)]) if part == "Timing"]
     assert isinstance(model, Table)
     parts = [model.cell(row, 0).plain for row in range(len(model.rows))]
     assert parts.index("connecting to the master") < parts.index("receiving the request")
@@ -398,7 +398,7 @@ def test_a_branch_that_can_not_be_made_says_so() -> None:
 def test_show_prints_the_words_of_the_tabs(path: Any) -> None:
     taken = list(steps(Analyzer(), records_of(path)))
     for place, step in enumerate(taken):
-        related = [each for each in taken[:place] if each.run is step.run]
+        related = [other for other in taken[:place] if other.run is step.run]
         shown = plain.lines(step, step.findings, related)
         found = tabs.tabs(step, tabs.known(step, related))
         assert same_words(shown, found) > (20 if isinstance(step.record, Exchange) else 2)
@@ -418,7 +418,7 @@ def test_show_on_the_command_line_judges_by_the_run(capsys: pytest.CaptureFixtur
     step = taken[place]
     assert cli.main(["show", str(path), str(step.record.seq)]) == 0
     shown = capsys.readouterr().out.splitlines()
-    before = [each for each in taken[:place] if each.run is step.run]
+    before = [other for other in taken[:place] if other.run is step.run]
     assert same_words(shown, tabs.tabs(step, tabs.known(step, before))) > 20
     assert any("key match: same as in the signing request of this run" in line for line in shown)
     assert any("revoked: no, by the CRL of" in line for line in shown)

@@ -93,7 +93,7 @@ def steps_of(made: Any) -> list[Any]:
 
 
 VALUES = st.one_of(
-    st.text(min_size=1, max_size=20).filter(lambda each: each != rich.REDACTED),
+    st.text(min_size=1, max_size=20).filter(lambda text: text != rich.REDACTED),
     st.integers(),
     st.booleans(),
     st.text(st.characters(codec="ascii"), min_size=1, max_size=3),
@@ -170,11 +170,11 @@ def test_depth_is_no_hiding_place(depth: int) -> None:
 def flat(value: Any) -> list[Any]:
     waiting, found = [value], []
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, list):
-            waiting += each
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting += item
         else:
-            found.append(each)
+            found.append(item)
     return found
 
 
@@ -214,8 +214,8 @@ STRUCTURES = st.recursive(
 @given(STRUCTURES, st.sets(st.sampled_from("SsePRIVATK_")), st.booleans())
 def test_whatever_hides_something_passes_the_quick_test(value: Any, escaped: set[str], pretty: bool) -> None:
     body = json.dumps(value, indent=2 if pretty else None)
-    for each in escaped:
-        body = body.replace(each, f"\\u{ord(each):04x}") if "\\" not in body else body
+    for character in escaped:
+        body = body.replace(character, f"\\u{ord(character):04x}") if "\\" not in body else body
     assume(json.loads(body) == value)
     document = Data(value)
     if secrets.within(document) or secrets.spans(body.encode(), document):
