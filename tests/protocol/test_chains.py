@@ -51,9 +51,11 @@ def test_every_error_on_every_level_is_told() -> None:
     assert len(problems) == len({(problem.code, problem.subject) for problem in problems})
     assert {problem.depth for problem in problems if problem.subject == "CN=Middle CA"} == {1}
     leaf = x509.verify([der(expired)], roots, [der(leaf_lists)], NOW.timestamp(), "leaf")
-    assert {each.subject for each in leaf} == {"CN=a.example"}
+    assert {problem.subject for problem in leaf} == {"CN=a.example"}
     none = x509.verify([der(expired)], roots, [], NOW.timestamp(), "none")
-    assert [str(each) for each in none] == ["The certificate 'CN=a.example' has expired, verify time is synchronized"]
+    assert [str(problem) for problem in none] == [
+        "The certificate 'CN=a.example' has expired, verify time is synchronized"
+    ]
 
 
 def test_fingerprints_are_printed_as_puppet_prints_them() -> None:
@@ -115,4 +117,4 @@ def test_a_list_tells_when_what_was_revoked_and_why() -> None:
     builder = lib.CertificateRevocationListBuilder().issuer_name(CA.certificate.subject)
     builder = builder.last_update(NOW).next_update(NOW + DAY).add_revoked_certificate(entry.build())
     (output,) = x509.read_crls(pki.pem(builder.sign(CA.key, hashes.SHA256())))
-    assert [each.reason for each in output.entries] == ["keyCompromise"]
+    assert [entry.reason for entry in output.entries] == ["keyCompromise"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from inspector.protocol.decode import Decoder
 
-DECODERS = tuple({id(each): each for row in ENDPOINTS for each in (row.request, row.response)}.values())
+DECODERS = tuple({id(decoder): decoder for row in ENDPOINTS for decoder in (row.request, row.response)}.values())
 
 
 @pytest.mark.parametrize(("decoder", "message"), [row[1:3] for row in TABLE], ids=[row[0] for row in TABLE])

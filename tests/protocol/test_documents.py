@@ -25,7 +25,7 @@ def test_facts_are_counted_and_measured_as_an_agent_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "limits", "told"),
+    ("values", "limits", "problem"),
     [
         ({str(n): n for n in range(513)}, FactLimits(), "513 top-level facts, more than 512"),
         ({"a": list(range(10241))}, FactLimits(), "10241 values, more than 10240"),
@@ -35,8 +35,8 @@ def test_facts_are_counted_and_measured_as_an_agent_does() -> None:
         ({"a": ["v" * 4000] * 4300}, FactLimits(), "17212907 bytes, more than 16777216"),
     ],
 )
-def test_each_limit_of_facts_is_told(values: dict[str, Any], limits: FactLimits, told: str) -> None:
-    assert d.Facts("a", values).exceeded(limits) == [told]
+def test_each_limit_of_facts_is_told(values: dict[str, Any], limits: FactLimits, problem: str) -> None:
+    assert d.Facts("a", values).exceeded(limits) == [problem]
 
 
 META = {"path": "/etc/x", "type": "file", "owner": 0, "group": "root", "mode": 420, "source": "puppet:///m/x",
@@ -90,7 +90,7 @@ def test_a_catalog_is_the_same_in_every_notation(media: str, body: bytes) -> Non
     assert [catalog.find(ref) for ref in ("File[/y]", "File", "", "File[/x")] == [None] * 4
     file, tree = catalog.files
     assert (file.ref, file.path, file.sources) == ("File[/x]", "/x", ["puppet:///m/x"])
-    assert [each.content_uri for each in file.metadata] == ["puppet:///modules/m/files/x"]
+    assert [metadata.content_uri for metadata in file.metadata] == ["puppet:///modules/m/files/x"]
     assert (file.checksum, file.checksum_value, file.contents) == ("md5", "ab", {"modules/m/files/x": file.metadata[0]})
     assert (tree.checksum, tree.checksum_value) == (None, None)
     assert catalog.contents == {"modules/m/files/x": [file.metadata[0]] * 3}
@@ -310,7 +310,7 @@ def test_a_report_is_the_same_in_every_notation(media: str, body: bytes) -> None
     assert report.times == {"file": 0.5, "total": 2}
     assert report.counts == {"failed": 1}
     assert (report.metric("time", "total"), report.metric("resources", "failed")) == (2, 1)
-    assert [report.metric(*each) for each in (("time", "bad"), ("time", "short"), ("events", "total"))] == [None] * 3
+    assert [report.metric(*key) for key in (("time", "bad"), ("time", "short"), ("events", "total"))] == [None] * 3
     assert (report.failed, report.changed) == (["Exec[e]"], ["File[/x]"])
     status = report.resource_statuses["File[/x]"]
     assert (status.resource_type, status.evaluation_time, status.change_count) == ("File", 0.25, 1)
@@ -382,27 +382,27 @@ resource_statuses:
 
 
 def test_what_tools_are_told_is_typed() -> None:
-    def told(decoder: decode.Decoder, value: Any) -> d.Document:
+    def decoded(decoder: decode.Decoder, value: Any) -> d.Document:
         return decoder(answered(JSON, json.dumps(value).encode()))
 
     settings = {"modulepath": ["/m"], "manifest": "/x"}
-    found = told(decode.environments, {"search_paths": ["/e"], "environments": {"x": {"settings": settings}}})
+    found = decoded(decode.environments, {"search_paths": ["/e"], "environments": {"x": {"settings": settings}}})
     assert isinstance(found, d.Environments)
     assert (found.search_paths, found.environments["x"].settings) == (["/e"], settings)
     classes = {"name": "x", "files": [{"path": "/i.pp", "classes": [{"name": "c", "params": [
         {"name": "p", "type": "String", "default_literal": "d", "default_source": "'d'"}]}]},
         {"path": "/j.pp", "error": "Syntax error"}]}  # fmt: skip
-    found = told(decode.environment_classes, classes)
+    found = decoded(decode.environment_classes, classes)
     assert isinstance(found, d.EnvironmentClasses)
     assert (found.files[0].classes[0].params[0].type, found.files[1].error) == ("String", "Syntax error")
-    assert told(decode.master_status, {"is_alive": True, "version": "6.0"}) == d.MasterStatus(True, "6.0")
+    assert decoded(decode.master_status, {"is_alive": True, "version": "6.0"}) == d.MasterStatus(True, "6.0")
     status = {"name": "a", "state": "signed", "fingerprint": "AA", "fingerprints": {"SHA256": "AA"},
               "dns_alt_names": [], "serial_number": 7, "authorization_extensions": {"pp_cli_auth": "true"}}  # fmt: skip
-    found = told(decode.certificate_status, status)
+    found = decoded(decode.certificate_status, status)
     assert isinstance(found, d.CertificateStatus)
     assert (found.name, found.state, found.authorization_extensions) == ("a", "signed", {"pp_cli_auth": "true"})
-    assert told(decode.certificate_statuses, [status]) == d.CertificateStatuses([found])
-    assert told(decode.desired_state, {"desired_state": "signed"}) == d.DesiredState("signed")
+    assert decoded(decode.certificate_statuses, [status]) == d.CertificateStatuses([found])
+    assert decoded(decode.desired_state, {"desired_state": "signed"}) == d.DesiredState("signed")
     assert decode.certificate_status(answered("", b"", status=204)) == d.Nothing()
     assert decode.certificate_status(answered("text/plain", b"done")) == d.Text("done")
     for document in (found, d.MasterStatus(True)):

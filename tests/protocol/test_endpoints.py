@@ -164,17 +164,17 @@ VERBS = {
 
 
 def test_every_request_line_has_its_verb() -> None:
-    seen: dict[str | None, list[str]] = {}
+    by_verb: dict[str | None, list[str]] = {}
     for method, target, *_ in ROWS:
         found = match(method, target)
         assert found is not None
         assert found.verb in found.endpoint.verbs or found.verb is None is not found.endpoint.verbs
-        names = seen.setdefault(found.verb, [])
+        names = by_verb.setdefault(found.verb, [])
         names += [found.endpoint.name] if found.endpoint.name not in names else []
     # One row may be two indirections: plugin_list is file_metadata too.
-    seen["find"].remove("plugin_list")
-    seen["find"].remove("certificate_status")
-    assert {verb: sorted(names) for verb, names in seen.items()} == {
+    by_verb["find"].remove("plugin_list")
+    by_verb["find"].remove("certificate_status")
+    assert {verb: sorted(names) for verb, names in by_verb.items()} == {
         verb: sorted(names) for verb, names in VERBS.items()
     }
 

@@ -18,8 +18,8 @@ CONTENT = b"x" * 600
 
 @pytest.mark.parametrize("name", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "md5lite", "sha256lite"])
 def test_a_digest_is_right_or_wrong(name: str) -> None:
-    seen = CONTENT[:512] if name.endswith("lite") else CONTENT
-    digest = hashlib.new(name.removesuffix("lite"), seen).hexdigest()
+    part = CONTENT[:512] if name.endswith("lite") else CONTENT
+    digest = hashlib.new(name.removesuffix("lite"), part).hexdigest()
     for value in (digest, f"{{{name}}}{digest}", f"{{{name}}}{digest.upper()}"):
         assert check(CONTENT, d.Checksum(name, value)) is ChecksumResult.RIGHT
         assert check(b"y" + CONTENT, d.Checksum(name, value)) is ChecksumResult.WRONG

@@ -83,10 +83,10 @@ def positions(tree: Any) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = []
     waiting = [tree]
     while waiting:
-        each = waiting.pop()
-        keys = each if isinstance(each, dict) else range(len(each)) if isinstance(each, list) else ()
-        found += [(each, key) for key in keys]
-        waiting += [each[key] for key in keys]
+        node = waiting.pop()
+        keys = node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
+        found += [(node, key) for key in keys]
+        waiting += [node[key] for key in keys]
     return found
 
 
@@ -181,6 +181,6 @@ def test_no_change_of_a_real_body_makes_a_decoder_raise(sent: tuple[str, Message
 
 
 def test_every_decoder_is_fuzzed() -> None:
-    rows = {id(each) for row in endpoints.ENDPOINTS for each in (row.request, row.response)}
+    rows = {id(decoder) for row in endpoints.ENDPOINTS for decoder in (row.request, row.response)}
     assert rows <= {id(decoder) for decoder in DECODERS.values()}
     assert isinstance(DECODERS["node"](Response(status=200)), d.Undecodable)

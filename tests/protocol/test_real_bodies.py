@@ -130,21 +130,21 @@ def test_real_content_has_the_checksum_of_its_metadata(exchanges: Exchanges) -> 
             continue
         found = match.endpoint.response(response)
         listed = found.files if isinstance(found, d.FileMetadatas) else [found]
-        for each in listed:
-            if isinstance(each, d.FileMetadata) and each.checksum is not None:
-                path = key if each.relative_path in (None, ".") else f"{key}/{each.relative_path}"
-                known.setdefault((where, path), set()).add(each.checksum)
+        for metadata in listed:
+            if isinstance(metadata, d.FileMetadata) and metadata.checksum is not None:
+                path = key if metadata.relative_path in (None, ".") else f"{key}/{metadata.relative_path}"
+                known.setdefault((where, path), set()).add(metadata.checksum)
         if match.endpoint.name in ("plugin_file", "file_content") and (where, key) in known:
             content = decode.content(response)
             assert content is not None
-            checked = {check(content, each) for each in known[where, key]}
+            checked = {check(content, checksum) for checksum in known[where, key]}
             verdicts[ChecksumResult.RIGHT if ChecksumResult.RIGHT in checked else checked.pop()] += 1
     assert verdicts[ChecksumResult.RIGHT] > 400
     assert verdicts[ChecksumResult.WRONG] == 0
 
 
 def test_real_static_content_has_the_checksum_that_the_catalog_says(exchanges: Exchanges) -> None:
-    message: dict[str, dict[str, list[d.FileMetadata]]] = {}
+    inlined: dict[str, dict[str, list[d.FileMetadata]]] = {}
     verdicts: Counter[ChecksumResult] = Counter()
     for where, exchange, match in exchanges:
         if exchange.response is None:
@@ -156,16 +156,16 @@ def test_real_static_content_has_the_checksum_that_the_catalog_says(exchanges: E
                 "static",
                 2,
             )
-            message.setdefault(where, answered.contents)
+            inlined.setdefault(where, answered.contents)
             own = [file.contents for file in answered.files if file.metadata]
             assert len(own) == 4
-            assert {path for each in own for path in each} == set(answered.contents)
+            assert {path for contents in own for path in contents} == set(answered.contents)
         if match.endpoint.name == "static_file_content":
             assert match.verb is None
             assert isinstance(answered, d.Opaque)
             content = decode.content(exchange.response)
             assert content is not None
-            (metadata,) = message[where][match.key or ""]
+            (metadata,) = inlined[where][match.key or ""]
             assert (metadata.type, metadata.links, metadata.destination) == ("file", "manage", None)
             assert metadata.checksum is not None
             assert metadata.checksum.type in ("md5", "sha256")

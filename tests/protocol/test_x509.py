@@ -197,7 +197,7 @@ UNBORN = pki.sign(CA, KEY.public_key(), "a.example", not_before=NOW + timedelta(
 STRANGER = pki.sign(FOREIGN, KEY.public_key(), "a.example")
 
 
-def said(
+def problem_texts(
     leaf: lib.Certificate, *crls: lib.CertificateRevocationList, revocation: x509.Revocation = "chain"
 ) -> list[str]:
     problems = x509.verify([der(leaf)], ROOTS, [der(crl) for crl in crls], NOW.timestamp(), revocation)
@@ -205,9 +205,9 @@ def said(
 
 
 def test_a_good_chain_raises_nothing() -> None:
-    assert said(LEAF, GOOD, ROOTS_CRL) == []
-    assert said(LEAF, GOOD, revocation="leaf") == []
-    assert said(LEAF, revocation="none") == []
+    assert problem_texts(LEAF, GOOD, ROOTS_CRL) == []
+    assert problem_texts(LEAF, GOOD, revocation="leaf") == []
+    assert problem_texts(LEAF, revocation="none") == []
     assert x509.verify([], ROOTS, [], NOW.timestamp()) == []
 
 
@@ -228,15 +228,15 @@ def test_a_good_chain_raises_nothing() -> None:
 def test_a_bad_chain_is_told_in_the_agents_words(
     leaf: lib.Certificate, crls: list[lib.CertificateRevocationList], words: list[str]
 ) -> None:
-    assert said(leaf, *crls) == words
+    assert problem_texts(leaf, *crls) == words
 
 
 def test_every_reason_is_told() -> None:
-    assert set(said(EXPIRED, EXPIRED_AND_REVOKED, ROOTS_CRL)) == {
+    assert set(problem_texts(EXPIRED, EXPIRED_AND_REVOKED, ROOTS_CRL)) == {
         "The certificate 'CN=a.example' has expired, verify time is synchronized",
         "Certificate 'CN=a.example' is revoked",
     }
-    assert set(said(LEAF, OLD_REVOKED, ROOTS_CRL)) == {
+    assert set(problem_texts(LEAF, OLD_REVOKED, ROOTS_CRL)) == {
         "The CRL issued by 'CN=Test CA' has expired, verify time is synchronized",
         "Certificate 'CN=a.example' is revoked",
     }
@@ -247,10 +247,10 @@ def test_every_reason_is_told() -> None:
 
 
 def test_the_issuers_crl_is_needed_for_the_whole_chain_only() -> None:
-    assert said(LEAF, GOOD) == ["The CRL issued by 'CN=Test Root CA' is missing"]
-    assert said(LEAF, GOOD, revocation="leaf") == []
-    assert said(LEAF, REVOKED, revocation="leaf") == ["Certificate 'CN=a.example' is revoked"]
-    assert said(LEAF, REVOKED, revocation="none") == []
+    assert problem_texts(LEAF, GOOD) == ["The CRL issued by 'CN=Test Root CA' is missing"]
+    assert problem_texts(LEAF, GOOD, revocation="leaf") == []
+    assert problem_texts(LEAF, REVOKED, revocation="leaf") == ["Certificate 'CN=a.example' is revoked"]
+    assert problem_texts(LEAF, REVOKED, revocation="none") == []
 
 
 def test_an_intermediate_may_come_with_the_chain() -> None:
@@ -266,7 +266,7 @@ def test_an_intermediate_may_come_with_the_chain() -> None:
 def test_another_cas_signature_in_the_same_name_is_refused() -> None:
     impostor = pki.make_ca("Test CA", serial=2)
     forged = pki.sign(impostor, KEY.public_key(), "a.example")
-    assert said(forged, GOOD, ROOTS_CRL) != []
+    assert problem_texts(forged, GOOD, ROOTS_CRL) != []
 
 
 @pytest.mark.parametrize(

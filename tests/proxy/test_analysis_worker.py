@@ -175,7 +175,7 @@ def test_when_too_much_waits_detail_goes_before_exchanges_and_exchanges_before_r
     whole = [exchange for exchange in exchanges if exchange.response and exchange.response.body]
     bare = [exchange for exchange in exchanges if exchange.response and exchange.response.lost]
     assert len(whole) == 3 + 1  # and the catalog, though it came last
-    assert {each.response.lost for each in bare if each.response} == {5000}
+    assert {exchange.response.lost for exchange in bare if exchange.response} == {5000}
     assert sum(gap.lost for gap in gaps) == 20 - 3 - len(bare) > 0
     assert {gap.reason.partition(" ")[2] for gap in gaps} == {
         recorder.DROPS[kind].partition("{} ")[2] for kind in ("file", "body")

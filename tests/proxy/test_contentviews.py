@@ -137,7 +137,7 @@ def test_the_view_can_be_asked_for_anything() -> None:
 
 
 @settings(max_examples=150)
-@given(st.sampled_from([each for sample in SAMPLES for each in records_of(sample) if isinstance(each, Exchange)]),
+@given(st.sampled_from([record for sample in SAMPLES for record in records_of(sample) if isinstance(record, Exchange)]),
        st.binary(max_size=60), st.integers(0, 4000), st.booleans())  # fmt: skip
 def test_no_body_raises(exchange: Exchange, body: bytes, cut: int, plain: bool) -> None:
     def broken[M: Request | Response](message: M) -> M:
@@ -175,7 +175,7 @@ addons = [commands, Ends()]
 @pytest.mark.slow
 def test_the_real_mitmdump_shows_bodies_and_runs(tmp_path: Path) -> None:
     """In a process of its own: views and commands as they are loaded by an addon."""
-    sample = next(each for each in SAMPLES if each.stem == "first-run")
+    sample = next(path for path in SAMPLES if path.stem == "first-run")
     export_flows(records_of(sample), tmp_path / "flows.mitm")
     (tmp_path / "script.py").write_text(SCRIPT.format(capture=str(sample)))
     options = (f"confdir={tmp_path}", "flow_detail=3", "keepserving=true", "server=false")

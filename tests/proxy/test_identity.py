@@ -21,7 +21,7 @@ def credentials(authority: pki.Authority, certname: str) -> Credentials:
     return Credentials((pki.sign(authority, key.public_key(), certname),), key)
 
 
-def shown(lent: Credentials) -> bytes | None:
+def shown(identity: Credentials) -> bytes | None:
     """What a connection made with an identity shows a master, handshake and all (DER)."""
     server_context = SSL.Context(SSL.TLS_SERVER_METHOD)
     mine = credentials(pki.make_ca("Other CA"), "puppet")
@@ -30,7 +30,7 @@ def shown(lent: Credentials) -> bytes | None:
     server_context.set_verify(SSL.VERIFY_PEER, lambda *_: True)
     server = SSL.Connection(server_context)
     server.set_accept_state()
-    client, _ = tls.master_connection(SSL.Context(SSL.TLS_CLIENT_METHOD), "puppet", None, lent)
+    client, _ = tls.master_connection(SSL.Context(SSL.TLS_CLIENT_METHOD), "puppet", None, identity)
     client.set_verify(SSL.VERIFY_NONE, lambda *_: True)
     for _ in range(4):
         for one, other in ((client, server), (server, client)):
@@ -39,7 +39,7 @@ def shown(lent: Credentials) -> bytes | None:
             with contextlib.suppress(SSL.WantReadError):
                 other.bio_write(one.bio_read(65535))
     certificate = server.get_peer_certificate(as_cryptography=True)
-    return Credentials((certificate,), lent.key).ders[0] if certificate else None
+    return Credentials((certificate,), identity.key).ders[0] if certificate else None
 
 
 def test_a_key_is_prepared_once_and_a_renewed_one_counts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_a_key_is_prepared_once_and_a_renewed_one_counts_at_once(monkeypatch: py
     authority = pki.make_ca("Puppet CA")
     identity, renewed = (credentials(authority, "agent.example") for _ in range(2))
     monkeypatch.setattr(PKey, "from_cryptography_key", counted)
-    assert [shown(each) for each in (identity, identity, renewed, identity)] == [
-        each.ders[0] for each in (identity, identity, renewed, identity)
+    assert [shown(credential) for credential in (identity, identity, renewed, identity)] == [
+        credential.ders[0] for credential in (identity, identity, renewed, identity)
     ]
     assert [key for key in prepared if key in (identity.key, renewed.key)] == [identity.key, renewed.key]

@@ -259,7 +259,7 @@ def test_words_are_read_as_mitmdump_reads_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "text"),
     [
         ("puppet_mastr=x", "Do you mean puppet_master"),
         ("listen_port=1", "docs/proxy.md lists them"),
@@ -268,7 +268,7 @@ def test_words_are_read_as_mitmdump_reads_them() -> None:
         ("puppet_master", "has no value"),
     ],
 )
-def test_words_that_are_no_option(word: str, said: str) -> None:
+def test_words_that_are_no_option(word: str, text: str) -> None:
     with pytest.raises(InspectorError) as raised:
         options.parse_assignments([word])
-    assert said in f"{raised.value.message} {raised.value.hint}"
+    assert text in f"{raised.value.message} {raised.value.hint}"

@@ -61,7 +61,7 @@ def test_the_certificate_is_the_same_but_for_who_signed_it(authority: LabCA, sho
     parsed, real = x509.certificate(leaf), x509.certificate(shown.chain[0])
     assert (parsed.subject, parsed.alt_names) == (real.subject, real.alt_names)
     assert parsed.issuer == f"CN={PROBE}"
-    ders = [x509.certificate(each.certificate).der for each in (authority.authority, authority.root)]
+    ders = [x509.certificate(ca.certificate).der for ca in (authority.authority, authority.root)]
     assert x509.verify(shown.ders, ders, [], parsed.not_before + 90_000, "none") == []
     problems = x509.verify(probe.ders, ders, [], parsed.not_before + 90_000, "none")
     assert "unable to get local issuer certificate" in str(problems[0])

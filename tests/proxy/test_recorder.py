@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "c.sqlite"
 
 
-def kept(path: Path) -> list[Record]:
+def stored_records(path: Path) -> list[Record]:
     with Capture.open(path) as capture:
         return list(capture.records())
 
@@ -84,7 +84,7 @@ def test_secrets_in_a_large_body_are_taken_out_as_well(path: Path, monkeypatch: 
     bare = dataclasses.replace(asked, response=dataclasses.replace(asked.response, body=b""))
     recorder.put(bare, None, {"response": spool})
     recorder.finish()
-    (exchange,) = kept(path)
+    (exchange,) = stored_records(path)
     assert isinstance(exchange, Exchange)
     assert exchange.response
     assert exchange.response.body.startswith(b'{"resources": []')
@@ -94,7 +94,7 @@ def test_secrets_in_a_large_body_are_taken_out_as_well(path: Path, monkeypatch: 
 def test_an_existing_capture_is_continued(path: Path) -> None:
     play(path, *talk(ca(), crl(), csr(), not_issued()))
     lines = play(path, *talk(catalog(), report()))
-    assert [record.seq for record in kept(path)] == [1, 2, 3, 4, 5, 6]
+    assert [record.seq for record in stored_records(path)] == [1, 2, 3, 4, 5, 6]
     assert sum(line.startswith("==") for line in lines) == 1
 
 
@@ -122,7 +122,7 @@ def test_without_room_on_the_disk_the_end_is_not_written_either(path: Path) -> N
         recorder.put(record)
     time.sleep(0.5)
     recorder.finish()
-    (gap,) = kept(path)
+    (gap,) = stored_records(path)
     assert isinstance(gap, Gap)
     assert (gap.seq, gap.lost) == (1, 3)
     assert "puppet_keep_free" in gap.reason
@@ -193,7 +193,7 @@ def test_what_cannot_be_written_is_kept_and_the_gap_recorded(path: Path, full_di
     full_disk.clear()
     time.sleep(0.6)
     recorder.finish()
-    exchange, gap = kept(path)
+    exchange, gap = stored_records(path)
     assert isinstance(exchange, Exchange)
     assert isinstance(gap, Gap)
     assert gap.lost == 0
@@ -216,7 +216,7 @@ def test_memory_is_bounded_and_what_is_lost_is_counted(
     full_disk.clear()
     time.sleep(0.5)
     recorder.finish()
-    written = kept(path)
+    written = stored_records(path)
     gap = next(record for record in written if isinstance(record, Gap))
     assert gap.lost > 0
     assert gap.lost + sum(isinstance(record, Exchange) for record in written) == 6

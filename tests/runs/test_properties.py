@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CAPTURES = [*SAMPLES, *RECORDINGS]
 LONG = settings(max_examples=40)
 
-type Told = tuple[str | None, str, frozenset[int], frozenset[tuple[str, str, str, frozenset[int]]]]
+type RunResult = tuple[str | None, str, frozenset[int], frozenset[tuple[str, str, str, frozenset[int]]]]
 """Of a run: certname, outcome, records, findings."""
 
 
@@ -35,14 +35,14 @@ BEYOND = {"B15", "R03"}
 """What others' downloads of the same CRL show, and what the end of a capture leaves open."""
 
 
-def tell(run: Run, numbers: Mapping[int, int] | None = None) -> Told:
+def result_of(run: Run, numbers: Mapping[int, int] | None = None) -> RunResult:
     """A run; ``numbers`` are what its records are called, if not by their own numbers."""
 
     def called(seqs: Iterable[int]) -> frozenset[int]:
         return frozenset(numbers[seq] if numbers else seq for seq in seqs)
 
     own = (finding for finding in run.findings if finding.rule not in BEYOND)
-    findings = ((each.rule, str(each.severity), each.message, called(each.seqs)) for each in own)
+    findings = ((finding.rule, str(finding.severity), finding.message, called(finding.seqs)) for finding in own)
     return run.certname, run.outcome, called(run.seqs), frozenset(findings)
 
 
@@ -122,10 +122,10 @@ def mixtures(draw: st.DrawFn) -> list[tuple[str, list[Record]]]:
 @LONG
 @given(mixtures())
 def test_runs_that_are_mixed_come_apart_again(mixture: list[tuple[str, list[Record]]]) -> None:
-    alone = {(name, tell(run)) for name, records in mixture for run in runs_of(records)}
+    alone = {(name, result_of(run)) for name, records in mixture for run in runs_of(records)}
     # In the order in which they ended, as a proxy writes them; each capture's own order stays.
     origin = [(record.ended, name, record) for name, records in mixture for record in records]
-    origin.sort(key=lambda each: each[0])
+    origin.sort(key=lambda entry: entry[0])
     mixed = [dataclasses.replace(record, seq=seq) for seq, (_, _, record) in enumerate(origin, 1)]
     whose = {seq: (name, record.seq) for seq, (_, name, record) in enumerate(origin, 1)}
     numbers = {seq: own for seq, (_, own) in whose.items()}
@@ -133,7 +133,7 @@ def test_runs_that_are_mixed_come_apart_again(mixture: list[tuple[str, list[Reco
     for run in runs_of(mixed):
         owners = {whose[seq][0] for seq in run.seqs}
         assert len(owners) == 1, f"{run.certname} has records of {owners}"
-        found.add((owners.pop(), tell(run, numbers)))
+        found.add((owners.pop(), result_of(run, numbers)))
     assert found == alone
 
 
@@ -146,13 +146,13 @@ def test_what_was_over_stays_as_told_wherever_it_is_cut(data: st.DataObject) -> 
     records = records_of(data.draw(st.sampled_from(CAPTURES)))
     cut = data.draw(st.integers(0, len(records)))
     analyzer = Analyzer()
-    over: list[Told] = []
+    over: list[RunResult] = []
     for step in steps(analyzer, records):
         if step.record.seq == cut:
-            over = [tell(run) for run in analyzer.runs if run.closed]
-    whole = [tell(run) for run in analyzer.finish()]
-    assert [output for output in over if output not in whole] == []
-    assert [output for output in over if output not in [tell(run) for run in runs_of(records[:cut])]] == []
+            over = [result_of(run) for run in analyzer.runs if run.closed]
+    whole = [result_of(run) for run in analyzer.finish()]
+    assert [result for result in over if result not in whole] == []
+    assert [result for result in over if result not in [result_of(run) for run in runs_of(records[:cut])]] == []
 
 
 @LONG
@@ -187,6 +187,6 @@ def test_a_flow_file_may_be_cut_anywhere(data: st.DataObject) -> None:
         if capture.exists():
             with Capture.open(capture) as retained:
                 records = list(retained.records())
-            known = {(each.time, each.ended) for each in records_of(recording)}
+            known = {(record.time, record.ended) for record in records_of(recording)}
             assert all((record.time, record.ended) in known for record in records)
             runs_of(records)

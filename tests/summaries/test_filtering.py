@@ -75,13 +75,13 @@ def listed(run: Run, command: str, capture: Path, text: str, key: str) -> list[i
     status, out, _ = run(command, capture, f"--filter={text}", "--json")
     assert status == 0
     document: list[dict[str, Any]] = json.loads(out)
-    return [each[key] for each in document]
+    return [row[key] for row in document]
 
 
 @pytest.mark.parametrize("text", FILTERS)
 def test_the_same_as_on_the_command_line(source: Source, run: Run, text: str) -> None:
     filtering = Filtering(source)
-    assert [each.number for each in filtering.runs(text)] == listed(run, "runs", source.path, text, "run")
+    assert [brief.number for brief in filtering.runs(text)] == listed(run, "runs", source.path, text, "run")
     assert [brief.seq for brief in filtering.briefs(text)] == listed(run, "list", source.path, text, "seq")
 
 
@@ -122,8 +122,8 @@ def test_what_takes_long_says_how_far_it_is_and_can_be_given_up(
         assert not filtering.slow("phase:plugins status:200")
         left = len(filtering.briefs("phase:plugins"))
         output = list(filtering.read_briefs("text:e phase:plugins"))
-        assert [each.done for each in output] == [*range(0, left, 2), left]
-        assert {each.total for each in output} == {left}  # what the index tells keeps bodies from being read
+        assert [progress.done for progress in output] == [*range(0, left, 2), left]
+        assert {progress.total for progress in output} == {left}  # what the index tells keeps bodies from being read
         assert left < len(source.all_briefs())
         read: list[Source] = []
         capture = Source.capture

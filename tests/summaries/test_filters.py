@@ -212,7 +212,7 @@ def test_bodies_are_read_without_their_encoding_and_only_for_text(monkeypatch: p
     packed = Response((("Content-Encoding", "gzip"),), gzip.compress(b"Evaluation Error: na\xc3\xafve"))
     lying = Response((("Content-Encoding", "gzip"),), b"Evaluation Error")
     records: list[Record] = [
-        Exchange(Leg("x", "agent"), Request(), each, seq=n) for n, each in enumerate([packed, lying], 1)
+        Exchange(Leg("x", "agent"), Request(), response, seq=n) for n, response in enumerate([packed, lying], 1)
     ]
     assert through("text:'evaluation error'", records) == [1, 2]
     assert through("text:NAÏVE", records) == [1]
@@ -263,9 +263,9 @@ def test_a_mistake_is_answered_with_an_example(text: str, words: list[str]) -> N
 def test_every_example_in_the_help_is_a_filter() -> None:
     for name, key in filters.KEYS.items():
         examples = key.example.replace(" or ", ", ").split(", ")
-        for each in examples:
-            assert each.startswith(f"{name}:")
-            assert len(filters.parse(each).terms) == 1
+        for text in examples:
+            assert text.startswith(f"{name}:")
+            assert len(filters.parse(text).terms) == 1
     assert set(filters.OTHER_NAMES.values()) <= set(filters.KEYS)
     assert not set(filters.OTHER_NAMES) & set(filters.KEYS)
     for endpoint in ENDPOINTS:
@@ -307,7 +307,7 @@ KNOWN = {"agent": ["web1.example", "web2.example", "my node", 'q"\\ x', "'s", "\
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "completions"),
     [
         ("ph", ["phase:"]),
         ("PH", ["phase:"]),
@@ -339,9 +339,9 @@ KNOWN = {"agent": ["web1.example", "web2.example", "my node", 'q"\\ x', "'s", "\
         ("it's ph", ["it's phase:"]),
     ],
 )
-def test_a_filter_is_completed(text: str, told: list[str]) -> None:
+def test_a_filter_is_completed(text: str, completions: list[str]) -> None:
     found = completion.complete(text, KNOWN)
-    assert sorted(found) == sorted(told)
+    assert sorted(found) == sorted(completions)
 
 
 def test_the_rules_of_a_capture_are_told_before_the_others() -> None:

@@ -45,7 +45,7 @@ def add(path: Path, *records: Record) -> None:
             capture.append(record)
 
 
-def told(path: Path | None, *acts: Callable[[], object], text: str = "", everything: bool = False) -> list[str]:
+def follow_lines(path: Path | None, *acts: Callable[[], object], text: str = "", everything: bool = False) -> list[str]:
     """The lines of ``follow``; the acts happen one after the other, each when there is nothing more to say."""
     lines: list[str] = []
     left = iter(acts)
@@ -99,7 +99,7 @@ def test_list_knows_what_only_the_whole_run_shows(run: Run, tmp_path: Path) -> N
         }
         proved = {(finding.rule, seq) for run in analyzer.finish() for finding in run.findings for seq in finding.seqs}
     rows = valid("list", run("list", path, "--json")[1])
-    assert {(each["rule"], row["seq"]) for row in rows for each in row["findings"]} == proved
+    assert {(finding["rule"], row["seq"]) for row in rows for finding in row["findings"]} == proved
     late = next(rule for rule, seq in proved if rule not in early[seq])
     shown = valid("list", run("list", path, "--json", "--filter", f"rule:{late}")[1])
     assert {row["seq"] for row in shown} == {seq for rule, seq in proved if rule == late}
@@ -126,7 +126,7 @@ def test_list_as_json_fits_the_schema(run: Run, path: Path) -> None:
 def test_hostile_text_is_cleaned(run: Run, tmp_path: Path) -> None:
     agent = Agent("\x1b[2J").ask("GET", "/puppet/v3/catalog/\x1b]0;x\x07", status=500, body=b"\x1b[31m")
     path = save(tmp_path / "c.sqlite", *together(agent.refused("\x1b[1m")), Gap(START, "\x1b[5m\r\n"))
-    out = run("list", path)[1] + run("list", path, "--json")[1] + "".join(told(path, everything=True))
+    out = run("list", path)[1] + run("list", path, "--json")[1] + "".join(follow_lines(path, everything=True))
     assert out.count("\\x1b") >= 3
     assert "\\u001b" in out
     assert not set("\x1b\x07\r") & set(out)
@@ -140,7 +140,7 @@ def test_runs_takes_the_same_filter(run: Run, path: Path) -> None:
     assert "run 2: b.example" in out
     assert "a.example" not in out
     only = valid("runs", run("runs", path, "--json", "--filter=-status:>=400")[1])
-    assert [each["certname"] for each in only] == ["a.example"]
+    assert [row["certname"] for row in only] == ["a.example"]
     assert valid("runs", run("runs", path, "--json", "--filter", "'no catalog'")[1])[0]["certname"] == "b.example"
     assert run("runs", path, "--filter", "since:10s")[1].splitlines()[1] == everyone[2]
     assert run("runs", path, "--filter", "run:9") == (0, f"No run in {path} matches the filter.\n", "")
@@ -158,7 +158,7 @@ def test_a_filter_that_is_none(run: Run, path: Path, command: str) -> None:
 
 
 def test_follow_begins_at_the_end_and_tells_what_comes(path: Path) -> None:
-    lines = told(path, lambda: add(path, *failing()[:3]), lambda: None, lambda: add(path, *failing()[3:]))
+    lines = follow_lines(path, lambda: add(path, *failing()[:3]), lambda: None, lambda: add(path, *failing()[3:]))
     assert [line.split()[0] for line in lines[:5]] == ["7", "8", "9", "10", "11"]
     assert "POST catalog/~" in lines[3]
     assert lines[5].startswith("== run 2 of b.example (7.23.0): failed in")
@@ -168,7 +168,7 @@ def test_follow_begins_at_the_end_and_tells_what_comes(path: Path) -> None:
 
 
 def test_follow_from_the_beginning(path: Path) -> None:
-    lines = told(path, lambda: add(path, *failing()[:1]), everything=True)
+    lines = follow_lines(path, lambda: add(path, *failing()[:1]), everything=True)
     assert [line.split()[0] for line in lines] == ["1", "2", "3", "4", "5", "6", "==", "7"]
     assert lines[6].startswith("== run 1 of a.example (7.23.0): complete in")
 
@@ -177,10 +177,10 @@ def test_follow_filters_lines_and_runs(path: Path) -> None:
     def act() -> None:
         add(path, *failing(), *together(Agent("z.example", "192.0.2.9", time=START + 80).run("u-z")))
 
-    lines = told(path, act, text="status:>=400", everything=True)
+    lines = follow_lines(path, act, text="status:>=400", everything=True)
     assert [line.split()[0] for line in lines] == ["10", "==", "run", "do:"]
-    assert told(path, text="agent:nobody", everything=True) == []
-    assert [line[:8] for line in told(path, text="complete agent:z*", everything=True)] == ["== run 3"]
+    assert follow_lines(path, text="agent:nobody", everything=True) == []
+    assert [line[:8] for line in follow_lines(path, text="complete agent:z*", everything=True)] == ["== run 3"]
 
 
 def test_a_silent_run_is_summed_up_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_a_silent_run_is_summed_up_once(path: Path, monkeypatch: pytest.MonkeyPa
     def later() -> None:
         now[0] += QUIET
 
-    lines = told(path, lambda: add(path, *waits), lambda: None, later, later, later)
+    lines = follow_lines(path, lambda: add(path, *waits), lambda: None, later, later, later)
     assert [line.split()[0] for line in lines] == ["7", "8", "9", "10", "==", "run", "do:"]
     assert "w.example (7.23.0): waiting" in lines[4]
 
@@ -200,7 +200,7 @@ def test_a_deleted_capture_is_said_to_be_and_the_next_one_is_followed(path: Path
     def delete() -> None:
         path.unlink()
 
-    lines = told(path, delete, lambda: None, lambda: save(path, *failing()), lambda: None)
+    lines = follow_lines(path, delete, lambda: None, lambda: save(path, *failing()), lambda: None)
     assert lines[0] == f"-- {path} was deleted"
     assert [line.split()[0] for line in lines[1:6]] == ["1", "2", "3", "4", "5"]
     assert lines[6].startswith("== run 1 of b.example")
@@ -209,14 +209,14 @@ def test_a_deleted_capture_is_said_to_be_and_the_next_one_is_followed(path: Path
 @pytest.mark.parametrize("number", [2, 9])
 def test_a_replaced_capture_is_said_to_be(path: Path, tmp_path: Path, number: int) -> None:
     other = save(tmp_path / "other", *together(Agent().run(), Agent("b.example", "192.0.2.2").run("u-b"))[:number])
-    lines = told(path, lambda: other.rename(path), lambda: None)
+    lines = follow_lines(path, lambda: other.rename(path), lambda: None)
     assert lines[0] == f"-- {path} was replaced by another capture"
     assert sum(line[:7].strip().isdigit() for line in lines) == number
 
 
 def test_a_capture_that_is_made_anew_in_place_is_noticed(path: Path, tmp_path: Path) -> None:
     other = save(tmp_path / "other", *failing()[:2])
-    lines = told(path, lambda: path.write_bytes(other.read_bytes()), lambda: None)
+    lines = follow_lines(path, lambda: path.write_bytes(other.read_bytes()), lambda: None)
     assert lines[0] == f"-- {path} was replaced by another capture"
     assert [line.split()[0] for line in lines[1:]] == ["1", "2"]
 
@@ -229,11 +229,11 @@ def test_an_unreadable_capture_is_borne_with_for_a_while(path: Path, monkeypatch
     def later() -> None:
         now[0] += follow.PATIENCE - 1
 
-    lines = told(path, lambda: path.write_bytes(b"no capture " * 50), later, lambda: path.write_bytes(good), later,
-                 lambda: add(path, *failing()[:1]))  # fmt: skip
+    lines = follow_lines(path, lambda: path.write_bytes(b"no capture " * 50), later, lambda: path.write_bytes(good),
+                         later, lambda: add(path, *failing()[:1]))  # fmt: skip
     assert [line.split()[0] for line in lines] == ["7"]
     with pytest.raises(CaptureError, match="is not a capture"):
-        told(path, lambda: path.write_bytes(b"no capture " * 50), later, later, later)
+        follow_lines(path, lambda: path.write_bytes(b"no capture " * 50), later, later, later)
 
 
 def test_without_a_name_the_latest_capture_is_followed_and_every_new_one(
@@ -247,15 +247,15 @@ def test_without_a_name_the_latest_capture_is_followed_and_every_new_one(
     os.utime(old, (1, 1))
     assert paths.newest().name == young.name
     new = tmp_path / "captures" / "b-new.sqlite"
-    lines = told(None, lambda: add(young, *failing()[:1]), lambda: save(new, *failing()[:2]))
+    lines = follow_lines(None, lambda: add(young, *failing()[:1]), lambda: save(new, *failing()[:2]))
     assert [line.split()[0] for line in lines] == ["2", "--", "1", "2"]
     assert lines[1] == "-- new capture: captures/b-new.sqlite"
-    assert [line[:2] for line in told(young, lambda: save(tmp_path / "captures" / "n.sqlite"))] == []
+    assert [line[:2] for line in follow_lines(young, lambda: save(tmp_path / "captures" / "n.sqlite"))] == []
 
 
 def test_follow_leaves_nothing_beside_a_capture(path: Path) -> None:
-    told(path, lambda: add(path, *failing()), lambda: None, everything=True)
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    follow_lines(path, lambda: add(path, *failing()), lambda: None, everything=True)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 # -- as a process --------------------------------------------------------------------------------------

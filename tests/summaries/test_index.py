@@ -41,7 +41,7 @@ def conversation() -> list[Record]:
     return [*together(healthy, refused), Gap(START + 300, "the disk is full", 2, seq=20)]
 
 
-def told(capture: Path) -> tuple[list[str], list[str]]:
+def index_lines(capture: Path) -> tuple[list[str], list[str]]:
     """What the index says of runs and of records."""
     with contextlib.closing(made(capture)) as found:
         runs = sorted((run for run in found.runs().values() if run), key=lambda run: run.brief.number)
@@ -68,10 +68,10 @@ def analysed(capture: Path) -> tuple[list[str], list[str]]:
         f"{wording.run_row(run.snapshot())} {wording.conclusion(run)} {list(run.seqs)}" for run in analyzer.finish()
     ]
     lines = []
-    for each, run, _ in follow.listed(capture):
-        rules = sorted({sign.rule for sign in each.signs})
-        each.signs = ()
-        lines.append(f"{each.seq} {wording.line(each, run)} {rules}")
+    for brief, run, _ in follow.listed(capture):
+        rules = sorted({sign.rule for sign in brief.signs})
+        brief.signs = ()
+        lines.append(f"{brief.seq} {wording.line(brief, run)} {rules}")
     return runs, lines
 
 
@@ -79,12 +79,12 @@ def analysed(capture: Path) -> tuple[list[str], list[str]]:
 def test_it_says_of_a_sample_what_the_analysis_says(tmp_path: Path, name: str) -> None:
     copy = tmp_path / f"{name}.sqlite"
     shutil.copy(next(path for path in SAMPLES if path.stem == name), copy)
-    assert told(copy) == analysed(copy)
+    assert index_lines(copy) == analysed(copy)
 
 
 def test_it_says_of_failed_handshakes_and_gaps_what_the_analysis_says(tmp_path: Path) -> None:
     capture = save(tmp_path / "c.sqlite", *conversation())
-    runs, lines = told(capture)
+    runs, lines = index_lines(capture)
     assert (runs, lines) == analysed(capture)
     assert len(runs) == 2
     assert "gap: the disk is full (2 lost)" in lines[-1]
@@ -103,7 +103,7 @@ def test_it_is_brought_up_to_what_was_added(tmp_path: Path) -> None:
         assert state.change > change
         assert set(second.runs(change)) == set(second.runs())
         assert second.runs(state.change) == {}
-    assert told(capture) == analysed(capture)
+    assert index_lines(capture) == analysed(capture)
 
 
 def test_a_capture_that_is_being_written_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_beginning_that_becomes_part_of_another_run_goes_away(
     sample = next(path for path in SAMPLES if path.stem == "bootstrap-waiting")
     copy = tmp_path / "c.sqlite"
     shutil.copy(sample, copy)
-    assert told(copy) == analysed(copy)
+    assert index_lines(copy) == analysed(copy)
     with contextlib.closing(made(copy)) as found:
         assert found.state().change > 20  # a commit a record
 
@@ -163,7 +163,7 @@ def test_one_that_does_not_fit_is_made_anew(tmp_path: Path, spoil: str) -> None:
             db.execute("UPDATE meta SET value = 'x' WHERE key = ?", (spoil,))
             db.execute("DELETE FROM run")
             db.commit()
-    assert told(capture) == analysed(capture)
+    assert index_lines(capture) == analysed(capture)
 
 
 def test_another_capture_under_the_same_name_gets_its_own(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_another_capture_under_the_same_name_gets_its_own(tmp_path: Path) -> Non
     made(capture).close()
     capture.unlink()
     save(capture, *together(Agent("z.example", "192.0.2.9").run("u-z")))
-    assert told(capture) == analysed(capture)
+    assert index_lines(capture) == analysed(capture)
 
 
 def test_what_is_damaged_is_said_and_the_rest_is_there(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_it_goes_into_the_cache_where_nothing_can_be_written_beside(
     monkeypatch.setattr(os, "access", lambda *_: False)
     place = index.place(capture)
     assert place.parent == tmp_path / "cache" / "puppet-inspector"
-    assert told(capture) == analysed(capture)
+    assert index_lines(capture) == analysed(capture)
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
 
 
@@ -226,8 +226,8 @@ def test_all_records_share_what_they_have_in_common(tmp_path: Path) -> None:
     with contextlib.closing(made(capture)) as found:
         every = [brief for brief in found.all_briefs() if brief.certname == "a.example"]
         assert len(every) > 5
-        assert len({id(each.certname) for each in every}) == len({id(each.leg) for each in every}) == 1
-        assert len({id(each.times) for each in every}) == 1
+        assert len({id(brief.certname) for brief in every}) == len({id(brief.leg) for brief in every}) == 1
+        assert len({id(brief.times) for brief in every}) == 1
         (first,) = found.briefs([every[0].seq])
         assert first.times != every[0].times
 
@@ -249,6 +249,8 @@ def test_a_run_is_the_same_when_it_is_retraced_from_its_own_records(name: str) -
         own = [record for record in records if record.seq in run.seqs]
         again = [step.run for step in retrace(own)]
         assert again[-1] is not None
-        assert all(each is again[0] for each in again)
-        mine, other = (msgspec.structs.replace(each.snapshot(), number=0, closed=True) for each in (run, again[-1]))
+        assert all(retraced is again[0] for retraced in again)
+        mine, other = (
+            msgspec.structs.replace(candidate.snapshot(), number=0, closed=True) for candidate in (run, again[-1])
+        )
         assert mine == other

@@ -80,13 +80,13 @@ def test_captures_says_what_a_directory_holds(run: Run, folder: Path) -> None:
 def test_captures_counts_as_runs_and_check_do(run: Run, folder: Path) -> None:
     _, out, _ = run("captures", folder, "--json")
     first, second, empty, cut = valid("captures", out)
-    for output in (first, second):
-        _, runs, _ = run("runs", output["capture"], "--json")
-        _, found, _ = run("check", output["capture"], "--json")
-        severities = [each["severity"] for each in json.loads(found)["findings"]]
-        assert output["runs"] == len(json.loads(runs))
-        assert output["findings"] == {each: severities.count(each) for each in ("error", "warning", "notice")}
-        assert output["agents"] == len({load["certname"] for load in json.loads(runs)})
+    for row in (first, second):
+        _, runs, _ = run("runs", row["capture"], "--json")
+        _, found, _ = run("check", row["capture"], "--json")
+        severities = [finding["severity"] for finding in json.loads(found)["findings"]]
+        assert row["runs"] == len(json.loads(runs))
+        assert row["findings"] == {severity: severities.count(severity) for severity in ("error", "warning", "notice")}
+        assert row["agents"] == len({load["certname"] for load in json.loads(runs)})
     assert first["records"] == 22
     assert (empty["records"], empty["trouble"], empty["open"]) == (None, None, False)
     assert "damaged" in cut["trouble"]

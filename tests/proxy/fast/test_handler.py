@@ -236,10 +236,10 @@ def test_a_hook_within_an_exchange_is_over_where_it_began(monkeypatch: pytest.Mo
         setattr(addon, hook.name, addon.response)
         stream: Any = object.__new__(type("Stream", (handler._Stream,), {"listeners": handler_of(addon).listeners}))
         asked = list(stream.handle_event(HttpEvent(hook(tflow.tflow(resp=True)))))
-        for each in asked:
-            if call := getattr(each, "call", None):
+        for command in asked:
+            if call := getattr(command, "call", None):
                 call.waiting.close()
-        return log + [type(each).__name__ for each in asked]
+        return log + [type(command).__name__ for command in asked]
 
     assert given(HttpRequestHook, Addon) == ["called", "SendData"]
     assert given(HttpResponseHeadersHook, Addon) == ["called", "SendData"]
@@ -352,7 +352,7 @@ def test_what_a_connection_took_is_free_when_it_is_over(monkeypatch: pytest.Monk
     made = handler_of()
     made.layer = top
     asyncio.run(made.handle_client())
-    assert [vars(each) for each in (top, exchanges, below)] == [{}, {}, {}]
+    assert [vars(layer) for layer in (top, exchanges, below)] == [{}, {}, {}]
     # Who decides about a flow only now, decides nothing any more.
     asyncio.run(made.server_event(events.HookCompleted(HttpRequestHook(tflow.tflow()))))
     assert not made._events

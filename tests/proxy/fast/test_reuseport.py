@@ -17,12 +17,12 @@ def listening(stack: ExitStack, host: str, number: int) -> list[socket.socket]:
     """Sockets that share a port."""
     made: list[socket.socket] = []
     for _ in range(number):
-        each = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET))
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        each.bind((host, made[0].getsockname()[1] if made else 0))
-        each.listen()
-        made.append(each)
-        reuseport.by_address(each, number)
+        listener = stack.enter_context(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind((host, made[0].getsockname()[1] if made else 0))
+        listener.listen()
+        made.append(listener)
+        reuseport.by_address(listener, number)
     return made
 
 
