@@ -46,18 +46,18 @@ FILE = "modules/demo/app.conf"
 def found(ident: str, records: Sequence[Record]) -> list[Finding]:
     """What one rule says, also of a tool's calls."""
     analyzer = Analyzer([rule_of(ident)])
-    message: dict[tuple[str, str], Finding] = {}
+    findings: dict[tuple[str, str], Finding] = {}
     for record in records:
         step = analyzer.feed(record)
         assert not step.trouble
-        message |= {(finding.message, finding.severity): finding for finding in step.findings}
+        findings |= {(finding.message, finding.severity): finding for finding in step.findings}
     for run in analyzer.finish():
-        message |= {(finding.message, finding.severity): finding for finding in run.findings}
-    return list(message.values())
+        findings |= {(finding.message, finding.severity): finding for finding in run.findings}
+    return list(findings.values())
 
 
 def messages(ident: str, *parts: ExamplePart, **how: Any) -> list[str]:
-    return [each.message for each in found(ident, talk(*parts, **how))]
+    return [finding.message for finding in found(ident, talk(*parts, **how))]
 
 
 # -- recordings ----------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_retry_after_is_a_number_or_a_date(value: str | None, seconds: float | N
 
 
 def test_impossible_versions_and_times_do_no_harm() -> None:
-    assert [words.major(each) for each in ("7.1", "", None, "x.1", "²", "9" * 5000)] == [7, 0, 0, 0, 0, 0]
+    assert [words.major(version) for version in ("7.1", "", None, "x.1", "²", "9" * 5000)] == [7, 0, 0, 0, 0, 0]
 
 
 # -- S01 to S04: refusals ------------------------------------------------------------------------------
@@ -313,8 +313,8 @@ def test_s08_has_two_thresholds(seconds: float, severity: Severity | None) -> No
 def test_s08_sees_an_agent_that_gave_up() -> None:
     (asks,) = talk(unanswered(catalog()))
     late = talk(altered(unanswered(catalog()), failed=asks.time + 600.2))
-    (findings,) = found("S08", late)
-    assert (findings.message, findings.severity) == (
+    (finding,) = found("S08", late)
+    assert (finding.message, finding.severity) == (
         "no catalog after 600 s, then the request was given up",
         Severity.ERROR,
     )
@@ -322,7 +322,7 @@ def test_s08_sees_an_agent_that_gave_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("accept", "told", "wrong"),
+    ("accept", "media", "wrong"),
     [
         ("application/json", "application/json;charset=utf-8", False),
         ("application/json;q=0.5, text/pson", "TEXT/PSON", False),
@@ -336,8 +336,8 @@ def test_s08_sees_an_agent_that_gave_up() -> None:
         ("application/json", "text/html", False),  # S15
     ],
 )
-def test_s09_compares_with_accept(accept: str | None, told: str | None, wrong: bool) -> None:
-    part = altered(catalog(), headers={"Accept": accept}, answers={"Content-Type": told})
+def test_s09_compares_with_accept(accept: str | None, media: str | None, wrong: bool) -> None:
+    part = altered(catalog(), headers={"Accept": accept}, answers={"Content-Type": media})
     assert bool(messages("S09", part)) is wrong
 
 
@@ -348,7 +348,7 @@ def test_s09_is_not_about_refusals_and_content() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "accept", "told", "fell_back"),
+    ("version", "accept", "media", "fell_back"),
     [
         ("7.23.0", "application/json, text/pson", "text/pson", True),
         ("7.23.0", "text/pson, application/json", "text/pson", False),
@@ -357,8 +357,8 @@ def test_s09_is_not_about_refusals_and_content() -> None:
         ("7.23.0", "application/x-msgpack, text/pson", "text/pson", False),
     ],
 )
-def test_s10_is_about_agents_that_prefer_json(version: str, accept: str, told: str, fell_back: bool) -> None:
-    part = altered(catalog(), headers={"Accept": accept}, answers={"Content-Type": told})
+def test_s10_is_about_agents_that_prefer_json(version: str, accept: str, media: str, fell_back: bool) -> None:
+    part = altered(catalog(), headers={"Accept": accept}, answers={"Content-Type": media})
     assert bool(messages("S10", part, version=version)) is fell_back
 
 
@@ -370,7 +370,7 @@ def test_s10_pson_facts_for_an_old_master(master: str, fell_back: bool) -> None:
 
 @pytest.mark.parametrize(("version", "says"), [("2.7.26", 0), ("3.2.4", 0), ("3.8.7", 1), ("7.23.0", 1)])
 def test_s11_old_masters_never_sent_it(version: str, says: int) -> None:
-    absent = [altered(each, answers={"X-Puppet-Version": None}) for each in (catalog(), metadata(FILE), content(FILE))]
+    absent = [altered(part, answers={"X-Puppet-Version": None}) for part in (catalog(), metadata(FILE), content(FILE))]
     for records in (talk(*absent, version=version), talk(catalog(), *absent, version=version)):
         assert len(found("S11", records)) == says
 
@@ -534,7 +534,9 @@ def test_s18_leaves_tools_alone() -> None:
     ],
 )
 def test_s19_names_what_is_gone(path: str, method: str, says: int) -> None:
-    assert [each.severity for each in found("S19", talk(asked(path, {}, method=method)))] == [Severity.NOTICE] * says
+    assert [finding.severity for finding in found("S19", talk(asked(path, {}, method=method)))] == [
+        Severity.NOTICE
+    ] * says
 
 
 def test_s20_names_the_compilers() -> None:

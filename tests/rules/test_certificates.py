@@ -61,9 +61,9 @@ MINE = {
 DAY = 86_400.0
 
 
-def said(records: Sequence[Record], ident: str = "") -> list[Finding]:
+def findings(records: Sequence[Record], ident: str = "") -> list[Finding]:
     """The findings of the rules of this file, or of one."""
-    return [each for each in _all(records) if each.rule == ident or (not ident and each.rule in MINE)]
+    return [finding for finding in _all(records) if finding.rule == ident or (not ident and finding.rule in MINE)]
 
 
 def _all(records: Sequence[Record]) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def _all(records: Sequence[Record]) -> Iterator[Finding]:
 
 
 def ids(records: Sequence[Record]) -> set[str]:
-    return {each.rule for each in said(records)}
+    return {finding.rule for finding in findings(records)}
 
 
 def with_leg(*parts: ExamplePart, **fields: Any) -> list[ExamplePart]:
@@ -96,14 +96,14 @@ FAULTY = {
 
 @pytest.mark.parametrize("recording", SAMPLES, ids=name_of)
 def test_samples(recording: Path) -> None:
-    grave = {each.rule for each in said(records_of(recording)) if each.severity is not Severity.NOTICE}
+    grave = {finding.rule for finding in findings(records_of(recording)) if finding.severity is not Severity.NOTICE}
     assert grave == FAULTY.get(name_of(recording), set())
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
 @pytest.mark.parametrize("recording", RECORDINGS, ids=name_of)
 def test_real_healthy_runs_are_no_worse_than_a_notice(recording: Path) -> None:
-    grave = {each.rule for each in said(records_of(recording)) if each.severity is not Severity.NOTICE}
+    grave = {finding.rule for finding in findings(records_of(recording)) if finding.severity is not Severity.NOTICE}
     assert grave == FAULTY.get(name_of(recording), set())
 
 
@@ -119,7 +119,7 @@ def test_b02_is_about_an_earlier_run_not_about_this_one() -> None:
 def test_b04_a_ca_that_comes_on_top_breaks_nobody() -> None:
     root, own = authorities()
     grown = bundle(own.certificate, root.certificate, foreign_ca())
-    (found,) = said(together(talk(ca()), talk(grown, after=60, address="192.0.2.8")), "B04")
+    (found,) = findings(together(talk(ca()), talk(grown, after=60, address="192.0.2.8")), "B04")
     assert found.severity is Severity.NOTICE
     assert found.message.startswith("the CA bundle of puppet.example grew since ")
     assert "CN=Foreign CA" in found.message
@@ -129,7 +129,7 @@ def test_b04_a_ca_that_was_renewed_with_its_key_breaks_nobody() -> None:
     root, own = authorities()
     again = _renewed(root)
     renewed = bundle(own.certificate, again)
-    (found,) = said(together(talk(ca()), talk(renewed, after=60, address="192.0.2.8")), "B04")
+    (found,) = findings(together(talk(ca()), talk(renewed, after=60, address="192.0.2.8")), "B04")
     assert found.severity is Severity.NOTICE
     assert "was renewed since" in found.message
 
@@ -151,30 +151,30 @@ def _renewed(root: pki.Authority, lasts: float = 0.0) -> Any:
 
 def test_b04_a_ca_that_is_gone_is_an_error_and_the_order_is_nothing() -> None:
     root, own = authorities()
-    (found,) = said(together(talk(ca()), talk(bundle(root.certificate), after=60, address="192.0.2.8")), "B04")
+    (found,) = findings(together(talk(ca()), talk(bundle(root.certificate), after=60, address="192.0.2.8")), "B04")
     assert (found.severity, found.seqs) == (Severity.ERROR, (1, 2))
     assert "it no longer contains" in found.message
     assert "CN=Sample CA" in found.message
     turned = bundle(root.certificate, own.certificate)
-    assert said(together(talk(ca()), talk(turned, after=60, address="192.0.2.8")), "B04") == []
+    assert findings(together(talk(ca()), talk(turned, after=60, address="192.0.2.8")), "B04") == []
 
 
 def test_b04_another_master_may_have_another_ca() -> None:
     other = with_leg(bundle(foreign_ca()), sni="other.example")
-    assert said(together(talk(ca()), talk(*other, after=60, address="192.0.2.8")), "B04") == []
+    assert findings(together(talk(ca()), talk(*other, after=60, address="192.0.2.8")), "B04") == []
 
 
 def test_b06_an_agent_that_refreshes_keeps_its_ca() -> None:
-    (found,) = said(talk(ca(refresh=True, status=404), catalog(), report()), "B06")
+    (found,) = findings(talk(ca(refresh=True, status=404), catalog(), report()), "B06")
     assert found.severity is Severity.WARNING
     assert ids(talk(ca(status=500))) == set()
 
 
 def test_b09_an_agent_that_refreshes_keeps_its_crl() -> None:
-    (found,) = said(talk(crl(refresh=True, status=403), catalog(), report()), "B09")
+    (found,) = findings(talk(crl(refresh=True, status=403), catalog(), report()), "B09")
     assert found.severity is Severity.WARNING
     own = with_leg(crl(status=403), peer_chain=carried(made()))
-    (found,) = said(talk(*own, version="5.5.22"), "B09")
+    (found,) = findings(talk(*own, version="5.5.22"), "B09")
     assert found.severity is Severity.ERROR
     assert "no certificate yet" not in found.message
 
@@ -183,7 +183,7 @@ def test_b09_an_agent_that_refreshes_keeps_its_crl() -> None:
 
 
 @pytest.mark.parametrize(
-    ("starts", "ends", "told"),
+    ("starts", "ends", "expected"),
     [
         (-1000 * DAY, 31 * DAY, False),
         (-1000 * DAY, 29 * DAY, True),
@@ -192,8 +192,8 @@ def test_b09_an_agent_that_refreshes_keeps_its_crl() -> None:
         (-75 * DAY, 5 * DAY, True),
     ],
 )
-def test_b11_looks_at_what_is_left(starts: float, ends: float, told: bool) -> None:
-    assert bool(said(talk(ca(), crl(starts=starts, ends=ends)), "B11")) is told
+def test_b11_looks_at_what_is_left(starts: float, ends: float, expected: bool) -> None:
+    assert bool(findings(talk(ca(), crl(starts=starts, ends=ends)), "B11")) is expected
 
 
 def test_b11_a_site_sets_its_days() -> None:
@@ -204,15 +204,15 @@ def test_b11_a_site_sets_its_days() -> None:
     assert [finding.rule for run in analyzer.finish() for finding in run.findings] == ["B11"]
 
 
-@pytest.mark.parametrize(("starts", "told"), [(290, False), (310, True)])
-def test_b12_bears_five_minutes(starts: float, told: bool) -> None:
-    assert bool(said(talk(ca(), crl(starts=starts)), "B12")) is told
+@pytest.mark.parametrize(("starts", "expected"), [(290, False), (310, True)])
+def test_b12_bears_five_minutes(starts: float, expected: bool) -> None:
+    assert bool(findings(talk(ca(), crl(starts=starts)), "B12")) is expected
 
 
 def test_b14_knows_the_bundle_that_others_downloaded() -> None:
     refreshed = talk(crl(body=forged_crl(), refresh=True), address="192.0.2.8", after=60)
-    assert said(refreshed, "B14") == []
-    assert [each.seqs for each in said(together(talk(ca()), refreshed), "B14")] == [(2,)]
+    assert findings(refreshed, "B14") == []
+    assert [finding.seqs for finding in findings(together(talk(ca()), refreshed), "B14")] == [(2,)]
 
 
 def test_b14_a_ca_that_nobody_saw_is_not_missed() -> None:
@@ -220,14 +220,14 @@ def test_b14_a_ca_that_nobody_saw_is_not_missed() -> None:
 
     foreign = pki.make_crl(pki.make_ca("Unseen CA"))
     root, own = authorities()
-    held = [x509.certificate(each.certificate) for each in (root, own)]
-    assert not any(forged(each, held) for each in x509.read_crls(pki.pem(foreign)))
-    assert [forged(each, held) for each in x509.read_crls(forged_crl())] == [True, False]
+    held = [x509.certificate(authority.certificate) for authority in (root, own)]
+    assert not any(forged(parsed, held) for parsed in x509.read_crls(pki.pem(foreign)))
+    assert [forged(parsed, held) for parsed in x509.read_crls(forged_crl())] == [True, False]
 
 
 def test_b15_an_equal_list_is_no_older_and_a_purged_one_is_a_notice() -> None:
     def two(first: ExamplePart, second: ExamplePart) -> list[Finding]:
-        return said(together(talk(ca(), first), talk(ca(), second, address="192.0.2.8", after=60)), "B15")
+        return findings(together(talk(ca(), first), talk(ca(), second, address="192.0.2.8", after=60)), "B15")
 
     assert two(crl(number=4, revoked=[7]), crl(number=4, revoked=[7])) == []
     (found,) = two(crl(number=4, revoked=[7, 8]), crl(number=5, revoked=[8]))
@@ -240,8 +240,10 @@ def test_b15_an_equal_list_is_no_older_and_a_purged_one_is_a_notice() -> None:
 
 def test_b16_size_and_time() -> None:
     large = altered(crl(), response={"body": b"x" * 5_000_001})
-    assert [each.message for each in said(talk(large), "B16")] == ["the CRL takes more than 5 MB on the network"]
-    assert said(talk(slow(crl(), 9)), "B16") == []
+    assert [finding.message for finding in findings(talk(large), "B16")] == [
+        "the CRL takes more than 5 MB on the network"
+    ]
+    assert findings(talk(slow(crl(), 9)), "B16") == []
 
 
 # -- keys, digests, dates ------------------------------------------------------------------------------------
@@ -249,14 +251,14 @@ def test_b16_size_and_time() -> None:
 
 def test_b31_old_pairs_still_work_with_short_keys() -> None:
     short = pki.make_csr("node1.example", pki.new_key(1024))
-    (old,) = said(talk(csr(made=short), version="3.8.7"), "B31")
-    (new,) = said(talk(csr(made=short)), "B31")
+    (old,) = findings(talk(csr(made=short), version="3.8.7"), "B31")
+    (new,) = findings(talk(csr(made=short)), "B31")
     assert (old.severity, new.severity) == (Severity.WARNING, Severity.ERROR)
 
 
 def test_b32_what_2_7_does_by_default_is_a_notice() -> None:
     severities = [
-        said(talk(csr(made=weakly_signed(digest)), version=version), "B32")[0].severity
+        findings(talk(csr(made=weakly_signed(digest)), version=version), "B32")[0].severity
         for digest, version in (("md5", "2.7.26"), ("md5", "7.23.0"), ("sha1", "3.8.7"), ("sha1", "7.23.0"))
     ]
     assert severities == [Severity.NOTICE, Severity.ERROR, Severity.NOTICE, Severity.WARNING]
@@ -265,10 +267,10 @@ def test_b32_what_2_7_does_by_default_is_a_notice() -> None:
 def test_b33_and_b35_say_it_once_for_all_handshakes() -> None:
     late = {"peer_chain": carried(made(ends=-60))}
     tries = [refused("certificate_expired", by="proxy", leg=late) for _ in range(2)]
-    (found,) = said(talk(*tries), "B33")
+    (found,) = findings(talk(*tries), "B33")
     assert found.seqs == (1, 2)
     early = {"peer_chain": carried(made(starts=3600))}
-    (found,) = said(talk(*(refused("bad_certificate", by="proxy", leg=early) for _ in range(2))), "B35")
+    (found,) = findings(talk(*(refused("bad_certificate", by="proxy", leg=early) for _ in range(2))), "B35")
     assert found.seqs == (1, 2)
 
 
@@ -283,18 +285,18 @@ def test_b33_an_end_that_is_still_to_come_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "days", "told"),
+    ("version", "days", "expected"),
     [("7.23.0", 89, True), ("7.23.0", 91, False), ("8.10.0", 31, False), ("8.1.0", 31, True)],
 )
-def test_b34_agents_that_renew_have_until_thirty_days(version: str, days: float, told: bool) -> None:
+def test_b34_agents_that_renew_have_until_thirty_days(version: str, days: float, expected: bool) -> None:
     leg = {"peer_chain": carried(made(starts=-1000 * DAY, ends=days * DAY))}
     records = talk(*with_leg(catalog(), report(), **leg), version=version)
-    assert bool(said(records, "B34")) is told
+    assert bool(findings(records, "B34")) is expected
 
 
 def test_b34_short_lived_certificates_are_renewed_often() -> None:
     leg = {"peer_chain": carried(made(starts=-30 * DAY, ends=60 * DAY))}
-    assert said(talk(*with_leg(catalog(), report(), **leg)), "B34") == []
+    assert findings(talk(*with_leg(catalog(), report(), **leg)), "B34") == []
 
 
 @pytest.mark.parametrize(("lasts", "rules"), [(0.5 * DAY, {"B33"}), (1.3 * DAY, {"B34"}), (1000 * DAY, set())])
@@ -313,7 +315,7 @@ def test_b33_and_b34_look_at_the_ca_too(lasts: float, rules: set[str]) -> None:
     ],
 )
 def test_b36_by_status(status: int, master: str, severity: Severity, words: str) -> None:
-    (found,) = said(talk(renewal(status=status), version="8.10.0", master_version=master), "B36")
+    (found,) = findings(talk(renewal(status=status), version="8.10.0", master_version=master), "B36")
     assert found.severity is severity
     assert words in found.message
 
@@ -335,7 +337,7 @@ def test_b38_alternative_names_without_its_own() -> None:
     builder = builder.public_key(old.public_key()).add_extension(names, critical=False)
     builder = builder.not_valid_before(old.not_valid_before_utc).not_valid_after(old.not_valid_after_utc)
     other = builder.sign(authorities()[1].key, hashes.SHA256())
-    (found,) = said(talk(ca(), crl(), csr(), not_issued(), issued(made=other)), "B38")
+    (found,) = findings(talk(ca(), crl(), csr(), not_issued(), issued(made=other)), "B38")
     assert found.severity is Severity.WARNING
     assert "DNS:puppet" in found.message
 
@@ -345,10 +347,10 @@ def test_b38_alternative_names_without_its_own() -> None:
 
 def test_t01_and_t02_once_a_connection_and_for_the_master_too() -> None:
     master = Leg("m", "master", tls_version="TLSv1", cipher="AES128-SHA")
-    (found,) = said(talk(altered(catalog(), master=master), altered(report(), master=master)))
+    (found,) = findings(talk(altered(catalog(), master=master), altered(report(), master=master)))
     assert (found.rule, found.severity, found.seqs) == ("T01", Severity.ERROR, (1,))
     assert found.message == "the master uses TLS 1.0"
-    (found,) = said(talk(*with_leg(catalog(), report(), cipher="RC4-SHA")), "T02")
+    (found,) = findings(talk(*with_leg(catalog(), report(), cipher="RC4-SHA")), "T02")
     assert found.seqs == (1,)
 
 
@@ -367,33 +369,33 @@ def test_t01_and_t02_once_a_connection_and_for_the_master_too() -> None:
     ],
 )
 def test_t02_by_cipher(cipher: str, severity: Severity | None) -> None:
-    found = said(talk(*with_leg(catalog(), report(), cipher=cipher, tls_version="TLSv1.2")), "T02")
-    assert [each.severity for each in found] == ([severity] if severity else [])
+    found = findings(talk(*with_leg(catalog(), report(), cipher=cipher, tls_version="TLSv1.2")), "T02")
+    assert [finding.severity for finding in found] == ([severity] if severity else [])
 
 
 def test_t02_an_old_tls_has_nothing_better() -> None:
     assert ids(talk(*with_leg(catalog(), report(), cipher="AES256-SHA", tls_version="TLSv1"))) == {"T01"}
     old = talk(*with_leg(catalog(), report(), cipher="AES256-SHA", tls_version="TLSv1.2"), version="3.8.7")
-    assert [each.severity for each in said(old, "T02")] == [Severity.NOTICE]
+    assert [finding.severity for finding in findings(old, "T02")] == [Severity.NOTICE]
 
 
 def test_t04_a_name_is_the_same_in_capitals() -> None:
-    assert said(talk(asked("node/NODE1.example", b"no", status=403, media="text/plain")), "T04") == []
+    assert findings(talk(asked("node/NODE1.example", b"no", status=403, media="text/plain")), "T04") == []
 
 
 def test_t05_a_revoked_certificate_that_the_master_refuses_without_a_reason() -> None:
     leg = {"side": "master", "own_chain": carried(made(serial=4711)), "peer_chain": carried(made(MASTER))}
     silent = refused("certificate_unknown", by="master", leg=leg)
-    seen = talk(ca(), crl(revoked=[4711]), address="192.0.2.8")
-    (found,) = said(together(seen, talk(silent, after=60)), "T05")
+    before = talk(ca(), crl(revoked=[4711]), address="192.0.2.8")
+    (found,) = findings(together(before, talk(silent, after=60)), "T05")
     assert found.message == "the certificate of node1.example (serial 0x1267) is revoked: the master refuses it"
-    assert said(together(talk(ca(), crl(revoked=[4712]), address="192.0.2.8"), talk(silent, after=60)), "T05") == []
+    assert findings(together(talk(ca(), crl(revoked=[4712]), address="192.0.2.8"), talk(silent, after=60)), "T05") == []
 
 
 def test_t05_a_certificate_that_was_revoked_afterwards_was_good() -> None:
     leg = {"peer_chain": carried(made(serial=4711))}
     run = talk(*with_leg(catalog(), report(), **leg))
-    assert said(together(run, talk(ca(), crl(revoked=[4711]), address="192.0.2.8", after=60)), "T05") == []
+    assert findings(together(run, talk(ca(), crl(revoked=[4711]), address="192.0.2.8", after=60)), "T05") == []
 
 
 def test_t06_an_expired_certificate_is_not_of_another_ca() -> None:
@@ -404,10 +406,10 @@ def test_t06_an_expired_certificate_is_not_of_another_ca() -> None:
 
 
 def test_t06_without_a_certificate_to_name() -> None:
-    (found,) = said(talk(refused("unknown_ca", by="proxy")), "T06")
+    (found,) = findings(talk(refused("unknown_ca", by="proxy")), "T06")
     assert found.message == "the proxy does not know the CA of the agent's certificate"
     shown = {"peer_chain": carried(made(foreign=True))}
-    (found,) = said(talk(refused("unknown_ca", by="proxy", leg=shown)), "T06")
+    (found,) = findings(talk(refused("unknown_ca", by="proxy", leg=shown)), "T06")
     assert found.message == "the proxy does not know the CA 'CN=Foreign CA' of node1.example's certificate"
 
 
@@ -430,53 +432,53 @@ def test_t07_a_name_that_fits_is_not_the_reason() -> None:
 def test_t08_what_the_agents_own_crl_explains_is_no_fault_of_the_certificate(
     lists: ExamplePart, alert: str, rule: str
 ) -> None:
-    found = {each.rule for each in _all(talk(ca(), lists, refused(alert))) if each.severity is Severity.ERROR}
+    found = {finding.rule for finding in _all(talk(ca(), lists, refused(alert))) if finding.severity is Severity.ERROR}
     assert rule in found
     assert "T08" not in found
-    (alone,) = said(talk(ca(), crl(), refused(alert)), "T08")
+    (alone,) = findings(talk(ca(), crl(), refused(alert)), "T08")
     assert alone.seqs == (3,)
 
 
 def test_t08_a_certificate_that_expired_is_at_fault_whatever_the_crl() -> None:
     shown = {"own_chain": carried(made(MASTER, ends=-60))}
-    (found,) = said(talk(ca(), crl(expired=True), refused("certificate_expired", leg=shown)), "T08")
+    (found,) = findings(talk(ca(), crl(expired=True), refused("certificate_expired", leg=shown)), "T08")
     assert found.message.startswith("the certificate presented to it, CN=puppet.example, expired on ")
 
 
 def test_t08_a_crl_that_expired_since_it_was_handed_out() -> None:
     before = talk(ca(), crl(starts=-DAY, ends=7200), address="192.0.2.8")
     after = talk(refused("certificate_expired"), after=10_000)
-    (found,) = said(together(before, after), "T08")
+    (found,) = findings(together(before, after), "T08")
     assert found.message.startswith(
         "the agent refuses every certificate: the last CRL issued by 'CN=Sample CA' expired on "
     )
     assert found.seqs == (2, 3)
-    (other,) = said(together(before, talk(refused("unknown_ca"), after=10_000)), "T08")
+    (other,) = findings(together(before, talk(refused("unknown_ca"), after=10_000)), "T08")
     assert "does not know the CA 'CN=Sample CA'" in other.message
 
 
 def test_t09_a_success_ends_the_series() -> None:
     three = [refused("handshake_failure") for _ in range(3)]
-    (found,) = said(talk(*three), "T09")
+    (found,) = findings(talk(*three), "T09")
     assert (found.severity, found.seqs) == (Severity.ERROR, (1, 2, 3))
-    assert said(talk(*three[:2], catalog(), report(), three[2]), "T09") == []
+    assert findings(talk(*three[:2], catalog(), report(), three[2]), "T09") == []
     # The download of the CA proves nothing: it is not verified.
-    assert len(said(talk(*three[:2], ca(), three[2]), "T09")) == 1
-    assert said(talk(*three[:2], refused("protocol_version")), "T09") == []
-    assert said(talk(*three[:2], wait(2 * DAY), three[2]), "T09") == []
+    assert len(findings(talk(*three[:2], ca(), three[2]), "T09")) == 1
+    assert findings(talk(*three[:2], refused("protocol_version")), "T09") == []
+    assert findings(talk(*three[:2], wait(2 * DAY), three[2]), "T09") == []
 
 
 def test_t09_who_leaves_without_an_alert_may_only_look() -> None:
     probes = [refused(None, by=None, reason="the agent left") for _ in range(3)]
-    assert [each.severity for each in said(talk(*probes), "T09")] == [Severity.NOTICE]
+    assert [finding.severity for finding in findings(talk(*probes), "T09")] == [Severity.NOTICE]
     silent = refused(None, by=None, leg={"side": "master", "own_chain": carried(made())})
-    assert [each.severity for each in said(talk(silent, silent, silent), "T09")] == [Severity.ERROR]
+    assert [finding.severity for finding in findings(talk(silent, silent, silent), "T09")] == [Severity.ERROR]
 
 
 def test_t09_agents_are_told_apart() -> None:
     one = [refused("handshake_failure")]
     several = together(*(talk(*one, address=f"192.0.2.{n}", after=n) for n in range(5)))
-    assert said(several, "T09") == []
+    assert findings(several, "T09") == []
 
 
 @pytest.mark.parametrize(
@@ -484,52 +486,52 @@ def test_t09_agents_are_told_apart() -> None:
     [(290, None), (-290, None), (310, Severity.WARNING), (-310, Severity.WARNING), (905, Severity.ERROR)],
 )
 def test_t10_only_what_is_certain_counts(seconds: float, severity: Severity | None) -> None:
-    found = said(talk(skewed(catalog(), seconds), skewed(report(), seconds)), "T10")
-    assert [each.severity for each in found] == ([severity] if severity else [])
-    assert all(("ahead" in each.message) is (seconds > 0) for each in found)
+    found = findings(talk(skewed(catalog(), seconds), skewed(report(), seconds)), "T10")
+    assert [finding.severity for finding in found] == ([severity] if severity else [])
+    assert all(("ahead" in finding.message) is (seconds > 0) for finding in found)
 
 
 def test_t10_a_report_from_the_future_bounds_the_agents_clock_from_one_side() -> None:
-    (found,) = said(talk(catalog(), report(time="2099-01-01T00:00:00+00:00")), "T10")
+    (found,) = findings(talk(catalog(), report(time="2099-01-01T00:00:00+00:00")), "T10")
     assert found.message.startswith("the agent's clock is ")
     assert found.message.endswith(" days ahead of the proxy's")
-    (found,) = said(talk(skewed(catalog(), 9000), skewed(report(), 9000)), "T10")
+    (found,) = findings(talk(skewed(catalog(), 9000), skewed(report(), 9000)), "T10")
     assert found.message == "the master's clock is 2.5 hours ahead of the proxy's"
-    assert said(talk(catalog(), report(time="1999-01-01T00:00:00+00:00")), "T10") == []
+    assert findings(talk(catalog(), report(time="1999-01-01T00:00:00+00:00")), "T10") == []
 
 
 def _anew(parts: Sequence[ExamplePart], *, pause: float = 1, **talking: Any) -> list[Record]:
     new = [altered(part, leg={"id": f"leg-{n}"}) for n, part in enumerate(parts)]
-    return talk(*(part for each in new for part in (each, wait(pause))), **talking)
+    return talk(*(part for exchange in new for part in (exchange, wait(pause))), **talking)
 
 
 def test_t11_counts_needless_connections_only() -> None:
     run = [plugins(), catalog(), metadata("modules/demo/a"), metadata("modules/demo/b"), report()]
-    (found,) = said(_anew(run), "T11")
+    (found,) = findings(_anew(run), "T11")
     assert found.seqs == (2, 3, 4, 5)
-    assert said(_anew(run, pause=4.5), "T11") == []
-    assert said(_anew(run, version="2.7.26"), "T11") == []
+    assert findings(_anew(run, pause=4.5), "T11") == []
+    assert findings(_anew(run, version="2.7.26"), "T11") == []
     busy = [plugins(), *(altered(catalog(), response={"status": 503}) for _ in range(4)), catalog(), report()]
-    assert said(_anew(busy), "T11") == []
+    assert findings(_anew(busy), "T11") == []
 
 
 def test_t12_a_master_that_closes_now_and_then_is_healthy() -> None:
     close = {"Connection": "close"}
     run = [plugins(), catalog(), metadata("modules/demo/a"), metadata("modules/demo/b"), report()]
-    conversation = talk(*(altered(each, answers=close if n == 4 else None) for n, each in enumerate(run)))
-    assert said(conversation, "T12") == []
-    assert len(said(_anew([altered(each, answers=close) for each in run]), "T12")) == 1
+    conversation = talk(*(altered(part, answers=close if n == 4 else None) for n, part in enumerate(run)))
+    assert findings(conversation, "T12") == []
+    assert len(findings(_anew([altered(part, answers=close) for part in run]), "T12")) == 1
     # HTTP/1.0 closes unless it says otherwise.
-    old = [altered(each, response={"http_version": "HTTP/1.0"}) for each in run]
-    assert len(said(_anew(old), "T12")) == 1
-    own = [altered(each, answers=close, headers=close) for each in run]
+    old = [altered(part, response={"http_version": "HTTP/1.0"}) for part in run]
+    assert len(findings(_anew(old), "T12")) == 1
+    own = [altered(part, answers=close, headers=close) for part in run]
     assert ids(_anew(own)) == {"T11", "T13"}
 
 
 def test_t14_only_a_short_silence_and_only_the_masters_end() -> None:
     def broken(pause: float, error: str = "the master closed the connection") -> list[Finding]:
         lost = unanswered(metadata("modules/demo/a"), error)
-        return said(talk(plugins(), catalog(), wait(pause), lost, report()), "T14")
+        return findings(talk(plugins(), catalog(), wait(pause), lost, report()), "T14")
 
     assert len(broken(3)) == 1
     assert broken(30) == []
@@ -547,15 +549,15 @@ def test_t17_a_certificate_that_was_seen_issued_or_renewed_is_its_own() -> None:
     new = made(serial=77)
     again = with_leg(catalog(uuid="a-2"), report(uuid="a-2"), id="later", peer_chain=carried(new))
     before = [catalog(), report(), wait(1800)]
-    (found,) = said(talk(*before, *again), "T17")
+    (found,) = findings(talk(*before, *again), "T17")
     assert found.seqs == (2, 3)
     assert "with the same key" in found.message
     got = altered(renewal(), response={"body": pki.pem(new)})
     renewed = talk(*before[:2], wait(60), got, wait(1800), *again, version="8.10.0", master_version="8.10.0")
-    assert said(renewed, "T17") == []
+    assert findings(renewed, "T17") == []
     other = with_leg(catalog(uuid="a-2"), report(uuid="a-2"), id="later", peer_chain=carried(made(key="other")))
-    assert "with another key" in said(talk(*before, *other), "T17")[0].message
-    assert said(talk(*before, csr(key="other"), *other), "T17") == []
+    assert "with another key" in findings(talk(*before, *other), "T17")[0].message
+    assert findings(talk(*before, csr(key="other"), *other), "T17") == []
 
 
 def test_nothing_of_what_hostile_bytes_say_is_believed() -> None:
@@ -588,9 +590,9 @@ def test_lists_of_many_cas_are_bounded() -> None:
     ledger, run, analyzer = Ledger(), Run("192.0.2.1"), Analyzer([])
     authority = pki.make_ca("x")
     for n in range(ISSUERS + 3):
-        each = dataclasses.replace(authority, certificate=_named(authority, f"CA {n}"))
+        issuer = dataclasses.replace(authority, certificate=_named(authority, f"CA {n}"))
         request = Request(method="GET", target="/puppet-ca/v1/certificate_revocation_list/ca", started=1.0)
-        response = Response(status=200, body=pki.pem(pki.make_crl(each)), headers=(("Content-Type", "text/plain"),))
+        response = Response(status=200, body=pki.pem(pki.make_crl(issuer)), headers=(("Content-Type", "text/plain"),))
         ledger.remember(run, analyzer.feed(Exchange(Leg(str(n), "agent"), request, response)))
     assert len(ledger.crls) == ISSUERS
 

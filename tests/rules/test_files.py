@@ -53,7 +53,7 @@ def found(ident: str, records: Sequence[Record]) -> list[Finding]:
 
 
 def messages(ident: str, *parts: ExamplePart, **how: Any) -> list[str]:
-    return [each.message for each in found(ident, talk(*parts, **how))]
+    return [finding.message for finding in found(ident, talk(*parts, **how))]
 
 
 def file(*sources: str, title: str = "/etc/app.conf", **parameters: Any) -> dict[str, Any]:
@@ -142,14 +142,14 @@ def test_a_catalog_that_failed_replaces_nothing() -> None:
 
 
 def test_a_tree_in_a_static_catalog() -> None:
-    def said(below: str) -> dict[str, Any]:
+    def entry(below: str) -> dict[str, Any]:
         tail = "" if below == "." else f"/{below}"
         return {
             "path": "/srv", "relative_path": below, "type": "directory" if below == "." else "file", "source": None,
             "checksum": {"type": "md5", "value": "{md5}0"}, "content_uri": f"puppet:///modules/demo/files/tree{tail}",
         }  # fmt: skip
 
-    tree = {"/etc/tree": {"puppet:///modules/demo/tree": [said("."), said("sub/a")]}}
+    tree = {"/etc/tree": {"puppet:///modules/demo/tree": [entry("."), entry("sub/a")]}}
     files = files_of(plugins(), catalog(code_id="v1", recursive_metadata=tree), report())
     assert files.inlined == {"modules/demo/tree": True, "modules/demo/tree/sub/a": True}
     assert set(files.static) == {"modules/demo/files/tree", "modules/demo/files/tree/sub/a"}
@@ -357,7 +357,7 @@ def test_f05_other_nodes_have_their_own_runs() -> None:
 def test_f05_a_clone_has_its_own_runs() -> None:
     made = pki.sign(authorities()[1], private_key("clone").public_key(), "node1.example")
     leg = {"peer_chain": (made.public_bytes(Encoding.DER),)}
-    clone = talk(*(altered(each, leg=leg) for each in (plugins(), catalog(), content(FILE), report())), after=900)
+    clone = talk(*(altered(part, leg=leg) for part in (plugins(), catalog(), content(FILE), report())), after=900)
     assert found("F05", together(*_runs((FILE,), (FILE,)), clone)) == []
     assert len(found("F05", together(*_runs((FILE,), (FILE,), (FILE,)), clone))) == 1
 
@@ -369,7 +369,7 @@ def test_f05_a_clone_has_its_own_runs() -> None:
 def test_f06_is_a_default_up_to_6(version: str, severity: str) -> None:
     plugin_list = asked("file_metadatas/plugins", [], query="&recurse=true&checksum_type=md5")
     several = (plugin_list, catalog(), bucket(algorithm="md5"), bucket(b"x", algorithm="md5"), report())
-    assert [each.severity for each in found("F06", talk(*several, version=version))] == [severity]
+    assert [finding.severity for finding in found("F06", talk(*several, version=version))] == [severity]
 
 
 def test_f06_one_resource_may_choose() -> None:

@@ -94,12 +94,12 @@ def understood(records: Sequence[Record]) -> Analyzer:
         bootstraps.add(step)
         _shown(step)
         for over in step.over:
-            _told_of_run(over)
+            _run_shown(over)
         if step.run:
             analyzer.judge(step.run)
     runs = analyzer.finish()
     for run in runs:
-        _told_of_run(run)
+        _run_shown(run)
     found = [(CAPTURE, run, finding) for run in runs for finding in run.findings]
     strictly_json(json_output.runs(analyzer.runs))
     strictly_json(json_output.check(found))
@@ -132,7 +132,7 @@ def _shown(step: Step) -> None:
     strictly_json(json_output.show(step, step.findings))
 
 
-def _told_of_run(run: Any) -> None:
+def _run_shown(run: Any) -> None:
     for finding in run.findings:
         assert 0 < len(finding.message) <= LONGEST, finding
         clean(wording.finding(finding, rule_of(finding.rule), run))
@@ -162,7 +162,7 @@ def strictly_json(value: Any) -> None:
 @cache
 def conversations() -> tuple[tuple[Record, ...], ...]:
     """Real ones, and what the rules call good and bad."""
-    examples = [tuple(each) for rule in all_rules() for each in (*rule.good(), *rule.bad())]
+    examples = [tuple(conversation) for rule in all_rules() for conversation in (*rule.good(), *rule.bad())]
     return (*(records_of(path) for path in (*SAMPLES, *RECORDINGS)), *examples)
 
 
@@ -461,8 +461,8 @@ def damaged(random: Random) -> list[Record]:
             random.shuffle(records)
         elif what == 4 and isinstance(record, Exchange):
             leg = record.agent
-            changed = [dataclasses.replace(each, agent=leg) if isinstance(each, Exchange) and random.random() < 0.3
-                       else each for each in records]  # fmt: skip
+            changed = [dataclasses.replace(other, agent=leg) if isinstance(other, Exchange) and random.random() < 0.3
+                       else other for other in records]  # fmt: skip
             records = changed
         elif what == 5:
             records.insert(at, Gap(_moment(random, record.time) or 0.0, text(random), random.choice((0, 10**18))))
@@ -486,7 +486,9 @@ def _forged() -> tuple[bytes, ...]:
     made += [_certificate("node1.example", begins=begins, ends=ends)
              for begins, ends in ((1950, 1951), (2020, 9999), (1950, 9999), (9998, 9999))]  # fmt: skip
     root, own = authorities()
-    made += [each.public_bytes(Encoding.DER) for each in (root.certificate, own.certificate, foreign_ca())]
+    made += [
+        certificate.public_bytes(Encoding.DER) for certificate in (root.certificate, own.certificate, foreign_ca())
+    ]
     return tuple(made)
 
 
@@ -545,7 +547,7 @@ def _lists() -> tuple[bytes, ...]:
     for begins, ends in ((1950, 1951), (2020, 9999), (9998, 9999)):
         first, last = (datetime.datetime(year, 12, 31, tzinfo=datetime.UTC) for year in (begins, ends))
         made.append(pki.make_crl(own, last_update=first, next_update=last))
-    return tuple(each.public_bytes(Encoding.DER) for each in made)
+    return tuple(crl.public_bytes(Encoding.DER) for crl in made)
 
 
 # -- tests -----------------------------------------------------------------------------------------------
@@ -599,15 +601,15 @@ def test_every_time_can_be_said(time: float) -> None:
 def test_a_chain_is_judged_at_any_time() -> None:
     root, own = (authority.certificate.public_bytes(Encoding.DER) for authority in authorities())
     chain = carried(made())
-    assert {each.code for each in chains.verify(chain, [own, root], [], 1e18, "none")} == {10}
-    assert {each.code for each in chains.verify(chain, [own, root], [], -1e18, "none")} == {9}
+    assert {problem.code for problem in chains.verify(chain, [own, root], [], 1e18, "none")} == {10}
+    assert {problem.code for problem in chains.verify(chain, [own, root], [], -1e18, "none")} == {9}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "most"),
     [
-        ((plugins(), catalog(), *(each for n in range(3000) for each in (metadata(f"modules/m/{n}"),
+        ((plugins(), catalog(), *(part for n in range(3000) for part in (metadata(f"modules/m/{n}"),
                                                                          content(f"modules/m/{n}"))), report()), 3),
         ((ca(), crl(), *[csr(status=400, text="already has a requested certificate"), not_issued()] * 500), 8),
         ((plugins(), catalog(), report(result="failed", resource_statuses={

@@ -39,7 +39,7 @@ REPORTS = tuple(rule for rule in all_rules() if rule.id.startswith("P"))
 ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
 
 
-def told(ident: str, **fields: Any) -> list[tuple[str, Severity]]:
+def report_findings(ident: str, **fields: Any) -> list[tuple[str, Severity]]:
     """What one rule says of an ordinary run's report with these fields."""
     return [
         (finding.message, finding.severity) for finding in findings(talk(plugins(), catalog(), report(**fields)), ident)
@@ -71,7 +71,7 @@ def test_p01_names_the_first_ones_their_place_and_the_reason() -> None:
         line("change from 'a' to 'b' failed: disk is full", "/Stage[main]/Main/File[/2]/content"),
         line("x" * 1000, "/Stage[main]/Main/File[/3]/content"),
     ]
-    ((message, severity),) = told("P01", result="failed", resource_statuses=failed, logs=logs)
+    ((message, severity),) = report_findings("P01", result="failed", resource_statuses=failed, logs=logs)
     assert severity is ERROR
     first, second, third, rest = message.removeprefix("5 resources failed: ").split("; ")
     assert first == "File[/1] (/etc/site.pp:1): Could not evaluate: no such source"
@@ -84,15 +84,17 @@ def test_p01_names_the_first_ones_their_place_and_the_reason() -> None:
 
 def test_p01_takes_the_reason_from_the_events_where_the_log_says_none() -> None:
     status = {"failed": True, "events": [{"status": "success", "message": "x"}, {"status": "failure", "message": "no"}]}
-    assert told("P01", result="failed", resource_statuses={"Exec[a]": status}) == [
+    assert report_findings("P01", result="failed", resource_statuses={"Exec[a]": status}) == [
         ("1 resource failed: Exec[a]: no", ERROR)
     ]
 
 
 def test_p01_believes_the_metrics_of_old_agents_but_no_nonsense() -> None:
-    assert told("P01", result="failed", metrics=metrics("resources", failed=2)) == [("2 resources failed", ERROR)]
-    assert told("P01", result="failed", metrics=metrics("resources", failed=0)) == []
-    assert told("P01", result="failed") == []
+    assert report_findings("P01", result="failed", metrics=metrics("resources", failed=2)) == [
+        ("2 resources failed", ERROR)
+    ]
+    assert report_findings("P01", result="failed", metrics=metrics("resources", failed=0)) == []
+    assert report_findings("P01", result="failed") == []
     infinite = report_yaml("metrics:\n  resources:\n    name: resources\n    values: [[failed, Failed, .inf]]\n")
     assert findings(talk(catalog(), infinite, version="3.8.7"), "P01") == []
 
@@ -115,18 +117,22 @@ def test_numbers_that_nobody_means_break_no_rule() -> None:
 
 def test_p02_names_what_was_put_back() -> None:
     statuses = {f"File[/{n}]": {"corrective_change": n < 5, "changed": True} for n in range(6)}
-    assert told("P02", corrective_change=True, resource_statuses=statuses) == [
+    assert report_findings("P02", corrective_change=True, resource_statuses=statuses) == [
         ("drift was repaired: File[/0], File[/1], File[/2] and 2 more", NOTICE)
     ]
-    assert told("P02", corrective_change=True) == [("drift was repaired", NOTICE)]
-    assert told("P02", resource_statuses=statuses) == []
+    assert report_findings("P02", corrective_change=True) == [("drift was repaired", NOTICE)]
+    assert report_findings("P02", resource_statuses=statuses) == []
 
 
 def test_p06_by_statuses_or_by_metrics() -> None:
-    assert told("P06", metrics=metrics("resources", failed_to_restart=1)) == [("1 resource did not restart", ERROR)]
-    assert told("P06", metrics=metrics("resources", failed_to_restart=0)) == []
+    assert report_findings("P06", metrics=metrics("resources", failed_to_restart=1)) == [
+        ("1 resource did not restart", ERROR)
+    ]
+    assert report_findings("P06", metrics=metrics("resources", failed_to_restart=0)) == []
     failed = {"Service[a]": {"failed_to_restart": True}, "Exec[b]": {"failed_to_restart": True}, "Exec[c]": {}}
-    assert told("P06", resource_statuses=failed) == [("2 resources did not restart: Service[a], Exec[b]", ERROR)]
+    assert report_findings("P06", resource_statuses=failed) == [
+        ("2 resources did not restart: Service[a], Exec[b]", ERROR)
+    ]
 
 
 # -- P03, P04, P05 ------------------------------------------------------------
@@ -151,7 +157,7 @@ def test_p06_by_statuses_or_by_metrics() -> None:
 )
 def test_p03_by_the_answers_status(status: int, headers: dict[str, str], expected: bool) -> None:
     found = findings(talk(catalog(), altered(report(status=status), answers=headers)), "P03")
-    assert [each.severity for each in found] == [ERROR] * expected
+    assert [finding.severity for finding in found] == [ERROR] * expected
 
 
 def test_p03_repeats_the_masters_words_and_says_nothing_of_no_answer() -> None:
@@ -208,7 +214,7 @@ def test_p05_needs_a_catalog_that_could_have_been_applied(parts: tuple[ExamplePa
 
 @pytest.mark.parametrize(("number", "expected"), [(1, 1), (2, 0), (12, 0), (13, 1), (None, 0)])
 def test_p07_knows_formats_2_to_12(number: int | None, expected: int) -> None:
-    assert len(told("P07", report_format=number)) == expected
+    assert len(report_findings("P07", report_format=number)) == expected
 
 
 @pytest.mark.parametrize(("version", "expected"), [("2.7.26", NOTICE), ("3.8.7", NOTICE), ("4.10.9", WARNING)])
@@ -220,9 +226,9 @@ def test_p08_yaml_is_what_old_agents_send(version: str, expected: Severity) -> N
 
 
 def test_p09_compares_names_as_names() -> None:
-    assert told("P09", host="NODE1.example") == []
-    assert told("P09", host="") == []
-    assert told("P09", host="x" * 500)[0][0] == f"sent as node1.example, but the report is for {'x' * 99}…"
+    assert report_findings("P09", host="NODE1.example") == []
+    assert report_findings("P09", host="") == []
+    assert report_findings("P09", host="x" * 500)[0][0] == f"sent as node1.example, but the report is for {'x' * 99}…"
 
 
 def test_p10_does_not_count_the_wait_for_a_certificate() -> None:
@@ -243,19 +249,21 @@ def test_p10_names_the_longest_part_and_has_a_threshold() -> None:
 
 
 def test_p12_needs_both_versions() -> None:
-    assert told("P12", puppet_version=None) == []
+    assert report_findings("P12", puppet_version=None) == []
     assert findings(talk(catalog(), report(puppet_version="3.8.6"), version="3.8.7"), "P12") == []
-    assert told("P12", puppet_version="7.24.0") == [("the request is from 7.23.0, the report from 7.24.0", NOTICE)]
+    assert report_findings("P12", puppet_version="7.24.0") == [
+        ("the request is from 7.23.0, the report from 7.24.0", NOTICE)
+    ]
 
 
 def test_p13_is_about_runs_that_count_as_good() -> None:
     logs = [line("a" * 300, "Facter"), line("b", level="crit"), line("c", level="warning")]
-    ((message, severity),) = told("P13", result="changed", logs=logs)
+    ((message, severity),) = report_findings("P13", result="changed", logs=logs)
     assert severity is NOTICE
     assert message.startswith("error in the log: Facter: aaa")
     assert message.endswith("… and 1 more")
-    assert told("P13", result="failed", logs=logs) == []
-    assert told("P13", logs=[line("x", level=":err")]) == [("error in the log: Puppet: x", NOTICE)]
+    assert report_findings("P13", result="failed", logs=logs) == []
+    assert report_findings("P13", logs=[line("x", level=":err")]) == [("error in the log: Puppet: x", NOTICE)]
 
 
 # -- P11: several runs ------------------------------------------------------------
@@ -281,7 +289,7 @@ def test_p11_is_about_what_changed_in_each_of_the_last_runs() -> None:
 
 def test_p11_an_exec_that_always_runs_is_a_notice() -> None:
     found = findings(reports(*[["Exec[a]", "File[b]"]] * 5), "P11")[-2:]
-    assert {(each.message.rpartition(": ")[2], each.severity) for each in found} == {
+    assert {(finding.message.rpartition(": ")[2], finding.severity) for finding in found} == {
         ("Exec[a]", NOTICE), ("File[b]", WARNING)
     }  # fmt: skip
     assert findings(reports(*[["Notify[n]"]] * 5), "P11") == []
@@ -316,7 +324,7 @@ AWS = "AKIA" + "QW7E" * 4
     ],
 )
 def test_p14_what_nothing_but_a_secret_looks_like(message: str, expected: str | None) -> None:
-    found = told("P14", logs=[line(message, "/Stage[main]/Main/Exec[a]/returns", "debug")])
+    found = report_findings("P14", logs=[line(message, "/Stage[main]/Main/Exec[a]/returns", "debug")])
     text = "is in the report, in the log of /Stage[main]/Main/Exec[a]/returns"
     assert found == ([(f"{expected} {text}", ERROR)] if expected else [])
 
@@ -348,15 +356,15 @@ def test_p14_what_nothing_but_a_secret_looks_like(message: str, expected: str | 
     ],
 )
 def test_p14_what_looks_like_a_password_is_a_warning(message: str, expected: bool) -> None:
-    found = told("P14", logs=[line(message, level="notice")])
+    found = report_findings("P14", logs=[line(message, level="notice")])
     assert [severity for _, severity in found] == [WARNING] * expected
-    assert told("P14", logs=[line(message, level="debug")]) == []
+    assert report_findings("P14", logs=[line(message, level="debug")]) == []
 
 
 def test_p14_never_repeats_the_secret() -> None:
     exec_ref = f"Exec[curl -H {TOKEN}]"
     event = {"status": "success", "previous_value": PEM.format(""), "desired_value": 7}
-    found = told(
+    found = report_findings(
         "P14",
         logs=[line(f"{TOKEN}\n+password = horse-battery", f"/Stage[main]/{exec_ref}/returns")],
         resource_statuses={exec_ref: {"events": [event]}, "Exec[--password=horse-battery]": {"events": [event]}},
@@ -413,8 +421,10 @@ def test_real_reports_raise_what_their_readme_tells_and_nothing_else(path: Path)
     analyzer = Analyzer(REPORTS)
     for record in records_of(path):
         assert not analyzer.feed(record).trouble
-    found = [finding for each in analyzer.finish() for finding in each.findings]
-    assert Counter(each.rule for each in found if each.severity is not NOTICE) == EXPECTED.get(name_of(path), {})
+    found = [finding for run in analyzer.finish() for finding in run.findings]
+    assert Counter(finding.rule for finding in found if finding.severity is not NOTICE) == EXPECTED.get(
+        name_of(path), {}
+    )
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)

@@ -59,7 +59,7 @@ def found(records: Sequence[Record], *ids: str) -> list[Finding]:
 
 
 def raised(*parts: ExamplePart, version: str = "7.23.0") -> set[str]:
-    return {each.rule for each in found(talk(ca(), crl(), *parts, version=version))}
+    return {finding.rule for finding in found(talk(ca(), crl(), *parts, version=version))}
 
 
 # -- what a request asks for ---------------------------------------------------------------------------
@@ -164,15 +164,15 @@ def test_which_certnames_a_ca_takes(certname: str, rules: set[str]) -> None:
 
     for status, severity in ((400, Severity.ERROR), (200, Severity.WARNING)):
         refusal = b"Subject hostname format is invalid" if status == 400 else b""
-        seen = found(talk(csr(status=status, body=refusal, path=quote(certname)), certname=certname))
-        assert {each.rule for each in seen} == rules
-        assert {each.severity for each in seen} <= {severity}
+        findings = found(talk(csr(status=status, body=refusal, path=quote(certname)), certname=certname))
+        assert {finding.rule for finding in findings} == rules
+        assert {finding.severity for finding in findings} <= {severity}
 
 
 def test_the_subject_is_looked_at_as_well_as_the_url() -> None:
-    seen = found(talk(csr(made=asking_for({}, "Node1.example"), status=400, body=b"no")))
-    assert {each.rule for each in seen} == {"B24", "B25", "B43"}
-    assert "subject is Node1.example" in next(each.message for each in seen if each.rule == "B24")
+    findings = found(talk(csr(made=asking_for({}, "Node1.example"), status=400, body=b"no")))
+    assert {finding.rule for finding in findings} == {"B24", "B25", "B43"}
+    assert "subject is Node1.example" in next(finding.message for finding in findings if finding.rule == "B24")
 
 
 def test_a_key_that_the_sender_does_not_have_is_no_clone() -> None:
@@ -202,7 +202,7 @@ def test_one_key_for_two_spellings_of_a_name_is_no_clone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "rules"),
+    ("status", "body", "rules"),
     [
         (200, b"", set()),
         (400, f"{NAME} {WAITS}".encode(), set()),
@@ -215,8 +215,8 @@ def test_one_key_for_two_spellings_of_a_name_is_no_clone() -> None:
         (500, f"Server Error: {NAME} already has a requested certificate".encode(), set()),
     ],
 )
-def test_which_answers_are_a_rejection(status: int, said: bytes, rules: set[str]) -> None:
-    assert raised(csr(status=status, body=said)) == rules
+def test_which_answers_are_a_rejection(status: int, body: bytes, rules: set[str]) -> None:
+    assert raised(csr(status=status, body=body)) == rules
 
 
 def test_a_request_without_an_answer_is_not_rejected() -> None:
@@ -281,10 +281,10 @@ def test_agents_started_by_hand_do_not_poll(pauses: tuple[int, ...]) -> None:
     assert found(talk(csr(), not_issued(), *parts), "B39", "B41") == []
 
 
-@pytest.mark.parametrize(("pause", "said"), [(111, False), (130, False), (100, True), (150, True)])
-def test_an_interval_is_another_one_beyond_a_tenth(pause: int, said: bool) -> None:
+@pytest.mark.parametrize(("pause", "expected"), [(111, False), (130, False), (100, True), (150, True)])
+def test_an_interval_is_another_one_beyond_a_tenth(pause: int, expected: bool) -> None:
     polls = [part for _ in range(4) for part in (wait(pause - 1), *POLL)]
-    assert bool(found(talk(csr(), not_issued(), *polls), "B41")) is said
+    assert bool(found(talk(csr(), not_issued(), *polls), "B41")) is expected
 
 
 def test_a_month_of_polling_is_counted_in_full() -> None:
@@ -325,15 +325,15 @@ def test_waiting_without_a_request_needs_to_be_seen_from_its_beginning() -> None
 
 def test_a_request_that_the_ca_holds_is_only_to_be_signed() -> None:
     look = f"/puppet-ca/v1/certificate_request/{NAME}?environment=production&"
-    for status, message in ((200, False), (404, True)):
+    for status, expected in ((200, False), (404, True)):
         looked = asked(look, b"", status=status, run=False, media="text/plain")
         parts = (not_issued(), looked, not_issued(), wait(120), not_issued())
-        assert bool(found(talk(*parts, version="5.5.22"), "B40")) is message
+        assert bool(found(talk(*parts, version="5.5.22"), "B40")) is expected
 
 
-@pytest.mark.parametrize(("pause", "said"), [(0.1, True), (0.9, True), (1.1, False)])
-def test_signed_at_once_is_within_two_seconds(pause: float, said: bool) -> None:
-    assert bool(found(talk(csr(), wait(pause), issued()), "B45")) is said  # each part takes a second besides
+@pytest.mark.parametrize(("pause", "expected"), [(0.1, True), (0.9, True), (1.1, False)])
+def test_signed_at_once_is_within_two_seconds(pause: float, expected: bool) -> None:
+    assert bool(found(talk(csr(), wait(pause), issued()), "B45")) is expected  # each part takes a second besides
 
 
 def test_the_certificate_of_another_key_was_not_signed_at_once() -> None:
@@ -377,7 +377,7 @@ def test_a_key_that_comes_back_is_another_hosts_whatever_the_address() -> None:
     mine, others = (csr(), not_issued()), (csr(key="b", status=400, text=WAITS), not_issued())
     in_turn = found(talk(*mine, wait(30), *others, wait(30), *POLL), "B46")
     assert in_turn
-    assert all("alternate between two keys" in each.message for each in in_turn)
+    assert all("alternate between two keys" in finding.message for finding in in_turn)
     # Whoever lost a key never uses it again.
     assert found(talk(*mine, wait(30), *others, wait(30), *others), "B46") == []
 
@@ -400,28 +400,28 @@ WORDS = ("sign", "clean", "list", "alt_names", "new_crl", "crls", "reset", "rese
          "enrol", "enrol_ca", "fingerprint", "name")  # fmt: skip
 
 
-def _told(word: str, agent: str | None, master: str | None = None, name: str = "a.example") -> str:
+def _commands(word: str, agent: str | None, master: str | None = None, name: str = "a.example") -> str:
     dialect = "legacy" if agent and agent.startswith(("2", "3")) else "v3"
     masters = {master: 1} if master else {}
     return fill(f"{{{word}}}", Run("192.0.2.1", name, dialect, agent_version=agent, master_versions=masters))  # type: ignore[arg-type]
 
 
 def test_the_commands_of_each_generation() -> None:
-    assert _told("alt_names", "3.8.7", "3.8.7") == "`puppet cert --allow-dns-alt-names sign a.example`"
-    assert "allow-subject-alt-names: true" in _told("alt_names", "7.23.0", "7.9.5")
-    assert _told("sign", "3.8.7", "7.9.5") == "`puppetserver ca sign --certname a.example`"
-    assert _told("sign", "6.29.0", "5.5.22") == "`puppet cert sign a.example`"
+    assert _commands("alt_names", "3.8.7", "3.8.7") == "`puppet cert --allow-dns-alt-names sign a.example`"
+    assert "allow-subject-alt-names: true" in _commands("alt_names", "7.23.0", "7.9.5")
+    assert _commands("sign", "3.8.7", "7.9.5") == "`puppetserver ca sign --certname a.example`"
+    assert _commands("sign", "6.29.0", "5.5.22") == "`puppet cert sign a.example`"
     for version in ("2.7.26", "3.8.7", "5.5.22"):
-        assert "-name a.example.pem -delete" in _told("reset", version)
-        assert "hostcrl" in _told("reset_ca", version)
-        assert _told("verify", version).startswith("`openssl verify")
+        assert "-name a.example.pem -delete" in _commands("reset", version)
+        assert "hostcrl" in _commands("reset_ca", version)
+        assert _commands("verify", version).startswith("`openssl verify")
     for version in ("6.0.0", "6.29.0", "8.10.0", "8.28.1"):
-        assert _told("reset", version) == "`puppet ssl clean; puppet agent -t`"
-        assert "--localca" in _told("reset_ca", version)
-        assert _told("verify", version) == "`puppet ssl verify`"
-    assert _told("renew", "8.28.1") == "`puppet ssl renew_cert`"
+        assert _commands("reset", version) == "`puppet ssl clean; puppet agent -t`"
+        assert "--localca" in _commands("reset_ca", version)
+        assert _commands("verify", version) == "`puppet ssl verify`"
+    assert _commands("renew", "8.28.1") == "`puppet ssl renew_cert`"
     # Elsewhere dropping the key alone would take a working node's certificate, and the CA would give it no other.
-    assert _told("renew", "8.10.0") == _told("enrol", "8.10.0")
+    assert _commands("renew", "8.10.0") == _commands("enrol", "8.10.0")
 
 
 def _steps(text: str) -> list[str]:
@@ -429,25 +429,25 @@ def _steps(text: str) -> list[str]:
 
 
 def test_a_node_is_enrolled_in_the_order_that_works() -> None:
-    assert _steps(_told("enrol", "7.23.0", "7.9.5")) == [
+    assert _steps(_commands("enrol", "7.23.0", "7.9.5")) == [
         "puppetserver ca clean --certname a.example",
         "puppet ssl clean; puppet agent -t",
         "puppetserver ca sign --certname a.example",
     ]
     old = 'find "$(puppet config print ssldir)" -name a.example.pem -delete'
-    assert _steps(_told("enrol", "5.5.22", "5.5.22")) == [
+    assert _steps(_commands("enrol", "5.5.22", "5.5.22")) == [
         "puppet cert clean a.example", f"{old}; puppet agent -t", "puppet cert sign a.example"
     ]  # fmt: skip
-    assert _steps(_told("enrol", "5.5.22", "7.9.5"))[1:] == [
+    assert _steps(_commands("enrol", "5.5.22", "7.9.5"))[1:] == [
         f"{old}; puppet agent -t", "puppetserver ca sign --certname a.example"
     ]  # fmt: skip
-    (clean, reset, sign) = _steps(_told("enrol_ca", "8.10.0"))
+    (clean, reset, sign) = _steps(_commands("enrol_ca", "8.10.0"))
     assert ("clean" in clean, reset, "sign" in sign) == (True, "puppet ssl clean --localca; puppet agent -t", True)
 
 
 def test_to_trust_a_new_ca_drops_no_key() -> None:
     for version in ("3.8.7", "8.10.0"):
-        (output,) = _steps(_told("trust_anew", version))
+        (output,) = _steps(_commands("trust_anew", version))
         assert output == 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"; puppet agent -t'
 
 
@@ -475,7 +475,7 @@ def test_a_given_name_and_host_are_taken_if_they_are_plain() -> None:
 
 def _crl_of(cadir: Path) -> list[x509.CertificateRevocationList]:
     found = re.findall(rb"-----BEGIN.*?END X509 CRL-----\n", (cadir / "ca_crl.pem").read_bytes(), re.DOTALL)
-    return [x509.load_pem_x509_crl(each) for each in found]
+    return [x509.load_pem_x509_crl(pem) for pem in found]
 
 
 def _in_cadir(command: str, cadir: Path) -> subprocess.CompletedProcess[str]:
@@ -505,13 +505,13 @@ def cadir(tmp_path: Path) -> Path:
 @pytest.mark.skipif(not shutil.which("ruby"), reason="needs Ruby")
 def test_the_new_crl_is_the_old_one_signed_anew_wherever_it_stands(cadir: Path) -> None:
     before, (theirs, mine) = (cadir / "ca_crl.pem").read_bytes(), _crl_of(cadir)
-    done = _in_cadir(_told("new_crl", "7.23.0"), cadir)
+    done = _in_cadir(_commands("new_crl", "7.23.0"), cadir)
     assert done.returncode == 0, done.stderr
     same, new = _crl_of(cadir)
     assert same == theirs
     assert (cadir / "ca_crl.pem").read_bytes().startswith(b"# theirs\n")
     assert new.is_signature_valid(x509.load_pem_x509_certificate((cadir / "ca_crt.pem").read_bytes()).public_key())  # type: ignore[arg-type]
-    assert [each.serial_number for each in new] == [each.serial_number for each in mine] == [7]
+    assert [entry.serial_number for entry in new] == [entry.serial_number for entry in mine] == [7]
     assert new.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number == 10
     assert new.next_update_utc is not None
     assert new.next_update_utc > datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1800)
@@ -522,7 +522,7 @@ def test_the_new_crl_is_the_old_one_signed_anew_wherever_it_stands(cadir: Path) 
 def test_where_no_crl_is_the_cas_own_nothing_is_written(cadir: Path) -> None:
     (cadir / "ca_key.pem").write_bytes(pki.key_pem(pki.make_ca("Puppet CA").key))
     before = (cadir / "ca_crl.pem").read_bytes()
-    done = _in_cadir(_told("new_crl", "7.23.0"), cadir)
+    done = _in_cadir(_commands("new_crl", "7.23.0"), cadir)
     assert done.returncode != 0
     assert "No CRL in ca_crl.pem is of this CA." in done.stderr
     assert (cadir / "ca_crl.pem").read_bytes() == before
@@ -530,7 +530,7 @@ def test_where_no_crl_is_the_cas_own_nothing_is_written(cadir: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
 def test_each_crl_of_the_file_is_looked_at(cadir: Path) -> None:
-    done = _in_cadir(_told("crls", "7.23.0"), cadir)
+    done = _in_cadir(_commands("crls", "7.23.0"), cadir)
     assert done.stdout.count("issuer=") == done.stdout.count("crlNumber=") == 2
     assert done.stderr.count("verify OK") == 2
 
@@ -539,8 +539,8 @@ def test_each_crl_of_the_file_is_looked_at(cadir: Path) -> None:
 def test_no_strange_name_gets_into_a_command(name: str) -> None:
     for word in WORDS:
         for version in ("3.8.7", "7.23.0"):
-            output = _told(word, version, name=name)
-            assert output == _told(word, version, name="<certname>")
+            output = _commands(word, version, name=name)
+            assert output == _commands(word, version, name="<certname>")
 
 
 # -- real ones -----------------------------------------------------------------------------------------
@@ -558,7 +558,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS], ids=name_of)
 def test_real_agents_are_accused_of_what_was_done_to_them_and_of_nothing_else(path: Path) -> None:
-    findings = {each.rule for each in found(records_of(path)) if each.severity is not Severity.NOTICE}
+    findings = {finding.rule for finding in found(records_of(path)) if finding.severity is not Severity.NOTICE}
     assert findings == EXPECTED.get(name_of(path), set())
 
 

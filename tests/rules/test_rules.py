@@ -46,12 +46,12 @@ def test_a_rule_says_what_why_and_what_to_do(rule: Rule) -> None:
 
 @pytest.mark.parametrize("conversation", GOOD)
 def test_a_good_example_is_clean_of_every_rule(conversation: Sequence[Record]) -> None:
-    old = any("5.5" in (each.request.header("x-puppet-version") or "") for each in conversation
-              if isinstance(each, Exchange))  # fmt: skip
+    old = any("5.5" in (record.request.header("x-puppet-version") or "") for record in conversation
+              if isinstance(record, Exchange))  # fmt: skip
     allowed = {"B01", "B03"} if old else {"B01"}
     worse = [finding for finding in all_findings(conversation) if finding.severity is not Severity.NOTICE]
-    assert {each.rule for each in worse} <= allowed
-    assert all(each.severity is Severity.WARNING for each in worse)
+    assert {finding.rule for finding in worse} <= allowed
+    assert all(finding.severity is Severity.WARNING for finding in worse)
 
 
 @pytest.mark.parametrize(("rule", "conversation"), BAD)
@@ -91,7 +91,7 @@ def test_a_remedy_names_the_command_of_the_generation(rule: Rule) -> None:
         assert "-delete" in texts[3]
         # Whoever drops a key without cleaning its certificate is refused; whoever cleans without signing, waits.
         if "{enrol" in rule.remedy:
-            steps = [texts[2].rindex(each) for each in ("ca clean ", "puppet ssl clean", "ca sign ")]
+            steps = [texts[2].rindex(command) for command in ("ca clean ", "puppet ssl clean", "ca sign ")]
             assert steps == sorted(steps)
 
 
@@ -124,7 +124,7 @@ def test_what_a_healthy_agent_does_is_a_warning_only_for_the_first_ca(version: s
     found = all_findings(together(Agent(version=version).bootstrap(3).run().wait(1800).run("u-2")))
     bad = [finding for finding in found
            if finding.severity is not Severity.NOTICE and finding.rule != "S16"]  # fmt: skip
-    assert [(each.rule, each.severity) for each in bad] == [("B01", Severity.WARNING)]
+    assert [(finding.rule, finding.severity) for finding in bad] == [("B01", Severity.WARNING)]
 
 
 @pytest.mark.parametrize("version", ["3.8.7", "5.5.22"])
@@ -132,7 +132,10 @@ def test_a_healthy_old_agent_is_a_warning_only_for_what_it_never_verifies(versio
     found = all_findings(together(Agent(version=version).old_bootstrap(4).run().wait(1800).run("u-2")))
     bad = [finding for finding in found
            if finding.severity is not Severity.NOTICE]  # fmt: skip
-    assert {(each.rule, each.severity) for each in bad} == {("B01", Severity.WARNING), ("B03", Severity.WARNING)}
+    assert {(finding.rule, finding.severity) for finding in bad} == {
+        ("B01", Severity.WARNING),
+        ("B03", Severity.WARNING),
+    }
 
 
 def test_the_same_said_again_adds_proof_not_findings() -> None:

@@ -80,7 +80,7 @@ def test_healthy_runs_say_nothing_at_all(version: str) -> None:
     analyzer = Analyzer(RUNS)
     for record in records:
         assert not analyzer.feed(record).trouble
-    assert [each.findings for each in analyzer.finish()] == [[], []]
+    assert [run.findings for run in analyzer.finish()] == [[], []]
 
 
 @pytest.mark.parametrize("version", ["2.7.26", "3.8.7", "7.23.0"])
@@ -139,9 +139,9 @@ def test_r02_knows_the_run_by_its_transaction_uuid() -> None:
     assert findings(taken_for_dead(), "R02") == []
 
 
-def taken_for_dead(**told: Any) -> list[Record]:
+def taken_for_dead(**fields: Any) -> list[Record]:
     """A run that stands in two pieces, for another one of the same agent came and went while it was applying."""
-    applies = talk(plugins(), catalog(), wait(60), metadata("modules/a/b"), report(**told))
+    applies = talk(plugins(), catalog(), wait(60), metadata("modules/a/b"), report(**fields))
     return together(applies, talk(*run("b-1"), after=20))
 
 
@@ -565,9 +565,9 @@ def test_r22_a_tool_is_named_and_judged_by_nothing_that_is_about_agents() -> Non
     analyzer = Analyzer(RUNS)
     for record in records:
         assert not analyzer.feed(record).trouble
-    found = [finding for each in analyzer.finish() for finding in each.findings]
-    assert {each.rule for each in found} == {"R22"}
-    assert {each.message for each in found} == {"curl/7.88.1 sends requests that agents send"}
+    found = [finding for run in analyzer.finish() for finding in run.findings]
+    assert {finding.rule for finding in found} == {"R22"}
+    assert {finding.message for finding in found} == {"curl/7.88.1 sends requests that agents send"}
 
 
 # -- the memory behind them ------------------------------------------------------------
@@ -581,10 +581,10 @@ def test_the_fleet_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
         known.remember(_past(number, certname=f"n{number % 4}.example", names=1000))
     assert set(known.runs) == {"n1.example", "n2.example", "n3.example"}
     assert [start.time for start in known.starts] == [15, 16, 17, 18, 19]
-    assert all(len(each.changed) == run_history.NAMES for runs in known.runs.values() for each in runs)
+    assert all(len(run.changed) == run_history.NAMES for runs in known.runs.values() for run in runs)
     for number in range(20, 40):
         known.remember(_past(number, certname="n1.example"))
-    assert [each.number for each in known.runs["n1.example"]] == list(range(32, 40))
+    assert [run.number for run in known.runs["n1.example"]] == list(range(32, 40))
 
 
 def _past(number: int, *, certname: str, names: int = 0) -> Run:
@@ -612,8 +612,10 @@ def test_real_agents_raise_what_their_readme_tells_and_nothing_else(path: Path) 
     analyzer = Analyzer(RUNS)
     for record in records_of(path):
         assert not analyzer.feed(record).trouble
-    found = [finding for each in analyzer.finish() for finding in each.findings]
-    assert Counter(each.rule for each in found if each.severity is not NOTICE) == EXPECTED.get(name_of(path), Counter())
+    found = [finding for run in analyzer.finish() for finding in run.findings]
+    assert Counter(finding.rule for finding in found if finding.severity is not NOTICE) == EXPECTED.get(
+        name_of(path), Counter()
+    )
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason=ABSENT)
