@@ -13,7 +13,7 @@ NOON = 1_791_979_200.0  # 2026-10-14 12:00:00 UTC
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("2026-10-14T12:00:00.250000000+00:00", NOON + 0.25),
         ("2026-10-14T14:00:00.250000000+02:00", NOON + 0.25),
@@ -27,8 +27,8 @@ NOON = 1_791_979_200.0  # 2026-10-14 12:00:00 UTC
         (None, None),
     ],
 )
-def test_times_as_agents_write_them(text: str | None, told: float | None) -> None:
-    assert clocks.moment(text) == told
+def test_times_as_agents_write_them(text: str | None, expected: float | None) -> None:
+    assert clocks.moment(text) == expected
 
 
 def test_a_date_header_knows_whole_seconds() -> None:

@@ -43,9 +43,9 @@ def test_a_document_is_the_same_in_every_format() -> None:
     for name, form, decoder, message in made():
         documents.setdefault(name, []).append(decoder(message))
         formats.setdefault(name, set()).add(form)
-    for name, each in documents.items():
-        assert not isinstance(each[0], Undecodable)
-        assert [other for other in each if other != each[0]] == [], name
+    for name, decoded in documents.items():
+        assert not isinstance(decoded[0], Undecodable)
+        assert [other for other in decoded if other != decoded[0]] == [], name
         assert formats[name] == set(KNOWN[name])
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 GOLDEN = places.GOLDEN
 
 
-def told(records: Iterable[Record]) -> Iterator[str]:
+def golden_lines(records: Iterable[Record]) -> Iterator[str]:
     """A capture in words that do not depend on when it was recorded, nor on where this runs."""
     analyzer = Analyzer()
     taken = list(steps(analyzer, records))
@@ -51,7 +51,7 @@ def _cells(step: Step, number: int | None) -> Iterator[str]:
     _, who, phase, method, path, status, size, _, ids = wording.row(summary.of(step), step.run)
     yield from (str(step.record.seq), str(number or "-"), who, phase, method, path, status, size)
     yield step.match.endpoint.name if step.match else "-"
-    yield " > ".join(_kind(each) for each in (step.request, step.response))
+    yield " > ".join(_kind(document) for document in (step.request, step.response))
     if isinstance(step.record, Exchange) and step.record.identity:  # a flow file does not say
         yield f"identity {wording.identity(step.record.identity)}"
     if ids:
@@ -69,7 +69,7 @@ def _kind(document: Document | None) -> str:
 
 
 def text_of(path: Path) -> str:
-    text = "".join(f"{line.rstrip()}\n" for line in told(records_of(path)))
+    text = "".join(f"{line.rstrip()}\n" for line in golden_lines(records_of(path)))
     # Where the recording machine kept its files is nobody's business; the file's name stays.
     return re.sub(r"/srv/[^\s|:`']*/|(?<=…)[^\s|/]*test/root/", "/…/", text)
 

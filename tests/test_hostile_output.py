@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 
 CONTROL = "\x1b[2J\x1b]0;x\x07\x9b31m\r\u202egnp\u2066\u2028<b>&[red]\x00"
 UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-TOLD = frozenset({"method", "target", "http_version", "reason", "error", "alert", "tls_version", "cipher", "sni"})
+WIRE_FIELDS = frozenset(
+    {"method", "target", "http_version", "reason", "error", "alert", "tls_version", "cipher", "sni"}
+)
 """The fields whose text comes from the wire as it is."""
 
 
 def hostile(value: Any, name: str = "") -> Any:
     """A record with control characters in all of its captured text."""
     if isinstance(value, str):
-        return value + CONTROL if name in TOLD and value else value
+        return value + CONTROL if name in WIRE_FIELDS and value else value
     if isinstance(value, tuple) and name in ("headers", "stripped"):
         return tuple(
-            (each[0] + "\x1b[2J", each[1] + CONTROL) if name == "headers" else each + CONTROL for each in value
+            (item[0] + "\x1b[2J", item[1] + CONTROL) if name == "headers" else item + CONTROL for item in value
         )
     if isinstance(value, bytes) and name == "body":
         # In documents as JSON writes it; in what is no JSON, raw.
@@ -81,18 +83,18 @@ def test_no_command_prints_a_control_character(made: str, run: Run, tmp_path: Pa
     records = sampled(path) if path else spoken()
     assert any(isinstance(record, Exchange | Handshake) for record in records)
     capture = save(tmp_path / "c.sqlite", *records)
-    seen = False
+    printed = False
     for argv in commands(capture, records):
         status, out, err = run(*argv)
         assert status in (0, 1), (argv, err)
         found = UNSEEN.search(out.replace("\r\n", "\n") + err)
         assert not found, (argv, out[max(0, found.start() - 80) : found.end() + 20])
-        seen |= "gnp" in out  # what is told is told, in a form that does nothing
+        printed |= "gnp" in out  # what is told is told, in a form that does nothing
         if "junit" in argv:
             assert ET.fromstring(out).tag == "testsuite"  # noqa: S314 - it is our own
         if "sarif" in argv or "--json" in argv:
             json.loads(out)
-    assert seen
+    assert printed
 
 
 def test_no_captured_text_is_in_a_files_name() -> None:

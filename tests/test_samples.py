@@ -124,4 +124,4 @@ PLANTED = (
 def test_the_check_finds_what_it_is_for(planted: str) -> None:
     twice = quote(quote(f'{{"a": "{planted}"}}', safe=""), safe="").encode()
     for data in (twice, gzip.compress(twice), f'"{planted}"'.encode()):
-        assert [what for _, each in unpacked("planted", data) for what in betrayals(each)] != []
+        assert [what for _, text in unpacked("planted", data) for what in betrayals(text)] != []

@@ -14,7 +14,7 @@ PROVED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)
 
 def _names(path: str) -> set[str]:
     tree = ast.parse((ROOT / path).read_text())
-    return {each.name for each in tree.body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")}
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 
 
 def test_every_promise_names_a_test_that_exists() -> None:

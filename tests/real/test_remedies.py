@@ -17,7 +17,7 @@ from inspector.capture.store import Capture
 from inspector.formats import json_output
 from inspector.host import pki
 from tests.real.agent import RealAgent
-from tests.real.through import Stage, told
+from tests.real.through import Stage, run_summaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +108,7 @@ def _succeeds_after(stage: Stage, agent: RealAgent, commands: list[str], *, crl:
         hosts = Hosts(agent, road)
         outputs = hosts.execute(commands)
         hosts.succeeds()
-    last = told(stage.capture)[-1]
+    last = run_summaries(stage.capture)[-1]
     assert (last.certname, last.outcome) == (agent.certname, "complete")
     return outputs
 
@@ -131,7 +131,7 @@ def expired_crl(master: RealMaster, late: RealAgent) -> Iterator[Path]:
     shutil.copyfile(place, sound)
     authority = pki.read_authority(master.cadir)
     own, *others = re.findall(rb"-----BEGIN.*?END X509 CRL-----\n", place.read_bytes(), re.DOTALL)
-    revoked = [each.serial_number for each in x509.load_pem_x509_crl(own)]
+    revoked = [entry.serial_number for entry in x509.load_pem_x509_crl(own)]
     now = datetime.datetime.now(datetime.UTC)
     ended = pki.make_crl(authority, revoked, number=99, last_update=now - 2 * DAY, next_update=now - DAY)
     place.write_bytes(b"".join([pki.pem(ended), *others]))
@@ -165,7 +165,7 @@ def test_revoked(stage: Stage) -> None:
 def test_unsigned(stage: Stage) -> None:
     agent = stage.agent("unsigned-yet.example")
     first, again = _fails(stage, agent), _fails(stage, agent)  # the second try goes on where the first one was
-    assert [each["cause"] for each in (*first, *again)] == [None, "B17"]
+    assert [verdict["cause"] for verdict in (*first, *again)] == [None, "B17"]
     assert first[0]["remedy"] == again[0]["remedy"]
     ours, theirs, _ = _succeeds_after(stage, agent, _commands(again[0]["remedy"]))
     assert ours.split()[-1] in theirs  # the fingerprints can be compared
@@ -221,4 +221,4 @@ def test_cloned(stage: Stage) -> None:
             host.execute([reset])
             stage.master.sign(name)
             host.succeeds()
-    assert {(run.certname, run.outcome) for run in told(stage.capture)} == {(n, "complete") for n in hosts}
+    assert {(run.certname, run.outcome) for run in run_summaries(stage.capture)} == {(n, "complete") for n in hosts}

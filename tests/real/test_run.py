@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.real.through import Stage, Told
+from tests.real.through import RunSummary, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,23 +45,25 @@ def _misses_a_file(agent: RealAgent, road: Road) -> CompletedRun:
 
 @BOTH
 def test_steady_state(stage: Stage, steady: RealAgent, own: bool) -> None:
-    assert stage.compare(_runs, steady, steady, status=0, own=own) == [Told("steady.example", "complete", AGAIN)]
+    assert stage.compare(_runs, steady, steady, status=0, own=own) == [RunSummary("steady.example", "complete", AGAIN)]
 
 
 @pytest.mark.parametrize("own", [False, True])
 def test_out_of_sync(stage: Stage, steady: RealAgent, own: bool) -> None:
-    assert stage.compare(_drifts, steady, steady, status=2, own=own) == [Told("steady.example", "complete", AGAIN)]
+    assert stage.compare(_drifts, steady, steady, status=2, own=own) == [
+        RunSummary("steady.example", "complete", AGAIN)
+    ]
 
 
 def test_compile_error(stage: Stage, steady: RealAgent) -> None:
     assert stage.compare(_cannot_compile, steady, steady, status=1) == [
-        Told("steady.example", "failed", "plugins catalog report", "R20 error, S01 error"),
+        RunSummary("steady.example", "failed", "plugins catalog report", "R20 error, S01 error"),
     ]
 
 
 def test_missing_file(stage: Stage, steady: RealAgent) -> None:
     assert stage.compare(_misses_a_file, steady, steady, status=4) == [
-        Told("steady.example", "failed", AGAIN, "F02 error, P01 error"),
+        RunSummary("steady.example", "failed", AGAIN, "F02 error, P01 error"),
     ]
 
 
@@ -78,4 +80,4 @@ def slow(stage: Stage, steady: RealAgent) -> Iterator[RealAgent]:
 @pytest.mark.parametrize("own", [False, True])
 def test_three_seconds_of_silence(stage: Stage, slow: RealAgent, own: bool) -> None:
     """Meanwhile the master closes its connection; the POST that follows must find another one."""
-    assert stage.compare(_runs, slow, slow, status=0, own=own) == [Told("steady.example", "complete", AGAIN)]
+    assert stage.compare(_runs, slow, slow, status=0, own=own) == [RunSummary("steady.example", "complete", AGAIN)]

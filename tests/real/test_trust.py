@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.host import pki
-from tests.real.through import Stage, Told, told
+from tests.real.through import RunSummary, Stage, run_summaries
 
 if TYPE_CHECKING:
     from tests.real.agent import CompletedRun, RealAgent
@@ -20,7 +20,7 @@ def test_revoked(stage: Stage) -> None:
     agent = stage.enrolled("revoked.example")
     stage.master.revoke(agent.certname)
     assert stage.compare(_runs, agent, agent, status=1) == [
-        Told("revoked.example", "refused", "certificates", "T05 error, T09 error"),
+        RunSummary("revoked.example", "refused", "certificates", "T05 error, T09 error"),
     ]
 
 
@@ -29,7 +29,7 @@ def test_agent_trusts_another_ca(stage: Stage) -> None:
     (agent.ssldir / "certs").mkdir()
     (agent.ssldir / "certs/ca.pem").write_bytes(pki.pem(foreign.certificate))
     (agent.ssldir / "crl.pem").write_bytes(pki.pem(pki.make_crl(foreign)))
-    assert stage.compare(_runs, agent, agent, status=1) == [Told(None, "refused", "certificates", "T08 error")]
+    assert stage.compare(_runs, agent, agent, status=1) == [RunSummary(None, "refused", "certificates", "T08 error")]
 
 
 def test_agent_shows_a_foreign_certificate(stage: Stage) -> None:
@@ -42,7 +42,7 @@ def test_agent_shows_a_foreign_certificate(stage: Stage) -> None:
         with (agent.ssldir / path).open("ab") as file:
             file.write(pki.pem(more))
     assert stage.compare(_runs, agent, agent, status=1, identity=f"mint:{stage.master.cadir}") == [
-        Told("forged.example", "refused", "certificates", "T06 error, T09 error"),
+        RunSummary("forged.example", "refused", "certificates", "T06 error, T09 error"),
     ]
 
 
@@ -51,4 +51,4 @@ def test_the_hosts_own_certificate(stage: Stage, steady: RealAgent) -> None:
     assert stage.direct.run(steady).status == 0
     with stage.proxy("", server=steady.certname, puppet_ssldir=steady.ssldir) as road:
         assert road.run(steady).status == 0
-    assert told(stage.capture) == [Told("steady.example", "complete", "plugins catalog files report")]
+    assert run_summaries(stage.capture) == [RunSummary("steady.example", "complete", "plugins catalog files report")]

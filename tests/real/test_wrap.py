@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.real.through import Told, told
+from tests.real.through import RunSummary, run_summaries
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_one_command_does_it_all(stage: Stage, agent: RealAgent) -> None:
     assert lines[-1].startswith("Notice: Applied catalog")
     assert all(line.startswith(("Info: ", "Notice: ")) for line in lines)
     assert runs[0]["outcome"] == "complete"
-    assert told(stage.capture) == [Told("steady.example", "complete", PHASES)]
+    assert run_summaries(stage.capture) == [RunSummary("steady.example", "complete", PHASES)]
 
 
 def test_changes_and_failures_pass_on(stage: Stage, agent: RealAgent) -> None:
@@ -69,8 +69,8 @@ def test_changes_and_failures_pass_on(stage: Stage, agent: RealAgent) -> None:
     failed = _run(agent, stage.directory / "failed.sqlite")
     assert failed.returncode == stage.direct.run(agent).status == 1
     assert "no such role" in failed.stderr
-    assert told(stage.directory / "failed.sqlite") == [
-        Told("steady.example", "failed", "plugins catalog report", "R20 error, S01 error"),
+    assert run_summaries(stage.directory / "failed.sqlite") == [
+        RunSummary("steady.example", "failed", "plugins catalog report", "R20 error, S01 error"),
     ]
 
 
@@ -135,4 +135,4 @@ def test_one_made_with_the_cas_key_passes_real_agents(stage: Stage, agent: RealA
     with stage.proxy(f"mint:{master.cadir}", server=agent.certname, puppet_cert=pem, puppet_ssldir="", **files) as road:
         done = road.run(agent)
     assert done.status == 0, done.output
-    assert told(stage.capture) == [Told("steady.example", "complete", PHASES)]
+    assert run_summaries(stage.capture) == [RunSummary("steady.example", "complete", PHASES)]

@@ -49,7 +49,7 @@ class Road:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RunSummary:
     """A run as ``puppet-inspector runs --json`` tells it, as far as it is the same every time."""
 
     certname: str | None
@@ -60,7 +60,7 @@ class Told:
     """Rule and severity of each that is more than worth knowing, in order."""
 
 
-def told(capture: Path) -> list[Told]:
+def run_summaries(capture: Path) -> list[RunSummary]:
     """The runs of a capture."""
     analyzer = Analyzer()
     with Capture.open(capture) as records:
@@ -68,10 +68,10 @@ def told(capture: Path) -> list[Told]:
             analyzer.feed(record)
     analyzer.finish()
     return [
-        Told(
+        RunSummary(
             run["certname"],
             run["outcome"],
-            " ".join(each["phase"] for each in run["phases"]),
+            " ".join(phase["phase"] for phase in run["phases"]),
             ", ".join(sorted(f"{e['rule']} {e['severity']}" for e in run["findings"] if e["severity"] != "notice")),
         )
         for run in json_output.runs(analyzer.runs)
@@ -143,7 +143,7 @@ class Stage:
         status: int,
         identity: str = "",
         own: bool = False,
-    ) -> list[Told]:
+    ) -> list[RunSummary]:
         """Play on both roads, each with an agent (which may be the same); returns what the capture tells.
 
         ``status`` is what Puppet documents for it, and what both runs must end with. ``identity`` is the
@@ -154,4 +154,4 @@ class Stage:
         with self.proxy(identity or f"keys:{through.ssldir}", own=own) as road:
             inspected = play(through, road)
         assert inspected.status == measured.status, inspected.output + "\n".join(self.lines)
-        return told(self.capture)
+        return run_summaries(self.capture)

@@ -24,11 +24,11 @@ def costs_only_itself(rule: Rule, records: Iterable[Record]) -> bool:
         yield
 
     records = tuple(records)
-    others = [each for each in all_rules() if each.id != rule.id]
-    return _told([dataclasses.replace(rule, function=look), *others], records) == _told(others, records)
+    others = [other for other in all_rules() if other.id != rule.id]
+    return _outcomes([dataclasses.replace(rule, function=look), *others], records) == _outcomes(others, records)
 
 
-def _told(rules: list[Rule], records: tuple[Record, ...]) -> list[tuple[Any, ...]]:
+def _outcomes(rules: list[Rule], records: tuple[Record, ...]) -> list[tuple[Any, ...]]:
     analyzer = Analyzer(rules)
     for record in records:
         analyzer.feed(record)

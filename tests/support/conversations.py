@@ -195,9 +195,9 @@ class Agent:
         body = json.dumps({"path": "/x", "type": "file"}).encode()
         return self.ask("GET", self.url("file_metadata/modules/m/f"), body=body, media="application/json", own=True)
 
-    def report(self, told: str = "unchanged", *, status: int | None = 200, cached: str | None = None) -> Agent:
+    def report(self, outcome: str = "unchanged", *, status: int | None = 200, cached: str | None = None) -> Agent:
         document = {
-            "host": self.certname, "status": told, "transaction_uuid": self.uuid, "cached_catalog_status": cached,
+            "host": self.certname, "status": outcome, "transaction_uuid": self.uuid, "cached_catalog_status": cached,
             "puppet_version": self.version, "environment": self.environment,
         }  # fmt: skip
         return self.ask(

@@ -106,7 +106,7 @@ _WRITE: dict[str, Callable[[object], bytes]] = {
     "application/vnd.puppet.rich+msgpack": msgspec.msgpack.encode,
 }
 _FACTS = {"application/json": "JSON", "pson": "PSON", "text/pson": "PSON", "yaml": "YAML"}
-_NAMES = {id(each): name for name, each in vars(decode).items() if callable(each)}
+_NAMES = {id(function): name for name, function in vars(decode).items() if callable(function)}
 
 
 class Row(NamedTuple):
@@ -143,7 +143,7 @@ def format_of(message: Message, document: Document | None, decoder: Decoder) -> 
     return _MEDIA.get(media, "text" if media in ("text/plain", "") else media)
 
 
-def _seen(records: Iterable[Record]) -> Iterator[tuple[str, Row, bool]]:
+def _bodies(records: Iterable[Record]) -> Iterator[tuple[str, Row, bool]]:
     """Of each body in a capture: the agent's version, the row, and whether it was read."""
     analyzer = Analyzer()
     taken = [analyzer.feed(record) for record in records]
@@ -180,7 +180,7 @@ def recorded(captures: Sequence[Iterable[Record]]) -> dict[str, dict[Row, Real]]
     """By the agent's version, what was decoded from captures of real ones."""
     found: dict[str, dict[Row, Real]] = defaultdict(lambda: defaultdict(Real))
     for records in captures:
-        for version, row, read in _seen(records):
+        for version, row, read in _bodies(records):
             one = found[version][row]
             found[version][row] = Real(one.decoded + read, one.undecodable + (not read))
     return {version: dict(rows) for version, rows in found.items()}
@@ -231,7 +231,7 @@ def _made() -> set[Row]:
             bodies.add((decoder, form))
     for rule in all_rules():
         for talk in (*rule.good(), *rule.bad()):
-            for _, (name, side, form), read in _seen(talk):
+            for _, (name, side, form), read in _bodies(talk):
                 if read and side != "refused":
                     row = next(endpoint for endpoint in ENDPOINTS if endpoint.name == name)
                     bodies.add((row.request if side == "asked" else row.response, form))
@@ -260,7 +260,9 @@ def page(real: dict[str, dict[Row, Real]]) -> str:
     made = _made()
     versions = sorted(real, key=_order)
     names = list(dict.fromkeys(endpoint.name for endpoint in ENDPOINTS))
-    rows = {row for endpoint in ENDPOINTS for row in _known(endpoint)} | {row for each in real.values() for row in each}
+    rows = {row for endpoint in ENDPOINTS for row in _known(endpoint)} | {
+        row for counts in real.values() for row in counts
+    }
     sides = ("asked", "answered", "refused")
     ordered = sorted(rows, key=lambda row: (names.index(row.endpoint), sides.index(row.side), row.format))
     lines = [
@@ -285,8 +287,8 @@ def page(real: dict[str, dict[Row, Real]]) -> str:
         lines.append(f"| {' | '.join((*head, row.format, *cells, evidence))} |")
         before = row[:2]
     counted = [line.rsplit("|", 2)[1].strip() for line in lines[-len(ordered) :]]
-    numbers = {each: counted.count(each) for each in ("real", "made", "**never**")}
-    lines += ["", ", ".join(f"{number} rows {each}" for each, number in numbers.items()) + "."]
+    numbers = {kind: counted.count(kind) for kind in ("real", "made", "**never**")}
+    lines += ["", ", ".join(f"{number} rows {kind}" for kind, number in numbers.items()) + "."]
     return "\n".join([*lines, ""])
 
 
@@ -297,7 +299,7 @@ def _cell(real: Real | None) -> str:
 
 
 def _evidence(row: Row, real: Sequence[Real], made: set[Row]) -> str:
-    if any(each.decoded for each in real):
+    if any(count.decoded for count in real):
         return "real"
     return "made" if row in made else "**never**"
 

@@ -50,7 +50,7 @@ def mutant(rule: Rule, number: int) -> Callable[..., Any]:
     module = importlib.import_module(rule.function.__module__)
     tree = ast.parse(inspect.getsource(module))
     wanted = next(
-        each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == rule.function.__name__
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == rule.function.__name__
     )
     wanted.decorator_list = []
     target = list(_tests(wanted))[number]
@@ -59,8 +59,8 @@ def mutant(rule: Rule, number: int) -> Callable[..., Any]:
         for name, value in ast.iter_fields(node):
             if value is target:
                 setattr(node, name, ast.UnaryOp(ast.Not(), old))
-            elif isinstance(value, list) and any(each is target for each in value):
-                value[[each is target for each in value].index(True)] = ast.UnaryOp(ast.Not(), old)
+            elif isinstance(value, list) and any(item is target for item in value):
+                value[[item is target for item in value].index(True)] = ast.UnaryOp(ast.Not(), old)
     tree.body = [wanted]
     names: dict[str, Any] = dict(vars(module))
     exec(compile(ast.fix_missing_locations(tree), f"<mutant {number} of {rule.id}>", "exec"), names)  # noqa: S102
@@ -71,12 +71,12 @@ def mutant(rule: Rule, number: int) -> Callable[..., Any]:
 def noticed(rule: Rule, look: Callable[..., Any]) -> bool:
     """Whether the rule's own examples tell the mutant from the rule."""
     changed = dataclasses.replace(rule, function=look)
-    return any(_said(rule, talk) != _said(changed, talk) for talk in (*rule.good(), *rule.bad()))
+    return any(_results(rule, talk) != _results(changed, talk) for talk in (*rule.good(), *rule.bad()))
 
 
-def _said(rule: Rule, talk: Any) -> list[str]:
+def _results(rule: Rule, talk: Any) -> list[str]:
     analyzer = Analyzer([rule])
-    trouble = [each for record in talk for each in analyzer.feed(record).trouble]
+    trouble = [text for record in talk for text in analyzer.feed(record).trouble]
     findings = [finding for run in analyzer.finish() for finding in run.findings]
     # What an example's test asserts: whether the rule speaks, how bad it says it is, and that nothing fails.
     return sorted({f"{finding.rule} {finding.severity}" for finding in findings}) + trouble

@@ -56,7 +56,8 @@ def outcome() -> dict[str, object]:
         "file": [use.state, [fetched.seq == step.record.seq for fetched in use.fetches], use.asking],
         "transfers": [run.files.fetched[FILE].times, list(run.file_environments)],
         "findings": sorted({finding.rule for finding in run.findings if step.record.seq in finding.seqs}),
-        "filter": [chosen.matches_step(filters.candidate(each)) for each in steps] == [each is step for each in steps],
+        "filter": [chosen.matches_step(filters.candidate(other)) for other in steps]
+        == [other is step for other in steps],
         "completion": completion.complete("endpoint:seal"),
         "explained": reference.explain("sealed_file")["purpose"],
         "rule": "sealed_file" in reference.explain("F03")["seen"],

@@ -20,7 +20,7 @@ def words(model: Model) -> Iterator[tuple[str, ...]]:
     """What the first lines of a part say, each as the pieces that stand on it in this order."""
     match model:
         case Item():
-            yield from itertools.islice(((each.text,) for each in opened(model.items)), plain.LINES)
+            yield from itertools.islice(((item.text,) for item in opened(model.items)), plain.LINES)
         case Table():
             yield tuple(field.title for field in model.fields) if model.rows else (model.empty,)
             for row in range(min(plain.LINES, len(model.rows))):
