@@ -472,7 +472,7 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
 @pytest.mark.parametrize(
-    ("name", "stuck", "conclusions"),
+    ("name", "stuck", "conclusion"),
     [
         ("puppet-3.8.7-master/mismatched-key", "most likely for another key", "one key in all"),
         ("puppetserver-7.9.5/5.5.22/06-mismatched-key", "most likely for another key", "one key in all"),
@@ -485,13 +485,13 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
         ("puppetserver-7.9.5/8.10.0/34-cert-renewal", "", "one key in all"),
     ],
 )
-def test_real_agents_hang_where_they_were_made_to(name: str, stuck: str, conclusions: str) -> None:
+def test_real_agents_hang_where_they_were_made_to(name: str, stuck: str, conclusion: str) -> None:
     records = records_of(next(recording for recording in RECORDINGS if name_of(recording) == name))
     bootstraps = climbed(records)
     bootstrap = bootstraps.of(bootstraps.names()[0], records[-1].ended)
     assert stuck in (bootstrap.stuck.why if bootstrap.stuck else "")
     assert bool(stuck) is bool(bootstrap.stuck)
-    assert any(conclusions in say for say in bootstrap.conclusions) or not conclusions
+    assert any(conclusion in text for text in bootstrap.conclusions) or not conclusion
 
 
 def test_ladders_do_not_depend_on_when_they_are_asked() -> None:

@@ -44,7 +44,7 @@ def change(path: Path, statement: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         ("absent", "There is no capture at"),
         ("text", "is not a capture"),
@@ -53,7 +53,7 @@ def change(path: Path, statement: str) -> None:
         ("empty", "not a capture"),
     ],
 )
-def test_what_is_no_capture_is_one_sentence_and_a_hint(tmp_path: Path, spoil: str, said: str) -> None:
+def test_what_is_no_capture_is_one_sentence_and_a_hint(tmp_path: Path, spoil: str, message: str) -> None:
     path = tmp_path / "c.sqlite"
     match spoil:
         case "text":
@@ -68,7 +68,7 @@ def test_what_is_no_capture_is_one_sentence_and_a_hint(tmp_path: Path, spoil: st
         status = terminal.exit_status()
         text = terminal.text()
     assert status == 2
-    assert said in text
+    assert message in text
     assert "Traceback" not in text
     assert len([line for line in text.splitlines() if line.strip()]) <= 5
 

@@ -46,7 +46,7 @@ async def opened(pilot: Pilot[None], app: Inspector, certname: str | None = None
 
 
 @pytest.mark.parametrize(
-    ("name", "conclusions"),
+    ("name", "texts"),
     [
         ("bootstrap-waiting", ["NeedSubmitCSR", "x3 over 4 s", "one key in all", "breaks on 2031-11-20", "A  "]),
         ("mismatched-key", ["stops at certificate", "key mismatch", "A  ", "B  ", "62669e4fc76cca99", "no CA bundle"]),
@@ -55,7 +55,7 @@ async def opened(pilot: Pilot[None], app: Inspector, certname: str | None = None
         ("compile-error", ["run", "node1.example"]),
     ],
 )
-def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, conclusions: list[str]) -> None:
+def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, texts: list[str]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         steps: Rows[object] = view.query_one("#step-list", Rows)
@@ -63,8 +63,8 @@ def test_everything_stands_on_a_wide_screen(tmp_path: Path, name: str, conclusio
         steps.move_to(0)
         await pilot.pause()
         text = f"{first}\n{screen_text(app)}"
-        for say in conclusions:
-            assert say in text, text
+        for expected in texts:
+            assert expected in text, text
         assert "1 agent in" in text
 
     play(sample(name, tmp_path), act, WIDE)
@@ -311,22 +311,22 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[in
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
-        seen = ""
+        text = ""
         for at in range(len(view.query_one("#agents", Rows).items)):
             view.query_one("#agents", Rows).move_to(at)
             for key in "1234":
                 await pilot.press(key)
                 await pilot.pause()
-                seen += screen_text(app)
+                text += screen_text(app)
             steps: Rows[Any] = view.query_one("#step-list", Rows)
             await pilot.press("2")
             for step in range(len(steps.items)):
                 steps.move_to(step)
                 await pilot.pause()
-                seen += screen_text(app)
-        assert "[bold]x[/]" in seen
-        assert "\x1b" not in seen
-        assert "\u202e" not in seen
+                text += screen_text(app)
+        assert "[bold]x[/]" in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
 
     play(path, act, size)
 

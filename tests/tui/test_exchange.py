@@ -101,8 +101,8 @@ MEANS = [
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in MEANS}))
 def test_what_a_record_means_is_seen_first(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        for each, seq, words in MEANS:
-            if each == name:
+        for capture, seq, words in MEANS:
+            if capture == name:
                 await opened(pilot, app, seq)
                 assert words in screen_text(app)
                 app.pop_screen()
@@ -115,7 +115,7 @@ def test_what_a_record_means_is_seen_first(tmp_path: Path, name: str, size: tupl
 def test_show_prints_what_the_pane_has(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     path = sample(name, tmp_path)
     shown = {}
-    for seq in [seq for each, seq, _ in MEANS if each == name]:
+    for seq in [seq for capture, seq, _ in MEANS if capture == name]:
         assert cli.main(["show", str(path), str(seq)]) == 0
         shown[seq] = capsys.readouterr().out.splitlines()
 
@@ -394,9 +394,9 @@ def test_evidence_far_down_is_shown_in_the_middle(tmp_path: Path) -> None:
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         pane = await opened(pilot, app, 4)
-        for each in (tree, table, text):
+        for model in (tree, table, text):
             pane._clear()
-            pane.tabs = [Tab("Meaning", (TabPart("Facts", lambda each=each: each),))]  # type: ignore[misc]
+            pane.tabs = [Tab("Meaning", (TabPart("Facts", lambda model=model: model),))]  # type: ignore[misc]
             pane._wanted = ("Meaning", 0), ("fact0200",)
             pane._open("Meaning")
             await settled(pilot, app)
@@ -411,7 +411,7 @@ def test_evidence_far_down_is_shown_in_the_middle(tmp_path: Path) -> None:
 
 def test_the_evidence_of_a_compile_error_is_its_text(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
-        (finding,) = [each for run in app.source.runs for each in run.findings if each.rule == "S01"]
+        (finding,) = [finding for run in app.source.runs for finding in run.findings if finding.rule == "S01"]
         pane = await opened(pilot, app, finding.seqs[0], finding)
         assert (pane.tab, pane._tab(pane.tab).parts[pane._part[pane.tab]].title) == ("Meaning", "Error")
 

@@ -68,21 +68,21 @@ RUNS = [
 
 def test_groups_have_the_worst_and_the_causes_first() -> None:
     by_rule = grouped(RUNS, "rule", Severity.NOTICE)
-    assert [each.key for each in by_rule] == ["S01", "R20", "B01", "B39"]
+    assert [group.key for group in by_rule] == ["S01", "R20", "B01", "B39"]
     assert (by_rule[1].where, str(by_rule[1].who)) == ("2 runs", "2 agents")
     assert (by_rule[1].since[:4], by_rule[1].last[:4]) == ("2001", "2033")
     by_agent = grouped(RUNS, "agent", Severity.NOTICE)
-    assert [(each.key, each.where, each.counted) for each in by_agent] == [
+    assert [(group.key, group.where, group.counted) for group in by_agent] == [
         ("a", "2 runs", "2 errors, 1 warning: B01 R20 S01"),
         ("b", "1 run", "1 error, 1 notice: B39 R20"),
     ]
     assert [member.name for member in by_agent[0].members] == ["S01", "R20", "B01"]
-    assert [each.key for each in grouped(RUNS, "severity", Severity.NOTICE)] == ["error", "warning", "notice"]
+    assert [group.key for group in grouped(RUNS, "severity", Severity.NOTICE)] == ["error", "warning", "notice"]
 
 
 def test_what_is_less_bad_is_left_out() -> None:
-    assert [each.key for each in grouped(RUNS, "rule", Severity.WARNING)] == ["S01", "R20", "B01"]
-    assert [each.key for each in grouped(RUNS, "rule", Severity.ERROR)] == ["S01", "R20"]
+    assert [group.key for group in grouped(RUNS, "rule", Severity.WARNING)] == ["S01", "R20", "B01"]
+    assert [group.key for group in grouped(RUNS, "rule", Severity.ERROR)] == ["S01", "R20"]
 
 
 def test_a_symptom_is_dimmed_and_says_what_it_follows_from() -> None:
@@ -95,10 +95,10 @@ def test_a_symptom_is_dimmed_and_says_what_it_follows_from() -> None:
 
 def test_lines_are_those_of_unfolded_groups() -> None:
     groups = grouped(RUNS, "rule", Severity.NOTICE)
-    assert all(isinstance(each, Group) for each in shown(groups, set()))
+    assert all(isinstance(line, Group) for line in shown(groups, set()))
     unfolded = shown(groups, {"R20"})
-    assert [each.mark for each in unfolded] == ["▶", "▼", "", "", "▶", "▶"]
-    assert len({each.ident for each in unfolded}) == 6
+    assert [line.mark for line in unfolded] == ["▶", "▼", "", "", "▶", "▶"]
+    assert len({line.ident for line in unfolded}) == 6
 
 
 # -- on the screen -----------------------------------------------------------------------------------
@@ -119,13 +119,13 @@ def test_all_findings_of_a_sample_are_there(tmp_path: Path, name: str, size: tup
         text = screen_text(app)
         assert f"{counts(expected) or 'no findings'} in {name}.sqlite, by rule" in text
         rows = view.query_one(FoundRows)
-        for rule in {each.rule for each in expected}:
+        for rule in {finding.rule for finding in expected}:
             assert f" {rule} " in text
             assert rule_of(rule).title[:20] in text
             assert rows.go(rule)
             await pilot.press("right")
         members = [item for item in rows.items if isinstance(item, Member)]
-        assert sorted(member.finding.message for member in members) == sorted(each.message for each in expected)
+        assert sorted(member.finding.message for member in members) == sorted(finding.message for finding in expected)
 
     play(path, act, size)
 
@@ -137,7 +137,7 @@ def test_a_group_is_unfolded_and_a_finding_opened_by_key_and_by_mouse(
 ) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         asked: list[tuple[int, int | None, str]] = []
-        monkeypatch.setattr(app, "open_run", lambda number, seq, each: asked.append((number, seq, each.rule)))
+        monkeypatch.setattr(app, "open_run", lambda number, seq, finding: asked.append((number, seq, finding.rule)))
         view = await opened(pilot, app)
         assert lines(view) == ["▶B18", "▶B23"]
         await pilot.press("enter")
@@ -285,19 +285,19 @@ def test_captured_text_never_reaches_the_terminal(tmp_path: Path, size: tuple[in
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await opened(pilot, app)
         rows = view.query_one(FoundRows)
-        seen = ""
+        text = ""
         for _ in range(3):
             for item in list(rows.items):
                 view.unfold(item.group.key, unfold=True)
             for at in range(len(rows.items)):
                 rows.move_to(at)
                 await pilot.pause()
-                seen += screen_text(app) + view._detail().plain
+                text += screen_text(app) + view._detail().plain
             await pilot.press("o")
         await pilot.press("tab")
-        seen += screen_text(app)
-        assert "[bold]x[/]" in seen
-        assert "\x1b" not in seen
-        assert "\u202e" not in seen
+        text += screen_text(app)
+        assert "[bold]x[/]" in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
 
     play(path, act, size)

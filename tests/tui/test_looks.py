@@ -62,9 +62,9 @@ def test_only_the_hues_of_words_are_turned() -> None:
         Segment("none", None),
     ]
     turned = light.apply(segments, Color.parse("#d8d8d8"))
-    assert [each.text for each in turned] == ["error", "plain", "P", "none"]
+    assert [segment.text for segment in turned] == ["error", "plain", "P", "none"]
     assert turned[0].style == Style.parse("bold #b00020 on #d8d8d8")
-    assert [each.style for each in turned[1:]] == [segment.style for segment in segments[1:]]
+    assert [segment.style for segment in turned[1:]] == [segment.style for segment in segments[1:]]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -79,7 +79,7 @@ def test_the_keys_that_fit_are_whole_and_the_page_of_all_is_first(tmp_path: Path
                 binding.binding.description for binding in app.screen.active_bindings.values() if binding.binding.show
             ]
             words = line.split("  ")
-            assert all(any(word.endswith(each) for each in output) for word in words if word.strip())
+            assert all(any(word.endswith(description) for description in output) for word in words if word.strip())
             assert len(line) <= size[0]
 
     play(sample("first-run", tmp_path), act, size)

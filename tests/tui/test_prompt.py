@@ -194,7 +194,7 @@ def test_up_and_down_go_through_what_was_typed(capture: Path, state: Path) -> No
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for text in ("one", "two", "one", " ", "three"):
             prompt(app).open("/", print, history="search")
-            await pilot.press(*("space" if each == " " else each for each in text), "enter")
+            await pilot.press(*("space" if character == " " else character for character in text), "enter")
         prompt(app).open("/", print, history="search")
         await pilot.press("n", "up")
         assert line(app) == "three"

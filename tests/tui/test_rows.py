@@ -25,18 +25,18 @@ class Thing(NamedTuple):
 
 THINGS = [Thing(number, f"thing {number * 7 % 100:02}") for number in range(100)]
 COLUMNS: tuple[Column[Thing], ...] = (
-    Column("no", lambda each, _: str(each.number), 4, sort=lambda each: each.number, right=True),
-    Column("name", lambda each, _: Text(each.name, "red"), 10, 1, sort=lambda each: each.name),
-    Column("wide", lambda each, width: "w" * width, 5, 1, least=60),
-    Column("end", lambda each, _: "[bold]x[/]", 12),
+    Column("no", lambda thing, _: str(thing.number), 4, sort=lambda thing: thing.number, right=True),
+    Column("name", lambda thing, _: Text(thing.name, "red"), 10, 1, sort=lambda thing: thing.name),
+    Column("wide", lambda thing, width: "w" * width, 5, 1, least=60),
+    Column("end", lambda thing, _: "[bold]x[/]", 12),
 )
 
 
 class Host(App[None]):
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[str] = []
-        self.rows: Rows[Thing] = Rows(COLUMNS, lambda each: each.number, id="rows")
+        self.posted: list[str] = []
+        self.rows: Rows[Thing] = Rows(COLUMNS, lambda thing: thing.number, id="rows")
 
     def compose(self) -> ComposeResult:
         yield self.rows
@@ -46,10 +46,10 @@ class Host(App[None]):
         self.rows.focus()
 
     def on_rows_moved(self, event: Rows.Moved[Thing]) -> None:
-        self.told.append(f"moved {event.item.number}")
+        self.posted.append(f"moved {event.item.number}")
 
     def on_rows_chosen(self, event: Rows.Chosen[Thing]) -> None:
-        self.told.append(f"chosen {event.item.number}")
+        self.posted.append(f"chosen {event.item.number}")
 
 
 def play(act: Callable[[Pilot[None], Host], Awaitable[None]], size: tuple[int, int] = (80, 11)) -> None:
@@ -57,7 +57,7 @@ def play(act: Callable[[Pilot[None], Host], Awaitable[None]], size: tuple[int, i
         app = Host()
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
-            app.told.clear()
+            app.posted.clear()
             await act(pilot, app)
 
     asyncio.run(go())
@@ -89,11 +89,11 @@ def test_keys_move_the_cursor_and_it_stays_on_the_screen(keys: list[str], at: in
 def test_enter_and_a_second_click_open() -> None:
     async def act(pilot: Pilot[None], app: Host) -> None:
         await pilot.press("down", "enter")
-        assert app.told == ["moved 1", "chosen 1"]
+        assert app.posted == ["moved 1", "chosen 1"]
         await pilot.click("#rows", offset=(5, 4))
-        assert app.told[2:] == ["moved 3"]
+        assert app.posted[2:] == ["moved 3"]
         await pilot.click("#rows", offset=(5, 6), times=2)
-        assert app.told[3:] == ["moved 5", "chosen 5"]
+        assert app.posted[3:] == ["moved 5", "chosen 5"]
         await pilot.click("#rows", offset=(5, 10))
         assert app.rows.at == 9
 
@@ -104,7 +104,7 @@ def test_a_click_below_the_last_line_is_none() -> None:
     async def act(pilot: Pilot[None], app: Host) -> None:
         app.rows.show(THINGS[:2])
         await pilot.click("#rows", offset=(5, 8))
-        assert (app.rows.at, app.told) == (0, [])
+        assert (app.rows.at, app.posted) == (0, [])
 
     play(act)
 
@@ -128,11 +128,11 @@ def test_titles_sort_and_sort_the_other_way_round() -> None:
 
 def test_s_goes_through_the_columns() -> None:
     async def act(pilot: Pilot[None], app: Host) -> None:
-        seen = []
+        marks = []
         for _ in range(3):
             await pilot.press("s")
-            seen.append([mark for mark in ("no ▲", "name ▲") if mark in screen_text(app)])
-        assert seen == [["no ▲"], ["name ▲"], []]
+            marks.append([mark for mark in ("no ▲", "name ▲") if mark in screen_text(app)])
+        assert marks == [["no ▲"], ["name ▲"], []]
         assert app.rows.items == THINGS
 
     play(act)
@@ -211,7 +211,7 @@ def test_an_empty_list_takes_all_keys() -> None:
         app.rows.show([])
         await pilot.press("down", "end", "enter", "s", "pageup")
         assert app.rows.item is None
-        assert app.told == []
+        assert app.posted == []
         assert not app.rows.search("x")
 
     play(act)

@@ -111,8 +111,8 @@ def test_enter_on_a_finding_leads_to_its_proof(tmp_path: Path) -> None:
         await pilot.press("tab", "tab")
         findings = view(app).query_one("#findings", Rows)
         assert findings.has_focus
-        assert [each.rule for each in findings.items][:1] == ["B01"]
-        place = [each.rule for each in findings.items].index("R21")
+        assert [finding.rule for finding in findings.items][:1] == ["B01"]
+        place = [finding.rule for finding in findings.items].index("R21")
         await pilot.press("home", *["down"] * place, "enter")
         await settled(pilot)
         assert seq(app) == 11

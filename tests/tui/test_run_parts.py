@@ -64,7 +64,7 @@ def totals(view: PartView[Any]) -> str:
     return str(view.query_one("#totals", Static).render())
 
 
-def told(view: PartView[Any]) -> str:
+def details(view: PartView[Any]) -> str:
     """The details, also what of them is off the screen."""
     table = view.query_one("#details Static", Static).content
     assert isinstance(table, Table)
@@ -95,10 +95,10 @@ def test_files_by_keyboard(tmp_path: Path, size: tuple[int, int], opened: list[t
         await pilot.press("d", *"/fallback", "enter")
         assert view.rows.item is not None
         assert view.rows.item.name == "modules/demo/fallback.txt"
-        assert "in sync" in told(view)
+        assert "in sync" in details(view)
         await pilot.press("up")
-        assert "modules/demo/fallback.txt" in told(view)  # taken instead of the one that is not there
-        assert "404" in told(view)
+        assert "modules/demo/fallback.txt" in details(view)  # taken instead of the one that is not there
+        assert "404" in details(view)
         await pilot.press("v")
         assert {use.state for use in view.rows.items} == {"fetched"}
         assert "Files, fetched of run 2" in screen_text(app)
@@ -136,12 +136,12 @@ def test_wrong_digests_and_missing_files_are_said(tmp_path: Path) -> None:
         view = await show(pilot, app, Files(1))
         assert totals(view) == "3 requested, 0 in sync, 2 fetched (+1 repeated), 19 B, 1 wrong, 1 missing"
         assert "WRONG" in screen_text(app)
-        assert "fetch 3  200, 5 B, digest wrong" in told(view)
+        assert "fetch 3  200, 5 B, digest wrong" in details(view)
         await pilot.press("down")
-        assert "state  missing" in told(view)
+        assert "state  missing" in details(view)
         await pilot.press("down")
-        assert "checksum mtime" in told(view)
-        assert r"[bold]x[/] \x1b[2J \x202e" in told(view)
+        assert "checksum mtime" in details(view)
+        assert r"[bold]x[/] \x1b[2J \x202e" in details(view)
         assert not {"\x1b", "\u202e"} & set(screen_text(app))
         await pilot.press("s")
         names = [use.name for use in view.rows.items]
@@ -234,7 +234,7 @@ def test_the_catalog_of_a_first_run(
         assert totals(view).startswith("catalog 1 of 1: 23 resources, evaluated in ")
         assert totals(view).endswith("; 10 changed, 8 unchanged, 5 not reported")
         await pilot.press(*"/single.txt", "enter")
-        text = told(view)
+        text = details(view)
         assert "source  puppet:///modules/demo/single.txt" in text
         assert "contained in  Stage[main] / Class[Demo]" in text
         assert "event success" in text
@@ -260,8 +260,8 @@ def test_a_run_without_a_catalog_says_so(tmp_path: Path, size: tuple[int, int]) 
         assert totals(view).startswith(
             "This run has no catalog: node1.example failed: S01 no catalog for node1.example"
         )
-        assert "This run has no catalog" in told(view)
-        assert "no role for this node" in told(view)
+        assert "This run has no catalog" in details(view)
+        assert "no role for this node" in details(view)
         await pilot.press("c")
         assert view.rows.items == []
 
@@ -288,9 +288,9 @@ def test_a_failed_resource_and_its_secrets(tmp_path: Path) -> None:
         view.rows.sort_by(1)  # by title, the other way round
         assert [item.title for item in view.rows.items] == ["/b", "/a"]
         await pilot.press("end")
-        assert "hunter2" not in told(view)
-        assert "  content  •••••" in "\n" + told(view).replace("\n", "\n  ")
-        assert r"owner: could not find user [bold]x[/] \x1b[2J \x202e" in told(view)
+        assert "hunter2" not in details(view)
+        assert "  content  •••••" in "\n" + details(view).replace("\n", "\n  ")
+        assert r"owner: could not find user [bold]x[/] \x1b[2J \x202e" in details(view)
         assert not {"\x1b", "\u202e"} & set(screen_text(app))
 
     path = written(tmp_path, records)
@@ -344,13 +344,13 @@ def test_the_connections_of_a_first_run(
         view = await show(pilot, app, Connections(1))
         assert totals(view).startswith("4 from the agent, 4 to the master, 22 requests, ")
         assert [item.side for item in view.rows.items] == ["agent", "master"] * 4
-        text = told(view)
+        text = details(view)
         assert "the agent presented none, was presented proxy.example" in text
         assert "TLSv1.3 TLS_AES_256_GCM_SHA384 SNI proxy.example, not resumed" in text
         assert "closed by: agent" in text
         await pilot.press("end", "enter")
         assert opened == [(1, 5)]
-        assert "identity used  node1.example" in told(view)
+        assert "identity used  node1.example" in details(view)
         assert "KKK" in screen_text(app)
         await pilot.click("#items", offset=(3, 3))
         assert view.rows.at == 2
@@ -363,10 +363,11 @@ def test_failed_handshakes_say_why(tmp_path: Path, size: tuple[int, int], opened
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = await show(pilot, app, Connections(1))
         assert totals(view) == "3 from the agent, 3 failed, 0 requests"
-        assert "failed  Certificate 'CN=node2.example' is revoked (alert certificate_revoked from the proxy)" in told(
-            view
+        assert (
+            "failed  Certificate 'CN=node2.example' is revoked (alert certificate_revoked from the proxy)"
+            in details(view)
         )
-        assert "the agent presented node2.example" in told(view)
+        assert "the agent presented node2.example" in details(view)
         await pilot.press("d", "end", "enter")
         assert len(view.rows.items) == 3
         assert opened == [(1, 3)]

@@ -72,7 +72,7 @@ def test_it_reads_what_is_encoded() -> None:
 
 def test_handshakes_and_gaps_say_something_too() -> None:
     refused = Handshake(Leg("a", "agent"), 1.0, "certificate is revoked", culprits=("CN=x revoked",))
-    assert [each[0] for each in found(refused, "revoked")] == ["TLS", "TLS"]
+    assert [hit[0] for hit in found(refused, "revoked")] == ["TLS", "TLS"]
     assert found(Gap(1.0, "the disk is full"), "disk") == [("gap", "the ", "disk", " is full")]
 
 
@@ -120,7 +120,7 @@ def test_the_search_finds_what_the_filter_lets_through(tmp_path: Path, size: tup
         await pilot.pause()
         rows: Rows[Hit] = view.query_one(Rows)
         wanted = Filtering(app.source).briefs("text:mode")
-        assert list(dict.fromkeys(hit.seq for hit in rows.items)) == [each.seq for each in wanted]
+        assert list(dict.fromkeys(hit.seq for hit in rows.items)) == [brief.seq for brief in wanted]
         text = screen_text(app)
         total = app.source.total
         assert f"{total} of {total} records, {len(rows.items)} matches" in text
@@ -133,7 +133,7 @@ def test_the_search_finds_what_the_filter_lets_through(tmp_path: Path, size: tup
 
 def test_enter_opens_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[tuple[int | None, int, Place]] = []
-    monkeypatch.setattr("inspector.tui.app.Inspector.open_exchange", lambda _, *told: opened.append(told))
+    monkeypatch.setattr("inspector.tui.app.Inspector.open_exchange", lambda _, *arguments: opened.append(arguments))
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         view = SearchView("catalog")
