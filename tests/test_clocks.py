@@ -66,7 +66,7 @@ def test_what_is_bounded_on_one_side_is_not_known() -> None:
     assert clocks.combined(bound, Offset(0.0, 10.0)) == Offset(5.0, 10.0)
 
 
-def test_nothing_seen_nothing_known() -> None:
+def test_nothing_observed_nothing_known() -> None:
     assert clocks.combined(None, None) is None
     assert clocks.at_least(None, NOON) is None
     assert clocks.of_timestamp("2026-10-14T12:00:00Z", NOON, NOON - 1) is None

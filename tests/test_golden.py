@@ -79,13 +79,13 @@ def golden_of(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=name_of)
-def test_a_sample_is_told_as_reviewed(sample: Path, golden: Callable[[Path, str], None]) -> None:
+def test_a_sample_is_reported_as_reviewed(sample: Path, golden: Callable[[Path, str], None]) -> None:
     golden(golden_of(sample), text_of(sample))
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
 @pytest.mark.parametrize("recording", RECORDINGS, ids=name_of)
-def test_a_recording_is_told_as_reviewed(recording: Path, golden: Callable[[Path, str], None]) -> None:
+def test_a_recording_is_reported_as_reviewed(recording: Path, golden: Callable[[Path, str], None]) -> None:
     golden_of(recording).parent.mkdir(parents=True, exist_ok=True)
     golden(golden_of(recording), text_of(recording))
 

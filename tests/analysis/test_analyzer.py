@@ -38,7 +38,7 @@ def broken(on: On) -> Analyzer:
 
 
 @pytest.mark.parametrize(("on", "at"), [(On.EXCHANGE, [1, 2, 3, 4, 5, 6]), (On.RUN_END, [6])])
-def test_a_rule_that_raises_is_told_and_the_others_are_asked(on: On, at: list[int]) -> None:
+def test_a_rule_that_raises_is_reported_and_the_others_are_asked(on: On, at: list[int]) -> None:
     analyzer = broken(on)
     taken = [analyzer.feed(record) for record in HEALTHY]
     assert [step.record.seq for step in taken if step.trouble] == at
@@ -62,7 +62,7 @@ def test_a_rule_on_handshakes_may_raise_too() -> None:
     assert [run.outcome for run in analyzer.finish()] == ["refused"]
 
 
-def test_a_decoder_that_raises_is_told_and_the_record_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decoder_that_raises_is_reported_and_the_record_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
     from inspector.protocol import endpoints
 
     def raises(message: Message) -> d.Document:
@@ -107,7 +107,7 @@ def test_the_agent_is_who_its_certificate_says_and_else_who_the_url_says() -> No
     assert [step.certname for step in steps(analyzer, together(own, without))] == ["a.example", "d.example"]
 
 
-def test_a_certificate_that_cannot_be_read_names_nobody() -> None:
+def test_a_certificate_that_cannot_be_read_names_no_agent() -> None:
     leg = Leg("1", "agent", "192.0.2.1", peer_chain=(b"no DER",))
     records: list[Record] = [
         Exchange(leg, Request(target="/puppet/v3/file_content/modules/m/f", started=START), seq=1),
@@ -133,7 +133,7 @@ def test_the_agents_version_is_found_wherever_it_stands(version: str, agent: str
     assert run.agent_version == expected
 
 
-def test_a_handshake_on_the_masters_leg_belongs_to_the_agent_that_was_lent() -> None:
+def test_a_handshake_on_the_masters_leg_belongs_to_the_agent_whose_identity_was_used() -> None:
     talking = Agent().run()
     chain = getattr(talking.records[0], "agent").peer_chain  # noqa: B009
     leg = Leg("m", "master", "192.0.2.9", own_chain=chain)

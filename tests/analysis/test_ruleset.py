@@ -104,7 +104,7 @@ def test_what_a_site_does_not_want_to_see(tmp_path: Path, entry: str, gone: bool
         ("!!python/object:os.system x", "is not valid YAML", ""),
     ],
 )
-def test_a_mistake_is_said_with_what_it_should_be(tmp_path: Path, text: str, message: str, hint: str) -> None:
+def test_a_mistake_is_reported_with_what_it_should_be(tmp_path: Path, text: str, message: str, hint: str) -> None:
     with pytest.raises(InspectorError) as error:
         written(tmp_path, text)
     assert message in error.value.message
@@ -113,7 +113,7 @@ def test_a_mistake_is_said_with_what_it_should_be(tmp_path: Path, text: str, mes
     assert error.value.hint
 
 
-def test_exemptions_that_have_ended_are_told(tmp_path: Path) -> None:
+def test_exemptions_that_have_ended_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.write_text(
         "ignore:\n"

@@ -121,7 +121,7 @@ WALL = b'{"version": 1, "notes": [{"kind": "wall", "seq": 1, "digest": null}]}'
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b'{"version": 2, "notes": []}', b"[" * 100_000, WALL])
-def test_what_can_not_be_read_is_said_and_never_written_over(capture: Path, content: bytes) -> None:
+def test_what_can_not_be_read_is_reported_and_never_written_over(capture: Path, content: bytes) -> None:
     notes = Notes.open(capture)
     notes.path.write_bytes(content)
     notes = Notes.open(capture)

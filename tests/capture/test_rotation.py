@@ -217,7 +217,7 @@ def test_sizes_ages_and_numbers() -> None:
         (("", "", "", "٣G"), "puppet_keep_free is '٣G', which is not a size (1G)."),
     ],
 )
-def test_what_is_no_limit_is_said(given: tuple[str, str, str, str], message: str) -> None:
+def test_what_is_no_limit_is_reported(given: tuple[str, str, str, str], message: str) -> None:
     with pytest.raises(InspectorError) as error:
         rotation.of(*given)
     assert error.value.message == message

@@ -222,7 +222,7 @@ def test_two_writers_share_a_capture(tmp_path: Path) -> None:
     assert output == [(1, "two"), (2, "one"), (3, "one again"), (4, "two again")]
 
 
-def test_a_records_json_holds_what_was_seen_and_nothing_else(tmp_path: Path) -> None:
+def test_a_records_json_holds_what_was_observed_and_nothing_else(tmp_path: Path) -> None:
     """It is public: `sqlite3 capture.sqlite "select data from record"`."""
     FULL.request.header("host")  # whoever looks at a record changes nothing in it
     path = tmp_path / "c.sqlite"

@@ -100,7 +100,7 @@ def test_a_capture_of_before_is_read_and_continued(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"no frame", bytes(100)])
-def test_what_can_not_be_unpacked_is_said(tmp_path: Path, data: bytes) -> None:
+def test_what_can_not_be_unpacked_is_reported(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "c.sqlite"
     in_batches(path)
     with closing(sqlite3.connect(path)) as db:

@@ -249,7 +249,7 @@ def test_an_unknown_section_is_one_error_with_a_hint(run: Run) -> None:
 # -- bootstrap ------------------------------------------------------------------------------------------
 
 
-def test_bootstrap_prints_the_ladder_of_each_agent(run: Run, broken: Path) -> None:
+def test_bootstrap_prints_the_steps_of_each_agent(run: Run, broken: Path) -> None:
     status, out, _ = run("bootstrap", broken)
     assert status == 0
     assert "CA 200 (unverified, sha256 " in out

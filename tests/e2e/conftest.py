@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 QUICK = {
     "test_a_bootstrap_and_a_run_go_through",
     "test_a_verified_agent_is_itself",
-    "test_nobody_unverified_is_lent_an_identity",
+    "test_no_identity_is_used_for_an_unverified_agent",
     "test_a_run_appears_while_it_happens",
 }
 """One of each kind: a run through the proxy, an identity used and refused, the terminal inspector beside it."""

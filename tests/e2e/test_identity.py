@@ -183,7 +183,7 @@ def test_without_a_sound_crl_the_bootstrap_passes_and_nothing_is_lent(
     assert set(authenticated(lab)) == {None}
 
 
-def test_a_missing_key_is_said_and_the_request_goes_on(lab: Lab, proxied: Proxied, capture: Path) -> None:
+def test_a_missing_key_is_reported_and_the_request_goes_on(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     (lab.identities / f"{NAME}.pem").unlink()
     with proxied(lab) as proxy:
@@ -245,7 +245,7 @@ def test_a_master_of_another_ca_gets_nothing(lab: Lab, proxied: Proxied, capture
     assert all("self signed certificate in certificate chain" in reason for reason in reasons)
 
 
-def test_the_master_refuses_late_and_it_is_told(lab: Lab, proxied: Proxied, capture: Path) -> None:
+def test_the_master_refuses_late_and_it_is_reported(lab: Lab, proxied: Proxied, capture: Path) -> None:
     with proxied(lab):
         agent = lab.agent(NAME, enrolled=True)
         lab.ca.revoke(NAME)  # the proxy's own CRL does not know yet

@@ -74,7 +74,7 @@ def test_a_bootstrap_and_a_run_go_through(lab: Lab, capture: Path) -> None:
     } == {"agent.lab.example"}
 
 
-def test_nobody_unverified_is_lent_an_identity(lab: Lab, capture: Path) -> None:
+def test_no_identity_is_used_for_an_unverified_agent(lab: Lab, capture: Path) -> None:
     lab.agent("agent.lab.example", enrolled=True)
     with own(lab, capture) as proxy:
         answer = Peer(proxy.address, lab.proxy_name).ask("GET", "/puppet/v3/node/agent.lab.example?environment=x")

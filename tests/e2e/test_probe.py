@@ -111,7 +111,7 @@ def test_an_agent_that_does_not_verify_goes_on_as_nobody(
     assert [(finding.severity, finding.seqs) for finding in found] == [(Severity.ERROR, (probed.seq,))]
 
 
-def test_a_careless_bootstrap_is_told(answers: list[Exchange], proxied: Proxied, capture: Path) -> None:
+def test_a_careless_bootstrap_is_reported(answers: list[Exchange], proxied: Proxied, capture: Path) -> None:
     with Lab(answers=answers) as lab, proxied(lab, puppet_probe_verification=NAME) as proxy:
         careless = Peer(proxy.address, lab.proxy_name)
         assert careless.ask("GET", "/puppet-ca/v1/certificate/ca", headers=AGENT).status == 200

@@ -135,7 +135,7 @@ def test_two_agents_on_one_address_keep_their_own_identity(lab: Lab, proxied: Pr
     assert [received.certname for received in lab.master.received] == [NAME, "web2.lab.example"] * 2
 
 
-def test_a_master_that_is_down_is_said(lab: Lab, proxied: Proxied, capture: Path) -> None:
+def test_a_master_that_is_down_is_reported(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
         lab.master.__exit__()

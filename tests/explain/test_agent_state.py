@@ -34,7 +34,7 @@ def recorded(name: str) -> list[dict[str, str]]:
     return states(records_of(SAMPLES / f"{name}.sqlite"))
 
 
-def test_before_the_first_record_nothing_was_seen() -> None:
+def test_before_the_first_record_nothing_was_observed() -> None:
     assert {words for _, words in known(Run(None))} == {UNSEEN}
 
 
@@ -69,7 +69,7 @@ def test_an_agent_that_waits_has_no_certificate_yet() -> None:
     assert "shows it" not in steps[9]["certificate"]
 
 
-def test_a_certificate_for_another_key_is_said_to_be_one() -> None:
+def test_a_certificate_for_another_key_is_reported_as_one() -> None:
     last = recorded("mismatched-key")[-1]
     assert last["certificate"].endswith("but for another key than the agent's")
     assert last["CSR"].startswith("sent, not accepted: 400 ")
@@ -89,13 +89,13 @@ def test_refused_handshakes_are_what_it_knows() -> None:
     assert steps[2]["TLS"].endswith("(alert certificate_revoked from the proxy)")
 
 
-def test_no_catalog_is_told_with_the_masters_words() -> None:
+def test_no_catalog_is_reported_with_the_masters_words() -> None:
     last = recorded("compile-error")[-1]
     assert last["catalog"].startswith("requested, not received: 500 ")
     assert last["report"] == "sent (failed), accepted"
 
 
-def test_the_format_of_facts_and_the_version_of_a_catalog_are_told_if_they_are_given() -> None:
+def test_the_format_of_facts_and_the_version_of_a_catalog_are_shown_if_they_are_given() -> None:
     run, asked, got = None, None, None
     for step in retrace(records_of(SAMPLES / "first-run.sqlite")):
         run = step.run
@@ -129,7 +129,7 @@ def test_what_became_of_a_download(part: s.ExamplePart, words: str) -> None:
     assert states(s.talk(part, certificate=False))[-1]["CA"].startswith(words)
 
 
-def test_an_environment_that_was_changed_is_told_as_both() -> None:
+def test_an_environment_that_was_changed_is_shown_as_both() -> None:
     steps = states(s.talk(s.plugins(), s.plugins(environment="staging")))
     assert steps[0]["environment"] == "production"
     assert steps[-1]["environment"] == "requested production, uses staging"

@@ -70,7 +70,7 @@ def states(of: AgentBootstrap) -> list[str]:
 # -- rungs ---------------------------------------------------------------------------------------------
 
 
-def test_an_agent_that_waits_hangs_at_its_certificate_and_tries_again() -> None:
+def test_an_agent_that_waits_stops_at_its_certificate_and_tries_again() -> None:
     records = talk(ca(), crl(), csr(), not_issued(), *POLL * 14)
     bootstrap = bootstrap_of(records)
     assert states(bootstrap) == ["CA 200 x1", "CRL 200 x1", "CSR 200 x15", "certificate 404 x15"]
@@ -137,7 +137,7 @@ def test_what_was_once_not_verified_stays_so() -> None:
     assert [(step.times, step.verified) for step in bootstrap.steps] == [(2, False)]
 
 
-def test_what_was_seen_is_told_with_the_digests_that_people_compare() -> None:
+def test_observations_have_the_digests_that_people_compare() -> None:
     records = talk(ca(), crl(), csr(alt_names=["b.example"]), issued())
     bootstrap = bootstrap_of(records)
     facts = [dict(step.facts) for step in bootstrap.steps]
@@ -165,7 +165,7 @@ def test_what_was_seen_is_told_with_the_digests_that_people_compare() -> None:
     assert facts[2]["fingerprint"] in text
 
 
-def test_runs_with_one_certificate_are_one_rung() -> None:
+def test_runs_with_one_certificate_are_one_step() -> None:
     runs = [talk(catalog(uuid=f"u-{n}"), report(uuid=f"u-{n}"), after=1800 * n) for n in range(5)]
     bootstrap = bootstrap_of(together(talk(*BOOT, certname=NAME), *[[*run] for run in runs[1:]]))
     assert states(bootstrap)[-1] == "run  x5"
@@ -186,14 +186,14 @@ def test_an_agent_without_a_name_is_found_by_its_address() -> None:
     assert states(named.of(NAME, 0)) == ["CA 200 x1", "CRL 200 x1", "CSR 200 x1"]
 
 
-def test_nothing_seen_is_said() -> None:
-    nobody = climbed(talk(*BOOT)).of("other.example", 0)
-    assert (nobody.steps, nobody.stuck, nobody.now) == ((), None, None)
-    assert "no record of it" in " ".join(lines(nobody))
-    assert plain(nobody)["rungs"] == []
+def test_an_agent_without_records_has_no_steps() -> None:
+    unknown = climbed(talk(*BOOT)).of("other.example", 0)
+    assert (unknown.steps, unknown.stuck, unknown.now) == ((), None, None)
+    assert "no record of it" in " ".join(lines(unknown))
+    assert plain(unknown)["rungs"] == []
 
 
-def test_tools_and_probes_are_on_nobodys_ladder() -> None:
+def test_tools_and_probes_are_in_no_agents_bootstrap() -> None:
     curl = {"X-Puppet-Version": None, "User-Agent": "curl/7.88.1"}
     probe = asked("/status/v1/simple/server", b"running", run=False, media="text/plain")
     assert climbed(talk(altered(ca(), headers=curl), altered(csr(), headers=curl), probe)).names() == []
@@ -217,7 +217,7 @@ def test_tools_and_probes_are_on_nobodys_ladder() -> None:
         ((ca(), crl(), csr(), issued(), catalog(status=403)), "run", "403 for the requests of its run"),
     ],
 )  # fmt: skip
-def test_where_an_agent_hangs(parts: tuple[object, ...], state: str, why: str) -> None:
+def test_where_an_agent_stops(parts: tuple[object, ...], state: str, why: str) -> None:
     records = talk(*parts)  # type: ignore[arg-type]
     bootstraps = climbed(records)
     stuck = bootstraps.of(bootstraps.names()[0], records[-1].ended).stuck
@@ -270,7 +270,7 @@ def test_two_keys_in_turn_are_two_hosts_and_one_after_the_other_is_a_new_one() -
     assert "key of node1.example changed" in bootstrap_of(talk(*mine, wait(9), *other, wait(9), *other)).conclusions[-1]
 
 
-def test_the_clone_that_never_gets_a_certificate_hangs_while_the_other_works() -> None:
+def test_the_clone_that_never_gets_a_certificate_stops_while_the_other_works() -> None:
     works = talk(ca(), crl(), csr(), issued(), catalog(), wait(60), report())
     clone = talk(ca(), crl(), csr(key="b", status=400, text=SIGNED), issued(), address="192.0.2.8", after=20)
     bootstrap = bootstrap_of(together(works, clone))
@@ -301,7 +301,7 @@ def test_it_works_now_and_breaks_when_the_crl_ends() -> None:
     assert [break_.at for break_ in now.breaks] == sorted(break_.at for break_ in now.breaks)
 
 
-def test_what_breaks_later_is_told_once_and_in_order() -> None:
+def test_what_breaks_later_is_reported_once_and_in_order() -> None:
     bootstrap = bootstrap_of(talk(*BOOT))
     problems = [problem for break_ in bootstrap.breaks for problem in break_.problems]
     assert len(problems) == len(set(problems))
@@ -310,7 +310,7 @@ def test_what_breaks_later_is_told_once_and_in_order() -> None:
     assert any("'CN=Sample Root CA' has expired" in problem for problem in problems)
 
 
-def test_an_expired_crl_is_what_it_says_where_it_hangs() -> None:
+def test_an_expired_crl_is_the_reason_where_it_stops() -> None:
     records = talk(ca(), crl(ends=-60, starts=-DAY))
     bootstrap = bootstrap_of(records, "192.0.2.7")
     assert bootstrap.stuck is not None
@@ -421,7 +421,7 @@ def test_memory_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bootstraps.names() == [f"n{n}.example" for n in range(30, 40)]
 
 
-def test_one_agents_ladder_does_not_grow() -> None:
+def test_one_agents_bootstrap_does_not_grow() -> None:
     odd = [altered(csr(status=403, body=f"no {n}".encode()), request={"body": b"x"}) for n in range(900)]
     assert all(len(step.answers) <= 5 for step in bootstrap_of(talk(*odd)).steps)
     assert len(bootstrap_of(talk(*[csr(key=f"k{n}") for n in range(120)])).keys) == 100
@@ -455,7 +455,7 @@ def test_broken_certificates_on_the_wire_break_nothing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [*SAMPLES, *RECORDINGS], ids=name_of)
-def test_every_real_agent_has_its_ladder(path: Path) -> None:
+def test_every_real_agent_has_its_bootstrap(path: Path) -> None:
     records = records_of(path)
     bootstraps = climbed(records)
     for name in bootstraps.names():
@@ -485,7 +485,7 @@ def test_every_real_agent_has_its_ladder(path: Path) -> None:
         ("puppetserver-7.9.5/8.10.0/34-cert-renewal", "", "one key in all"),
     ],
 )
-def test_real_agents_hang_where_they_were_made_to(name: str, stuck: str, conclusion: str) -> None:
+def test_real_agents_stop_where_they_were_made_to(name: str, stuck: str, conclusion: str) -> None:
     records = records_of(next(recording for recording in RECORDINGS if name_of(recording) == name))
     bootstraps = climbed(records)
     bootstrap = bootstraps.of(bootstraps.names()[0], records[-1].ended)
@@ -494,7 +494,7 @@ def test_real_agents_hang_where_they_were_made_to(name: str, stuck: str, conclus
     assert any(conclusion in text for text in bootstrap.conclusions) or not conclusion
 
 
-def test_ladders_do_not_depend_on_when_they_are_asked() -> None:
+def test_bootstraps_do_not_depend_on_when_they_are_asked_for() -> None:
     records = together(talk(*BOOT), talk(ca(), crl(), csr(), certname="b.example", address="192.0.2.8", after=2))
     analyzer, bootstraps = Analyzer(), Bootstraps()
     for record in records:

@@ -50,7 +50,7 @@ def as_the_command_tells(path: Path, capsys: pytest.CaptureFixture[str]) -> tupl
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_a_samples_ladders_are_those_of_the_command(
+def test_a_samples_bootstraps_are_those_of_the_command(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = sample(path.stem, tmp_path)
@@ -60,7 +60,7 @@ def test_a_samples_ladders_are_those_of_the_command(
 
 
 @pytest.mark.slow
-def test_made_ladders_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_made_bootstraps_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for rule in all_rules():
         if rule.id.startswith("B"):
             for number, records in enumerate(rule.bad()):
@@ -69,7 +69,7 @@ def test_made_ladders_are_those_of_the_command(tmp_path: Path, capsys: pytest.Ca
                 assert indexed_bootstraps(path, at) == expected, path.name
 
 
-def test_a_fleets_ladders_are_those_of_the_command_with_little_read(
+def test_a_fleets_bootstraps_are_those_of_the_command_with_little_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     busy = Agent("busy.example", "192.0.2.9").bootstrap(3).run()

@@ -291,7 +291,7 @@ def test_the_line_says_where_it_stands(width: int) -> None:
     show(player, act, width)
 
 
-def test_moments_of_a_short_run_are_told_to_the_millisecond() -> None:
+def test_moments_of_a_short_run_are_shown_to_the_millisecond() -> None:
     briefs = [record(1, 0.0, Phase.PLUGINS), record(2, 2.4, Phase.PLUGINS)]
     player = Player(made(briefs))
     player.to(START + 1.25)

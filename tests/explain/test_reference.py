@@ -57,7 +57,7 @@ def test_a_path_is_explained() -> None:
     ("what", "near"),
     [("file_metdata", "file_metadata"), ("B99", "B"), ("nonsense", "`explain catalog` for an endpoint")],
 )
-def test_what_is_unknown_is_said_with_the_nearest(what: str, near: str) -> None:
+def test_what_is_unknown_is_reported_with_the_nearest(what: str, near: str) -> None:
     with pytest.raises(InspectorError) as error:
         reference.explain(what)
     assert near in error.value.hint

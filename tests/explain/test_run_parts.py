@@ -59,7 +59,7 @@ def test_in_noop_mode_a_file_that_was_not_fetched_may_differ() -> None:
     assert (use.state, use.present) == (FileState.UNKNOWN, None)
 
 
-def test_fetched_content_is_checked_by_the_digest_that_was_told() -> None:
+def test_fetched_content_is_checked_by_the_digest_of_its_metadata() -> None:
     uses = files(
         talk(
             catalog(), metadata(FILE), content(FILE), metadata("modules/x/y", b"old"), content("modules/x/y", b"newer")

@@ -225,7 +225,7 @@ def test_the_axis_is_linear_where_silence_is_short() -> None:
     assert axis.shortened == []
 
 
-def test_long_silences_are_shortened_and_said_so() -> None:
+def test_long_silences_are_shortened_and_marked() -> None:
     axis = Axis.of([(0.0, 1.0), (1000.0, 1001.0), (1002.0, 1003.0)])
     assert axis.place(1.0) > 0.2
     assert axis.short(1.0, 1000.0)
@@ -387,7 +387,7 @@ def test_shortened_silences_are_marked(tmp_path: Path) -> None:
     assert any("waits for" in line and "2.0 s" in line and "≈" in line for line in text.splitlines())
 
 
-def test_what_was_not_verified_and_what_was_anonymous_is_said(tmp_path: Path) -> None:
+def test_what_was_not_verified_and_what_was_anonymous_is_shown(tmp_path: Path) -> None:
     run, briefs = of("first-run", tmp_path)
     waterfall = drawn(Waterfall, run, briefs, (200, 60)).splitlines()
     assert [line.split()[0] for line in waterfall if "unverified" in line] == ["1"]
@@ -438,7 +438,7 @@ def test_alerts_go_the_way_they_went() -> None:
     assert "no alert recor" in silent
 
 
-def test_no_answer_and_a_master_not_reached_are_said() -> None:
+def test_no_answer_and_a_master_not_reached_are_shown() -> None:
     brief = exchange(1, 1.0, status=None, master=None, reason="timed out")
     lines = drawn(Sequence, run_of([brief]), [brief]).splitlines()
     assert "✗ not reached" in next(line for line in lines if "GET" in line)
@@ -503,7 +503,7 @@ def test_bars_grow_with_the_moment() -> None:
     show(Waterfall, run_of(briefs), briefs, act)
 
 
-def test_of_pieces_that_share_a_cell_the_longest_is_seen() -> None:
+def test_of_pieces_that_share_a_cell_the_longest_is_shown() -> None:
     times = Times(request_began=0.0, request_ended=0.001, response_began=0.099, response_ended=0.1)
     briefs = [exchange(1, 0.0, 0.1, times=times), exchange(2, 20.0, 20.0)]
     line = next(line for line in drawn(Waterfall, run_of(briefs), briefs).splitlines() if "100 ms" in line)

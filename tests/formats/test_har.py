@@ -116,7 +116,7 @@ def test_bodies_are_as_easy_to_read_as_they_can_be() -> None:
     assert plain["response"]["content"] == {"size": 1, "mimeType": "x-unknown", "text": "/w==", "encoding": "base64"}
 
 
-def test_the_time_is_told_in_its_parts() -> None:
+def test_the_time_is_given_in_its_parts() -> None:
     request = Request((("Host", "puppet:8140"), ("Cookie", "a=1; b=2=3")), started=START + 1, ended=START + 1.010,
                       target="/x?environment=a%20b&empty=")  # fmt: skip
     response = Response(started=START + 1.400, ended=START + 1.500, status=200,

@@ -123,7 +123,7 @@ def test_a_certificate_is_verified_by_what_the_run_got() -> None:
     assert "revoked: no, by the CRL of" in message
 
 
-def test_an_expired_a_revoked_and_a_foreign_certificate_are_told() -> None:
+def test_an_expired_a_revoked_and_a_foreign_certificate_are_shown() -> None:
     mine = pki.sign(CA, pki.new_key().public_key(), "a.example")
     other = pki.sign(pki.make_ca("Test CA"), pki.new_key().public_key(), "a.example")
     agent = Agent().ca().crl()
@@ -437,7 +437,7 @@ def test_show_is_harmless_whatever_was_captured() -> None:
             assert all(harmless(line) for step in steps(Analyzer(), talk) for line in plain.lines(step, []))
 
 
-def test_what_can_not_be_shown_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_shown_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise RecursionError("too \x1b deep")
 

@@ -82,7 +82,7 @@ def test_only_the_value_is_masked_and_every_other_byte_stays() -> None:
     assert number.body == whole % b'"MASKED"'
 
 
-def test_the_length_is_told_as_before() -> None:
+def test_the_length_is_announced_as_before() -> None:
     body = json.dumps({"p": SENSITIVE}).encode()
     for promised in (len(body), len(body) + 7):
         output = of(exchange(body, answers=(("Content-Length", str(promised)),))).response

@@ -35,7 +35,7 @@ def test_the_issuer_of_two_with_one_name_is_the_one_that_signed() -> None:
     assert x509.issuer_chain(der(ROOT.certificate), others) == [der(ROOT.certificate)]
 
 
-def test_every_error_on_every_level_is_told() -> None:
+def test_every_error_on_every_level_is_reported() -> None:
     expired = pki.sign(CA, KEY.public_key(), "a.example", serial=8, not_before=NOW - 9 * DAY, lifetime=5 * DAY)
     leaf_lists = pki.make_crl(CA, [8], 1, NOW - 3 * DAY, NOW - DAY)
     root_lists = pki.make_crl(ROOT, [2], 1, NOW - 3 * DAY, NOW - DAY)
@@ -87,7 +87,7 @@ def test_a_request_names_what_gives_rights_and_fits_its_certificate() -> None:
     assert not x509.read_der(der(CA.certificate)).is_for(found)
 
 
-def test_a_request_that_another_key_signed_is_told() -> None:
+def test_a_request_that_another_key_signed_is_reported() -> None:
     good = der(pki.make_csr("a.example", KEY))
     damaged = pki.pem(lib.load_der_x509_csr(good[:-1] + bytes([good[-1] ^ 1])))
     assert x509.read_csr(damaged).signature_valid is False

@@ -35,7 +35,7 @@ def test_facts_are_counted_and_measured_as_an_agent_does() -> None:
         ({"a": ["v" * 4000] * 4300}, FactLimits(), "17212907 bytes, more than 16777216"),
     ],
 )
-def test_each_limit_of_facts_is_told(values: dict[str, Any], limits: FactLimits, problem: str) -> None:
+def test_each_limit_of_facts_is_reported(values: dict[str, Any], limits: FactLimits, problem: str) -> None:
     assert d.Facts("a", values).exceeded(limits) == [problem]
 
 
@@ -381,7 +381,7 @@ resource_statuses:
     assert found == d.Data({"t": ["a"], "n": [31, 8, "1:30", float("inf"), False, -10, "0b", "1.e", 0.5]})
 
 
-def test_what_tools_are_told_is_typed() -> None:
+def test_answers_to_tools_are_typed() -> None:
     def decoded(decoder: decode.Decoder, value: Any) -> d.Document:
         return decoder(answered(JSON, json.dumps(value).encode()))
 

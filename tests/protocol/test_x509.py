@@ -48,7 +48,7 @@ def test_a_certificates_fields_are_those_of_its_der() -> None:
     assert bundled == found
 
 
-def test_a_ca_and_an_rsa_key_are_told() -> None:
+def test_a_ca_and_an_rsa_key_are_recognized() -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     found = x509.read_der(der(pki.sign(CA, key.public_key(), "r.example")))
     assert (found.key_type, found.key_size) == ("rsa", 2048)
@@ -225,13 +225,13 @@ def test_a_good_chain_raises_nothing() -> None:
          ["certificate verify failed [self signed certificate for CN=Foreign CA]"]),
     ],
 )  # fmt: skip
-def test_a_bad_chain_is_told_in_the_agents_words(
+def test_a_bad_chain_is_reported_in_the_agents_words(
     leaf: lib.Certificate, crls: list[lib.CertificateRevocationList], words: list[str]
 ) -> None:
     assert problem_texts(leaf, *crls) == words
 
 
-def test_every_reason_is_told() -> None:
+def test_every_reason_is_reported() -> None:
     assert set(problem_texts(EXPIRED, EXPIRED_AND_REVOKED, ROOTS_CRL)) == {
         "The certificate 'CN=a.example' has expired, verify time is synchronized",
         "Certificate 'CN=a.example' is revoked",

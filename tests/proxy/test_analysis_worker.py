@@ -143,7 +143,7 @@ def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
     assert results[2].text.startswith("== run 1 of node1.example (7.23.0): complete")
 
 
-def test_what_is_known_already_is_not_told_again(path: Path) -> None:
+def test_what_is_known_already_is_not_reported_again(path: Path) -> None:
     save(path, *talk(catalog()))
     results: list[AnalysisResult] = []
     analysis = AnalysisClient(path, 1, None, results.append)

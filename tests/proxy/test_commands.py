@@ -42,7 +42,7 @@ def capture(tmp_path: Path) -> Path:
     return save(tmp_path / "-c.sqlite", *together(Agent().ca().run(), Agent("b.example", "192.0.2.2").run("u-b")))
 
 
-def test_runs_are_told_in_the_event_log(capture: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_runs_are_reported_in_the_event_log(capture: Path, caplog: pytest.LogCaptureFixture) -> None:
     output = answered(capture, "puppet.runs", caplog)
     assert [level for level, _ in output] == [logging.INFO] * (len(output) - 1) + [ALERT]
     texts = [text for _, text in output]

@@ -122,7 +122,7 @@ def test_a_renewed_key_that_is_open_is_not_taken_up(place: pki.SslDirPaths, ca: 
     assert shown.error is None
 
 
-def test_only_the_common_name_is_told_in_headers(ca: LabCA) -> None:
+def test_only_the_common_name_is_sent_in_headers(ca: LabCA) -> None:
     key = pki.new_key()
     leaf = pki.sign(ca.authority, key.public_key(), "a.example")
     output = dict(identity.HeaderIdentity().headers(leaf))

@@ -108,7 +108,7 @@ def test_who_names_itself(certname: str, method: str, target: str, known: bool, 
     assert (probe.certificate_for("2", HERE, shown) is not None) == known
 
 
-def test_nobody_is_probed_by_default(shown: Credentials) -> None:
+def test_no_agent_is_probed_by_default(shown: Credentials) -> None:
     probe = RecordedProbe("")
     probe.on_request("1", HERE, "", "GET", "/puppet-ca/v1/certificate/ca")
     assert probe.certificate_for("2", HERE, shown) is None
@@ -215,7 +215,7 @@ class Lender(NoIdentity):
 
 
 @pytest.mark.parametrize("probed", [False, True])
-def test_nothing_is_lent_over_the_probed_connection(probed: bool, authority: LabCA, shown: Credentials) -> None:
+def test_no_identity_is_used_over_the_probed_connection(probed: bool, authority: LabCA, shown: Credentials) -> None:
     agent = pki.sign(authority.authority, pki.new_key().public_key(), NAME)
     end = AgentConnection(tls.TlsState(chain={0: x509.certificate(agent).der}), shown, probed=probed)
     end.choose_identity(Lender())
@@ -261,7 +261,7 @@ def test_a_refused_probe_is_no_fault(alert: str, shown: Credentials) -> None:
 
 @pytest.mark.parametrize("version", ["6.4.0", "7.23.0", "8.10.0"])
 @pytest.mark.parametrize("downloaded", [True, False])
-def test_who_went_on_is_told_by_b03(version: str, downloaded: bool, shown: Credentials) -> None:
+def test_who_went_on_is_reported_by_b03(version: str, downloaded: bool, shown: Credentials) -> None:
     went_on = altered(catalog(), leg=probing(shown))
     before = [ca(), crl(), csr(), issued()] if downloaded else []
     analyzer, _ = understood(talk(*before, went_on, version=version))

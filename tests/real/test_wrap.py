@@ -88,7 +88,7 @@ def test_nothing_goes_around_the_proxy(stage: Stage, agent: RealAgent) -> None:
     assert run["outcome"] == "complete"
 
 
-def test_a_node_without_a_certificate_is_told_what_to_do(stage: Stage) -> None:
+def test_a_node_without_a_certificate_is_advised_what_to_do(stage: Stage) -> None:
     agent = stage.agent("fresh.example")
     agent.configure(server=stage.master.name, port=stage.master.port)
     done = _run(agent, stage.capture)

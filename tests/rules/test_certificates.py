@@ -116,7 +116,7 @@ def test_b02_is_about_an_earlier_run_not_about_this_one() -> None:
     assert "B02" not in ids(talk(ca(), not_issued(), csr(), issued(), own, catalog(), report(), version="5.5.22"))
 
 
-def test_b04_a_ca_that_comes_on_top_breaks_nobody() -> None:
+def test_b04_a_ca_that_comes_on_top_breaks_no_agent() -> None:
     root, own = authorities()
     grown = bundle(own.certificate, root.certificate, foreign_ca())
     (found,) = findings(together(talk(ca()), talk(grown, after=60, address="192.0.2.8")), "B04")
@@ -125,7 +125,7 @@ def test_b04_a_ca_that_comes_on_top_breaks_nobody() -> None:
     assert "CN=Foreign CA" in found.message
 
 
-def test_b04_a_ca_that_was_renewed_with_its_key_breaks_nobody() -> None:
+def test_b04_a_ca_that_was_renewed_with_its_key_breaks_no_agent() -> None:
     root, own = authorities()
     again = _renewed(root)
     renewed = bundle(own.certificate, again)
@@ -215,7 +215,7 @@ def test_b14_knows_the_bundle_that_others_downloaded() -> None:
     assert [finding.seqs for finding in findings(together(talk(ca()), refreshed), "B14")] == [(2,)]
 
 
-def test_b14_a_ca_that_nobody_saw_is_not_missed() -> None:
+def test_b14_a_ca_that_no_agent_downloaded_is_not_missed() -> None:
     from inspector.protocol import x509
 
     foreign = pki.make_crl(pki.make_ca("Unseen CA"))
@@ -274,7 +274,7 @@ def test_b33_and_b35_say_it_once_for_all_handshakes() -> None:
     assert found.seqs == (1, 2)
 
 
-def test_b33_a_certificate_that_the_master_refuses_is_the_lent_one() -> None:
+def test_b33_a_certificate_that_the_master_refuses_is_the_identity_used() -> None:
     leg = {"side": "master", "own_chain": carried(made(ends=-60)), "peer_chain": carried(made(MASTER))}
     assert ids(talk(refused("certificate_expired", by="master", leg=leg))) == {"B33"}
 
@@ -475,7 +475,7 @@ def test_t09_who_leaves_without_an_alert_may_only_look() -> None:
     assert [finding.severity for finding in findings(talk(silent, silent, silent), "T09")] == [Severity.ERROR]
 
 
-def test_t09_agents_are_told_apart() -> None:
+def test_t09_agents_are_distinguished() -> None:
     one = [refused("handshake_failure")]
     several = together(*(talk(*one, address=f"192.0.2.{n}", after=n) for n in range(5)))
     assert findings(several, "T09") == []
@@ -545,7 +545,7 @@ def test_t15_what_is_none_of_puppets_is_a_notice() -> None:
     assert found.severity is Severity.NOTICE
 
 
-def test_t17_a_certificate_that_was_seen_issued_or_renewed_is_its_own() -> None:
+def test_t17_a_certificate_that_was_issued_or_renewed_in_the_capture_is_its_own() -> None:
     new = made(serial=77)
     again = with_leg(catalog(uuid="a-2"), report(uuid="a-2"), id="later", peer_chain=carried(new))
     before = [catalog(), report(), wait(1800)]

@@ -129,7 +129,7 @@ def test_the_catalog_says_where_files_come_from() -> None:
     assert files.elsewhere == {"https://files.example": (2, 1)}
 
 
-def test_a_later_catalog_replaces_what_an_earlier_one_said() -> None:
+def test_a_later_catalog_replaces_an_earlier_one() -> None:
     files = files_of(plugins(), static_catalog(), catalog(environment="dev"), report())
     assert (files.catalog, files.static, files.inlined, files.sources, files.code_id) == (3, {}, {}, {}, None)
 
@@ -177,7 +177,7 @@ def test_what_is_fetched_a_thousand_times_is_one_entry() -> None:
 # -- F01, F02 ------------------------------------------------------------------------------------------
 
 
-def test_f01_wants_to_have_seen_the_beginning() -> None:
+def test_f01_needs_the_beginning_of_the_run() -> None:
     assert messages("F01", catalog(), content(FILE)) == [
         f"the content of {FILE} was fetched, but its metadata was not requested"
     ]
@@ -253,7 +253,7 @@ def test_f03_never_accuses_by_what_is_no_digest_of_the_whole(checksum: str) -> N
     assert messages("F03", asked(f"file_metadata/{FILE}", message), content(FILE, b"x")) == []
 
 
-def test_f03_knows_only_what_was_told_last_and_of_this_environment() -> None:
+def test_f03_knows_only_the_last_metadata_and_of_this_environment() -> None:
     old, new = metadata(FILE, b"old"), metadata(FILE, b"new")
     assert messages("F03", old, new, content(FILE, b"new")) == []
     assert len(messages("F03", new, old, content(FILE, b"new"))) == 1

@@ -593,7 +593,7 @@ def test_what_is_printed_as_json_does_nothing_to_a_terminal() -> None:
 
 
 @pytest.mark.parametrize("time", [-1e300, -1e18, 1e18, 1e300, float("inf"), float("nan")])
-def test_every_time_can_be_said(time: float) -> None:
+def test_every_time_can_be_shown(time: float) -> None:
     assert utc(time).endswith("Z")
     assert len(clock(time)) == len("00:00:00.000")
 

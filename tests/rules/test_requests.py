@@ -82,7 +82,9 @@ def test_a_refusal_is_an_error_and_a_request_that_waits_a_warning() -> None:
         ("B29", {"made": asking_for({"1.3.6.1.4.1.99999.1": "x"})}),
     ],
 )
-def test_what_a_request_asks_for_is_said_once_and_not_with_every_poll(rule: str, request_: dict[str, object]) -> None:
+def test_what_a_request_asks_for_is_reported_once_and_not_with_every_poll(
+    rule: str, request_: dict[str, object]
+) -> None:
     def sent(**answer: object) -> ExamplePart:
         return csr(**request_, **answer)  # type: ignore[arg-type]
 
@@ -93,7 +95,7 @@ def test_what_a_request_asks_for_is_said_once_and_not_with_every_poll(rule: str,
     assert found(talk(*polls[2:]), rule)
 
 
-def test_names_that_are_asked_for_later_are_said_then() -> None:
+def test_names_that_are_asked_for_later_are_reported_then() -> None:
     (only,) = found(talk(csr(), not_issued(), csr(alt_names=["b.example"])), "B27")
     assert only.seqs == (3,)
 
@@ -128,7 +130,7 @@ def test_an_extension_that_the_decoder_knows_is_foreign_to_the_ca_too() -> None:
 
 
 @pytest.mark.parametrize(("version", "severity"), [("5.5.22", Severity.WARNING), ("8.10.0", Severity.NOTICE)])
-def test_a_secret_is_named_never_told(version: str, severity: Severity) -> None:
+def test_a_secret_is_named_never_shown(version: str, severity: Severity) -> None:
     psk = asking_for({"1.3.6.1.4.1.34380.1.1.4": "psk-secret-17"})
     for part in (csr(attributes={"1.2.840.113549.1.9.7": "challenge-secret-42"}), csr(made=psk)):
         (only,) = found(talk(part, version=version), "B30")
@@ -299,7 +301,7 @@ def test_a_month_of_polling_is_counted_in_full() -> None:
     assert waits.last - waits.first == 120.0 * 21_599
 
 
-def test_polling_for_a_day_is_said_once() -> None:
+def test_polling_for_a_day_is_reported_once() -> None:
     polls = [part for _ in range(30) for part in (wait(3600), *POLL)]
     (only,) = found(talk(csr(), not_issued(), *polls), "B42")
     assert only.severity is Severity.WARNING
@@ -308,7 +310,7 @@ def test_polling_for_a_day_is_said_once() -> None:
     assert first.seqs == (1, 50)
 
 
-def test_waiting_without_a_request_needs_to_be_seen_from_its_beginning() -> None:
+def test_waiting_without_a_request_must_be_observed_from_its_beginning() -> None:
     old = "5.5.22"
     blind = talk(*[not_issued(), wait(120)] * 4, version=old)
     (notice,) = found(blind, "B40")
@@ -563,7 +565,7 @@ def test_real_agents_are_accused_of_what_was_done_to_them_and_of_nothing_else(pa
 
 
 @pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
-def test_real_waiting_is_told_as_it_was() -> None:
+def test_real_waiting_is_reported_as_it_was() -> None:
     path = next(
         recording
         for recording in RECORDINGS

@@ -138,7 +138,7 @@ def test_a_healthy_old_agent_is_a_warning_only_for_what_it_never_verifies(versio
     }
 
 
-def test_the_same_said_again_adds_proof_not_findings() -> None:
+def test_the_same_statement_again_adds_proof_not_findings() -> None:
     waits = "already has a requested certificate"
     polls = [part for _ in range(5) for part in (csr(status=400, text=waits), not_issued())]
     (found,) = [

@@ -105,7 +105,7 @@ def test_a_run_that_ends_early_breaks_no_rule(part: ExamplePart) -> None:
 # -- R01, R02: the order ------------------------------------------------------------
 
 
-def test_r01_is_for_agents_that_sync_plugins_and_only_if_the_beginning_was_seen() -> None:
+def test_r01_is_for_agents_that_sync_plugins_and_only_if_the_beginning_was_observed() -> None:
     wrong = (node(), catalog(), report())
     assert severities(talk(*wrong), "R01") == [WARNING]
     assert severities(talk(*wrong, version="3.8.7"), "R01") == [WARNING]
@@ -117,7 +117,7 @@ def test_r01_leaves_it_to_r09_when_there_is_no_environment_to_sync_from() -> Non
     assert findings(talk(node(), check("Could not find environment 'x'"), catalog(), report()), "R01") == []
 
 
-def test_r01_is_said_once_for_several_catalogs() -> None:
+def test_r01_is_reported_once_for_several_catalogs() -> None:
     switched = talk(node(), catalog(environment="b"), catalog(asks="b", environment="b"), report())
     assert len(findings(switched, "R01")) == 1
 
@@ -288,7 +288,7 @@ def test_r07_tells_an_agent_that_refuses_from_one_that_mixes() -> None:
     ],
     ids=["killed", "follows", "follows without files", "asks again", "asks again and fails"],
 )
-def test_r07_accuses_nobody_who_followed(rest: tuple[ExamplePart, ...]) -> None:
+def test_r07_accuses_no_agent_that_followed(rest: tuple[ExamplePart, ...]) -> None:
     assert findings(talk(plugins(), catalog(environment="staging"), *rest), "R07") == []
 
 
@@ -539,7 +539,7 @@ def test_r20_is_about_runs_that_applied_nothing_for_want_of_a_catalog(parts: tup
     assert findings(talk(*parts), "R20") == []
 
 
-def test_r21_is_said_of_the_first_run_only() -> None:
+def test_r21_is_reported_of_the_first_run_only() -> None:
     source = {"type": "File", "title": "/a", "parameters": {"source": ["/local", "puppet:///modules/a/b"]}}
     wanted = {"static_catalog": "true"}
     first, second = (catalog(uuid=uuid, form=wanted, resources=[source]) for uuid in ("a-1", "a-2"))

@@ -142,7 +142,7 @@ def test_runs_that_are_mixed_come_apart_again(mixture: list[tuple[str, list[Reco
 
 @LONG
 @given(st.data())
-def test_what_was_over_stays_as_told_wherever_it_is_cut(data: st.DataObject) -> None:
+def test_what_was_over_stays_as_reported_wherever_it_is_cut(data: st.DataObject) -> None:
     records = records_of(data.draw(st.sampled_from(CAPTURES)))
     cut = data.draw(st.integers(0, len(records)))
     analyzer = Analyzer()

@@ -57,7 +57,7 @@ def test_version_generation_and_evidence(version: str, generation: str, evidence
     assert (run.agent_version, run.generation, run.version_from) == (version, generation, evidence)
 
 
-def test_waits_are_told_by_what_the_agent_did() -> None:
+def test_waits_are_named_by_what_the_agent_did() -> None:
     records = talk(ca(), crl(), csr(), not_issued(), csr(status=400), issued(), catalog(), report())
     records[4:] = [later(record, 120) for record in records[4:]]
     records[6:] = [later(record, 3) for record in records[6:]]
@@ -145,7 +145,7 @@ def test_a_node_that_enrols_anew_is_no_error() -> None:
     assert output == {("B01", "warning"), ("B20", "notice"), ("B45", "notice")}
 
 
-def test_the_reason_is_what_a_resource_said() -> None:
+def test_the_reason_is_a_resources_message() -> None:
     asked, conversation = talk(catalog(), report(result="failed"))
     assert isinstance(conversation, Exchange)
     document = json.loads(conversation.request.body) | {

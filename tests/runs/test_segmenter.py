@@ -82,7 +82,7 @@ def test_after_a_report_comes_another_run(uuid: str | None) -> None:
     assert [run.outcome for run in analyzed(agent).runs] == ["complete"] * 2
 
 
-def test_a_daemons_runs_on_one_connection_are_told_apart() -> None:
+def test_a_daemons_runs_on_one_connection_are_distinguished() -> None:
     agent = Agent(leg="kept")
     for uuid in ("u-1", "u-2", "u-3"):
         agent.uuid = uuid
@@ -150,7 +150,7 @@ def test_a_probe_on_the_runs_connection_is_part_of_it() -> None:
     assert (run.spans[Phase.OTHER].exchanges, run.outcome) == (1, "complete")
 
 
-def test_a_gap_belongs_to_nobody() -> None:
+def test_a_gap_belongs_to_no_agent() -> None:
     analyzer = Analyzer()
     step = analyzer.feed(Gap(START, "the disk is full", 3, seq=1))
     assert (step.run, step.phase, analyzer.finish()) == (None, Phase.OTHER, [])
@@ -283,7 +283,7 @@ def test_up_to_6_3_a_download_after_the_certificate_came_is_another_run() -> Non
     assert shape(agent) == [("a.example", "unfinished", 2)] * 2
 
 
-def test_who_said_nothing_for_a_day_is_over() -> None:
+def test_a_run_silent_for_a_day_is_over() -> None:
     killed = Agent("a.example", leg="1").plugins().catalog()
     other = Agent("b.example", "192.0.2.2", time=killed.time + 86_500, leg="1").plugins()
     analyzer = Analyzer()
@@ -291,7 +291,7 @@ def test_who_said_nothing_for_a_day_is_over() -> None:
     assert over == ["a.example"]
 
 
-def test_a_proxy_that_forgets_what_it_told_keeps_nothing_of_it() -> None:
+def test_a_proxy_that_forgets_what_it_reported_keeps_nothing_of_it() -> None:
     analyzer = Analyzer()
     numbers = []
     agent = Agent()

@@ -103,7 +103,7 @@ def test_the_filters_tell_the_samples_apart(run: Run) -> None:
         assert records or runs, text
 
 
-def test_a_mistake_is_said(source: Source) -> None:
+def test_a_mistake_is_reported(source: Source) -> None:
     filtering = Filtering(source)
     for ask in (filtering.runs, filtering.briefs, filtering.slow, filtering.read_runs, filtering.read_briefs):
         with pytest.raises(InspectorError) as caught:

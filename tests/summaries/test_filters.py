@@ -344,7 +344,7 @@ def test_a_filter_is_completed(text: str, completions: list[str]) -> None:
     assert sorted(found) == sorted(completions)
 
 
-def test_the_rules_of_a_capture_are_told_before_the_others() -> None:
+def test_the_rules_of_a_capture_come_before_the_others() -> None:
     output = completion.complete("rule:", {"rule": ["S01", "B23"]})
     assert output[:3] == ["rule:S01", "rule:B23", "rule:any"]
     assert len(output) == len(set(output)) == len(completion.complete("rule:"))

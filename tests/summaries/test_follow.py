@@ -196,7 +196,7 @@ def test_a_silent_run_is_summed_up_once(path: Path, monkeypatch: pytest.MonkeyPa
     assert "w.example (7.23.0): waiting" in lines[4]
 
 
-def test_a_deleted_capture_is_said_to_be_and_the_next_one_is_followed(path: Path) -> None:
+def test_a_deleted_capture_is_reported_and_the_next_one_is_followed(path: Path) -> None:
     def delete() -> None:
         path.unlink()
 
@@ -207,7 +207,7 @@ def test_a_deleted_capture_is_said_to_be_and_the_next_one_is_followed(path: Path
 
 
 @pytest.mark.parametrize("number", [2, 9])
-def test_a_replaced_capture_is_said_to_be(path: Path, tmp_path: Path, number: int) -> None:
+def test_a_replaced_capture_is_reported(path: Path, tmp_path: Path, number: int) -> None:
     other = save(tmp_path / "other", *together(Agent().run(), Agent("b.example", "192.0.2.2").run("u-b"))[:number])
     lines = follow_lines(path, lambda: other.rename(path), lambda: None)
     assert lines[0] == f"-- {path} was replaced by another capture"

@@ -106,7 +106,7 @@ def test_it_is_brought_up_to_what_was_added(tmp_path: Path) -> None:
     assert index_lines(capture) == analysed(capture)
 
 
-def test_a_capture_that_is_being_written_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_capture_that_is_being_written_is_indexed_as_far_as_it_goes(tmp_path: Path) -> None:
     capture = tmp_path / "c.sqlite"
     agent = Agent("a.example", "192.0.2.1").plugins()
     with Capture.create(capture) as writer:
@@ -174,7 +174,7 @@ def test_another_capture_under_the_same_name_gets_its_own(tmp_path: Path) -> Non
     assert index_lines(capture) == analysed(capture)
 
 
-def test_what_is_damaged_is_said_and_the_rest_is_there(tmp_path: Path) -> None:
+def test_what_is_damaged_is_reported_and_the_rest_is_there(tmp_path: Path) -> None:
     capture = save(tmp_path / "c.sqlite", *conversation())
     with contextlib.closing(sqlite3.connect(capture)) as db:
         db.execute("UPDATE record SET data = '{\x1b' WHERE seq = 3")

@@ -100,7 +100,7 @@ def test_a_second_look_reads_no_capture_again(run: Run, folder: Path, monkeypatc
     assert run("captures", folder) == before
 
 
-def test_one_that_is_being_written_is_told_as_far_as_it_is(
+def test_one_that_is_being_written_is_listed_as_far_as_it_is(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "c.sqlite"
@@ -128,7 +128,7 @@ def test_another_capture_of_the_same_name_is_read_anew(tmp_path: Path) -> None:
     assert inventory.look(path, print).plain()["from"] == "1970-01-01T00:00:02.000Z"
 
 
-def test_a_record_that_can_not_be_read_is_said(run: Run, folder: Path) -> None:
+def test_a_record_that_can_not_be_read_is_reported(run: Run, folder: Path) -> None:
     with closing(sqlite3.connect(folder / "first-run.sqlite")) as db:
         db.execute("UPDATE record SET data = 'x' WHERE seq = 1")
         db.commit()
@@ -138,7 +138,7 @@ def test_a_record_that_can_not_be_read_is_said(run: Run, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_while_somebody_else_reads_it_that_is_said(tmp_path: Path, *, before: bool) -> None:
+def test_while_somebody_else_reads_it_that_is_reported(tmp_path: Path, *, before: bool) -> None:
     path = save(tmp_path / "c.sqlite", Gap(1.0, "x"))
     if before:  # it has been read once, but grew
         inventory.look(path, print)

@@ -73,7 +73,7 @@ def test_what_is_no_capture_is_one_sentence_and_a_hint(tmp_path: Path, spoil: st
     assert len([line for line in text.splitlines() if line.strip()]) <= 5
 
 
-def test_a_truncated_capture_is_said_to_be_damaged(tmp_path: Path) -> None:
+def test_a_truncated_capture_is_reported_as_damaged(tmp_path: Path) -> None:
     path = sample(tmp_path)
     os.truncate(path, path.stat().st_size // 2)
     with Terminal("-m", "inspector.cli", "open", str(path), size=(120, 40)) as terminal:
@@ -85,7 +85,7 @@ def test_a_truncated_capture_is_said_to_be_damaged(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["a body", "a record", "a body's bytes"])
-def test_what_is_damaged_is_said_and_the_rest_is_shown(tmp_path: Path, what: str) -> None:
+def test_what_is_damaged_is_reported_and_the_rest_is_shown(tmp_path: Path, what: str) -> None:
     path = sample(tmp_path)
     match what:
         case "a body":
@@ -113,7 +113,7 @@ def test_what_is_damaged_is_said_and_the_rest_is_shown(tmp_path: Path, what: str
     play(indexed(path), act)
 
 
-def test_what_is_damaged_after_it_was_indexed_is_said_wherever_it_is_read(tmp_path: Path) -> None:
+def test_what_is_damaged_after_it_was_indexed_is_reported_wherever_it_is_read(tmp_path: Path) -> None:
     path = indexed(sample(tmp_path))
     change(path, "UPDATE record SET data = '{' WHERE seq = 3")
 
@@ -166,7 +166,7 @@ def test_a_capture_whose_writer_was_killed_opens(tmp_path: Path) -> None:
     play(indexed(path), act)
 
 
-def test_one_that_is_deleted_meanwhile_is_said_to_be_gone(tmp_path: Path) -> None:
+def test_one_that_is_deleted_meanwhile_is_reported_as_gone(tmp_path: Path) -> None:
     path = indexed(sample(tmp_path))
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:

@@ -95,7 +95,7 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
-def test_a_rung_and_a_key_open_their_record(
+def test_a_step_and_a_key_open_their_record(
     tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -116,7 +116,7 @@ def test_a_rung_and_a_key_open_their_record(
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_to_come_is_told_of_its_day_and_keeps_its_indent(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_what_is_to_come_is_shown_with_its_day_and_keeps_its_indent(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await opened(pilot, app)
         await pilot.press("4")
@@ -159,7 +159,7 @@ def test_facts_keep_their_indent_and_a_run_without_an_answer_has_none(tmp_path: 
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_each_rung_says_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_each_step_says_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
     agent = Agent("node1.example").bootstrap().run().wait(60).ca().crl().csr().poll()
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:
@@ -174,7 +174,7 @@ def test_each_rung_says_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
     play(written(agent.records, tmp_path / "again.sqlite"), act, size)
 
 
-def test_an_index_that_grew_while_ladders_were_read_is_read_again(
+def test_an_index_that_grew_while_bootstraps_were_read_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:

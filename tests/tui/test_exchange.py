@@ -99,7 +99,7 @@ MEANS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=["narrow", "wide"])
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in MEANS}))
-def test_what_a_record_means_is_seen_first(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
+def test_what_a_record_means_is_shown_first(tmp_path: Path, name: str, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         for capture, seq, words in MEANS:
             if capture == name:

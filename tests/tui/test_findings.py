@@ -262,7 +262,7 @@ def test_search_finds_what_is_folded(tmp_path: Path) -> None:
     play(sample("revoked", tmp_path), act)
 
 
-def test_no_findings_are_said(tmp_path: Path) -> None:
+def test_no_findings_are_reported(tmp_path: Path) -> None:
     path = indexed(save(tmp_path / "empty.sqlite"))
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:

@@ -114,7 +114,7 @@ def test_a_verdict_keeps_what_and_where_and_whole_commands() -> None:
     assert panes.verdict_text(whole, 80).plain == "short, since 2026-11-21 12:10:55 UTC\nfix: `do it`"
 
 
-def test_what_is_said_of_a_run_that_went_well() -> None:
+def test_what_is_shown_of_a_run_that_went_well() -> None:
     run = RunBrief(number=1, outcome="complete")
     assert panes.verdict_text(run, 100).plain == "complete, no deviations"
     findings = (Finding("B01", Severity.WARNING, "x"), Finding("R21", Severity.NOTICE, "y"),
@@ -124,7 +124,7 @@ def test_what_is_said_of_a_run_that_went_well() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_finding_under_the_cursor_is_told_in_full(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_finding_under_the_cursor_is_shown_in_full(tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await pilot.press("enter")
         await pilot.pause()

@@ -511,7 +511,7 @@ def test_a_body_is_saved_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("typed", ["", "~nobody-of-this-name/x", "no/such/directory/x.har", "a\0b"])
 @pytest.mark.parametrize("key", ["S", "e"])
-def test_what_can_be_no_file_is_said(tmp_path: Path, key: str, typed: str) -> None:
+def test_what_can_be_no_file_is_reported(tmp_path: Path, key: str, typed: str) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await type_in(pilot, key, typed)
         assert "Choose another" in screen_text(app)

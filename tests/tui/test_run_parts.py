@@ -125,7 +125,7 @@ def test_files_by_mouse(tmp_path: Path, size: tuple[int, int], opened: list[tupl
     play(sample("first-run", tmp_path), act, size)
 
 
-def test_wrong_digests_and_missing_files_are_said(tmp_path: Path) -> None:
+def test_wrong_digests_and_missing_files_are_shown(tmp_path: Path) -> None:
     odd = {"path": "/srv/x", "type": "file", "owner": HOSTILE, "checksum": {"type": "mtime", "value": HOSTILE}}
     records = talk(
         catalog(), metadata(FILE, b"old"), content(FILE, b"newer"), asked("file_metadata/modules/x/y", odd),
@@ -207,7 +207,7 @@ def test_while_it_reads_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     play(sample("first-run", tmp_path), act)
 
 
-def test_what_can_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def steps(*_: object) -> None:
         raise CaptureError("It can't be read.", "Check its disk.")
 

@@ -128,7 +128,7 @@ def test_a_filter_that_reads_bodies_finds_its_runs(tmp_path: Path) -> None:
     play(several(tmp_path), act)
 
 
-def test_what_is_no_filter_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_what_is_no_filter_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
     async def act(pilot: Pilot[None], app: Inspector) -> None:
         await type_in(pilot, "f", "fase:catalog")
         assert "phase" in screen_text(app).splitlines()[-2]

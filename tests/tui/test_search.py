@@ -263,7 +263,7 @@ def test_a_new_search_replaces_the_old_one(tmp_path: Path) -> None:
     play(sample("first-run", tmp_path), act)
 
 
-def test_a_capture_that_goes_away_is_said(tmp_path: Path) -> None:
+def test_a_capture_that_goes_away_is_reported(tmp_path: Path) -> None:
     path = sample("first-run", tmp_path)
 
     async def act(pilot: Pilot[None], app: Inspector) -> None:

@@ -159,7 +159,7 @@ class Parent:
         self.addons = [child]
 
 
-def test_addons_are_called_in_their_order_and_then_told_of_the_change() -> None:
+def test_addons_are_called_in_their_order_and_then_notified_of_the_change() -> None:
     log: list[str] = []
     watching = SimpleNamespace(update=lambda flows: log.append(f"{len(flows)} changed"), addons=[])
     addons = (Addon(log, "first"), watching, Parent(Addon(log, "child")), Waiting(log, "waiting"), Addon(log, "last"))
