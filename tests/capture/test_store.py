@@ -218,8 +218,8 @@ def test_two_writers_share_a_capture(tmp_path: Path) -> None:
         one.flush()
         two.append(Gap(4.0, "two again"))
     with Capture.open(tmp_path / "c.sqlite") as capture:
-        output = [(record.seq, record.reason) for record in capture.records() if isinstance(record, Gap)]
-    assert output == [(1, "two"), (2, "one"), (3, "one again"), (4, "two again")]
+        gaps = [(record.seq, record.reason) for record in capture.records() if isinstance(record, Gap)]
+    assert gaps == [(1, "two"), (2, "one"), (3, "one again"), (4, "two again")]
 
 
 def test_a_records_json_holds_what_was_observed_and_nothing_else(tmp_path: Path) -> None:

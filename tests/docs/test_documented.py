@@ -81,12 +81,12 @@ def test_every_documented_command_line_is_understood(run: Run) -> None:
 
 
 def test_every_option_of_a_command_is_documented(run: Run) -> None:
-    message = {re.split(r"[ =]", span)[0] for text in PAGES.values() for span in spans_and_words(text)}
+    documented_options = {re.split(r"[ =]", span)[0] for text in PAGES.values() for span in spans_and_words(text)}
     missing = [
         f"{command} {option}"
         for command in known_commands(run)
         for option in known_options(run, command)
-        if option.startswith("--") and option != "--help" and option not in message
+        if option.startswith("--") and option != "--help" and option not in documented_options
     ]
     assert missing == []
 
@@ -122,10 +122,10 @@ def test_every_option_of_the_proxy_has_a_row() -> None:
 def test_no_page_names_an_option_that_there_is_not() -> None:
     names = {name for name, _ in (*options.OPTIONS, *options.FLAGS)}
     for page in (markdown.README, *OURS, DOCS / "security.md", DOCS / "reliability.md"):
-        message = {
+        option_names = {
             name for line in markdown.code(PAGES[page]) for name in re.findall(r"(?:--set |^)(puppet_[a-z_]+)", line)
         }
-        assert message <= names, page
+        assert option_names <= names, page
 
 
 def test_every_identity_mode_is_explained() -> None:

@@ -56,9 +56,9 @@ def test_a_run_ends_as_without_the_proxy(scene: Scene, name: str) -> None:
         assert tally.lost == 0
         assert not any("-- internal error" in line for line in scene.proxy.lines[before:])
     else:
-        message = [gap for gap in tally.gaps if hook in gap.reason]
-        assert len(message) >= tally.lost
-        assert message
+        gaps = [gap for gap in tally.gaps if hook in gap.reason]
+        assert len(gaps) >= tally.lost
+        assert gaps
         assert any(hook in line for line in scene.proxy.lines[before:] if "-- internal error" in line)
 
 
@@ -135,17 +135,17 @@ def test_a_rule_that_raises_leaves_the_others_their_say(
     without = [other for other in all_rules() if other is not rule]
     for number, records in enumerate((*rule.bad(), *rule.good())):
         path = save(tmp_path / f"{number}.sqlite", *records)
-        output = []
+        results = []
         for rules in (without, [*without, dataclasses.replace(rule, function=broken)]):
             monkeypatch.setattr("inspector.analysis.analyzer.all_rules", lambda rules=rules: rules)
             follower = Follower(path, filters.parse(""))
-            output.append(
+            results.append(
                 [*analysis_worker.results(follower.look()), *analysis_worker.results(follower.sum_up(ended=True))]
             )
-        assert [(result.seq, result.text, result.findings) for result in output[0]] == [
-            (result.seq, result.text, result.findings) for result in output[1]
+        assert [(result.seq, result.text, result.findings) for result in results[0]] == [
+            (result.seq, result.text, result.findings) for result in results[1]
         ]
-        assert {trouble for result in output[1] for trouble in result.errors} <= {
+        assert {trouble for result in results[1] for trouble in result.errors} <= {
             f"rule {rule.id} failed: RuntimeError('oh')"
         }
 

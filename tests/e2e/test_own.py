@@ -144,12 +144,12 @@ def test_a_worker_that_takes_ones_place_goes_on_in_the_capture_of_the_others(lab
             time.sleep(1)
         assert not first.exists()
         replace_one(proxy)
-        output = len(proxy.lines)
+        before = len(proxy.lines)
         play()
         time.sleep(1)
         play()
     assert not first.exists()
-    summaries = [line for line in proxy.lines[output:] if line.startswith("== run ")]
+    summaries = [line for line in proxy.lines[before:] if line.startswith("== run ")]
     assert len(summaries) == 4
 
 

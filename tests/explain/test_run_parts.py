@@ -192,13 +192,13 @@ def test_files_of_static_catalogs() -> None:
 
 
 def test_a_directory_or_a_link_has_no_content() -> None:
-    message = {
+    document = {
         "path": "/srv/x",
         "type": "link",
         "destination": "/y",
         "checksum": {"type": "sha256", "value": "{sha256}00"},
     }
-    assert files(talk(asked(f"file_metadata/{FILE}", message)))[FILE].state is FileState.BARE
+    assert files(talk(asked(f"file_metadata/{FILE}", document)))[FILE].state is FileState.BARE
 
 
 # -- resources ----------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def resource(title: str, **fields: Any) -> d.Resource:
 
 
 def test_each_resource_has_the_status_that_the_report_tells() -> None:
-    output = {
+    statuses = {
         "File[/failed]": d.ResourceStatus(failed=True, changed=True, evaluation_time=2.5),
         "File[/restart]": d.ResourceStatus(failed_to_restart=True),
         "File[/skipped]": d.ResourceStatus(skipped=True),
@@ -221,7 +221,7 @@ def test_each_resource_has_the_status_that_the_report_tells() -> None:
     }
     titles = ["/failed", "/restart", "/skipped", "/back", "/changed", "/noop", "/same", "/silent"]
     found = resource_outcomes.resources(
-        d.Catalog(resources=[resource(title) for title in titles]), d.Report(resource_statuses=output)
+        d.Catalog(resources=[resource(title) for title in titles]), d.Report(resource_statuses=statuses)
     )
     assert [(outcome.title, outcome.status) for outcome in found] == [
         ("/failed", Status.FAILED),
@@ -270,10 +270,10 @@ def test_sensitive_values_are_masked_wherever_they_are() -> None:
         d.Event(status="success", property="content", message="changed 'hunter1' to 'hunter2'"),
         d.Event(status="success", property="mode", previous_value="0644", desired_value="0600"),
     ]
-    output = d.Report(
+    report = d.Report(
         resource_statuses={"File[/a]": d.ResourceStatus(events=events, containment_path=["C", "File[/a]"])}
     )
-    (outcome,) = resource_outcomes.resources(d.Catalog(resources=[made]), output)
+    (outcome,) = resource_outcomes.resources(d.Catalog(resources=[made]), report)
     assert list(outcome.parameters) == [("content", MASK), ("mode", "0600"), ("user", MASK)]
     assert list(outcome.relations) == [("require", "Package[x]"), ("require", "Service[y]")]
     assert list(outcome.events) == [("success", "content", MASK), ("success", "mode", "0644 -> 0600")]
@@ -290,10 +290,10 @@ def test_sensitive_values_are_masked_wherever_they_are() -> None:
 def test_a_log_line_is_about_the_innermost_resource_and_not_its_containers() -> None:
     stage, demo = d.Resource(type="Stage", title="main"), d.Resource(type="Class", title="Demo")
     edges = [d.Edge("Stage[main]", "Class[Demo]"), d.Edge("Class[Demo]", "File[/a]"), d.Edge("Class[Demo]", "File[/b]")]
-    output = {"File[/a]": d.ResourceStatus(containment_path=["Stage[main]", "Demo", "File[/a]"])}
+    statuses = {"File[/a]": d.ResourceStatus(containment_path=["Stage[main]", "Demo", "File[/a]"])}
     found = resource_outcomes.resources(
         d.Catalog(resources=[stage, demo, resource("/a"), resource("/b")], edges=edges),
-        d.Report(resource_statuses=output),
+        d.Report(resource_statuses=statuses),
     )
     sources = [
         "/Stage[main]/Demo/File[/a]/content", "/Stage[main]/Demo/File[/b]/ensure", "/Stage[main]/Demo",

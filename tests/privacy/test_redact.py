@@ -499,9 +499,9 @@ def test_a_preshared_key_in_a_certificate() -> None:
     from inspector.host import pki
 
     ca = pki.make_ca("CA")
-    output = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x0d" + WORD.encode())
+    extension = lib.UnrecognizedExtension(lib.ObjectIdentifier("1.3.6.1.4.1.34380.1.1.4"), b"\x0c\x0d" + WORD.encode())
     made = pki.sign(
-        ca, pki.new_key().public_key(), "node1.example", extensions=[lib.Extension(output.oid, False, output)]
+        ca, pki.new_key().public_key(), "node1.example", extensions=[lib.Extension(extension.oid, False, extension)]
     )
     der = made.public_bytes(Encoding.DER)
     leg = Leg("a", "agent", peer_chain=(der, b"no der", b"0\x82"), own_chain=(foreign_ca().public_bytes(Encoding.DER),))

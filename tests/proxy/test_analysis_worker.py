@@ -106,20 +106,20 @@ def test_what_a_record_means_comes_back_to_it_though_another_proxy_wrote_meanwhi
 
 def test_recording_goes_on_when_it_dies(path: Path) -> None:
     lines: list[str] = []
-    message = threading.Event()
+    printed = threading.Event()
 
     def say(line: str) -> None:
         lines.append(line)
-        message.set()
+        printed.set()
 
     recording = Recorder(path, say)
     recording.start()
     recording.put(talk(catalog())[0])
-    assert message.wait(300)
-    message.clear()
+    assert printed.wait(300)
+    printed.clear()
     assert recording._analysis
     os.kill(recording._analysis._process.pid, signal.SIGKILL)
-    assert message.wait(300)
+    assert printed.wait(300)
     assert lines[-1].startswith("-- the analysis has stopped")
     recording.put(talk(report())[0])
     recording.finish()

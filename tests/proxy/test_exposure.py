@@ -49,9 +49,9 @@ def settled(place: pki.SslDirPaths, **given: object) -> options.Settings:
     ],
 )
 def test_it_says_what_others_can_reach(place: pki.SslDirPaths, addresses: list[str], reached: str | None) -> None:
-    message = [line for line in options.startup_lines(settled(place), addresses) if "from the network" in line]
-    assert len(message) == bool(reached)
-    assert all(line.startswith(f"-- {reached} can be reached from the network: ") for line in message)
+    lines = [line for line in options.startup_lines(settled(place), addresses) if "from the network" in line]
+    assert len(lines) == bool(reached)
+    assert all(line.startswith(f"-- {reached} can be reached from the network: ") for line in lines)
 
 
 def test_nothing_is_exposed_unless_it_is_asked_for(place: pki.SslDirPaths) -> None:
@@ -125,7 +125,7 @@ def test_a_renewed_key_that_is_open_is_not_taken_up(place: pki.SslDirPaths, ca: 
 def test_only_the_common_name_is_sent_in_headers(ca: LabCA) -> None:
     key = pki.new_key()
     leaf = pki.sign(ca.authority, key.public_key(), "a.example")
-    output = dict(identity.HeaderIdentity().headers(leaf))
-    assert output["X-Client-DN"] == "CN=a.example"
-    assert output["X-Client-Verify"] == "SUCCESS"
-    assert all(value.isprintable() for value in output.values())
+    headers = dict(identity.HeaderIdentity().headers(leaf))
+    assert headers["X-Client-DN"] == "CN=a.example"
+    assert headers["X-Client-Verify"] == "SUCCESS"
+    assert all(value.isprintable() for value in headers.values())

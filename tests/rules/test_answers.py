@@ -279,8 +279,8 @@ def test_s05_and_s06_part_by_the_header() -> None:
     ],
 )
 def test_s07_knows_how_long_agents_wait(after: str | None, waits: float, version: str, early: bool) -> None:
-    message = messages("S07", plugins(), busy(after), wait(waits), catalog(), report(), version=version)
-    assert bool(message) is early
+    texts = messages("S07", plugins(), busy(after), wait(waits), catalog(), report(), version=version)
+    assert bool(texts) is early
 
 
 def test_s07_is_about_agents_and_the_catalog() -> None:
@@ -559,8 +559,8 @@ def test_s20_names_the_compilers() -> None:
     ],
 )
 def test_s21_is_about_agents_probes(part: ExamplePart, says: str | None) -> None:
-    message = messages("S21", part, plugins(), catalog(), report())
-    assert message == ([f"puppet.example:8140 {says} to the status check"] if says else [])
+    texts = messages("S21", part, plugins(), catalog(), report())
+    assert texts == ([f"puppet.example:8140 {says} to the status check"] if says else [])
 
 
 def test_s22_a_deprecation_is_no_stack_trace() -> None:

@@ -249,8 +249,8 @@ def test_f03_checks_every_digest(algorithm: str) -> None:
 
 @pytest.mark.parametrize("checksum", ["md5lite", "sha256lite", "mtime", "ctime", "none", "crc32"])
 def test_f03_never_accuses_by_what_is_no_digest_of_the_whole(checksum: str) -> None:
-    message = {"path": "/x", "type": "file", "checksum": {"type": checksum, "value": f"{{{checksum}}}{'0' * 64}"}}
-    assert messages("F03", asked(f"file_metadata/{FILE}", message), content(FILE, b"x")) == []
+    document = {"path": "/x", "type": "file", "checksum": {"type": checksum, "value": f"{{{checksum}}}{'0' * 64}"}}
+    assert messages("F03", asked(f"file_metadata/{FILE}", document), content(FILE, b"x")) == []
 
 
 def test_f03_knows_only_the_last_metadata_and_of_this_environment() -> None:
@@ -278,10 +278,10 @@ def test_f03_by_a_listing_and_for_plugins() -> None:
 def test_f03_compression_is_undone_first() -> None:
     packed = {"Content-Encoding": "gzip"}
     for digest in ("sha256", "md5"):
-        output = metadata(FILE, b"new", algorithm=digest)
-        assert messages("F03", output, altered(content(FILE, gzip.compress(b"new")), answers=packed)) == []
-        assert len(messages("F03", output, altered(content(FILE, gzip.compress(b"old")), answers=packed))) == 1
-        assert messages("F03", output, altered(content(FILE, b"no gzip"), answers=packed)) == []  # S13
+        answer = metadata(FILE, b"new", algorithm=digest)
+        assert messages("F03", answer, altered(content(FILE, gzip.compress(b"new")), answers=packed)) == []
+        assert len(messages("F03", answer, altered(content(FILE, gzip.compress(b"old")), answers=packed))) == 1
+        assert messages("F03", answer, altered(content(FILE, b"no gzip"), answers=packed)) == []  # S13
 
 
 @pytest.mark.parametrize(

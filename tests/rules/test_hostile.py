@@ -277,9 +277,9 @@ def structured(random: Random, body: bytes) -> tuple[bytes, str | None]:
     if b"facts=" in body:
         fields = dict(parse_qsl(body.decode("latin-1")))
         facts, _ = structured(random, fields.get("facts", "").replace("+", " ").encode("latin-1", "replace"))
-        output = fields | {"facts": quote(facts.decode("latin-1"))}
-        output[random.choice(list(output))] = random.choice((output["facts"], text(random)))
-        return urlencode(output, errors="replace").encode(), None
+        changed = fields | {"facts": quote(facts.decode("latin-1"))}
+        changed[random.choice(list(changed))] = random.choice((changed["facts"], text(random)))
+        return urlencode(changed, errors="replace").encode(), None
     try:
         value = json.loads(body)
     except ValueError:
@@ -401,8 +401,8 @@ def _exchange(random: Random, exchange: Exchange) -> Exchange:
         started, ended = _moment(random, request.started), _moment(random, request.ended)
         exchange = dataclasses.replace(exchange, request=dataclasses.replace(request, started=started, ended=ended))
         if response and random.random() < 0.5:
-            output = _moment(random, response.started)
-            answered = dataclasses.replace(response, started=output, ended=_moment(random, response.ended))
+            began = _moment(random, response.started)
+            answered = dataclasses.replace(response, started=began, ended=_moment(random, response.ended))
             exchange = dataclasses.replace(exchange, response=answered, failed=_moment(random, None))
         return exchange
     if what == 10:
@@ -434,14 +434,14 @@ ALERTS = (None, "", "unknown_ca", "certificate_expired", "certificate_revoked", 
 def _handshake(random: Random, near: Record) -> Handshake:
     leg = near.agent if isinstance(near, Exchange) else near.leg if isinstance(near, Handshake) else Leg("h", "agent")
     leg = dataclasses.replace(leg, secured=None, peer_chain=random.choice((leg.peer_chain, (), chain(random))))
-    output = ("", CONTROL, "x" * 9000, "certificate verify failed (certificate has expired): [x for CN=a]", "timeout")
+    reasons = ("", CONTROL, "x" * 9000, "certificate verify failed (certificate has expired): [x for CN=a]", "timeout")
     return Handshake(
         _leg(random, leg) if random.random() < 0.5 else leg,
         _moment(random, near.time) or 0.0,
-        random.choice(output),
+        random.choice(reasons),
         random.choice(ALERTS),
         random.choice((None, "agent", "proxy", "master")),
-        tuple(random.choice(output) for _ in range(random.choice((0, 0, 1, 60)))),
+        tuple(random.choice(reasons) for _ in range(random.choice((0, 0, 1, 60)))),
     )
 
 

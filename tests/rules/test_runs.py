@@ -413,9 +413,9 @@ def test_r14_yaml_is_what_old_agents_know(version: str, expected: Severity) -> N
 
 
 def test_r15_is_about_8_and_about_more_than_a_name_of_ones_own() -> None:
-    output = {"osfamily": "Debian", "operatingsystem": "Debian", "ipaddress_eth0": "192.0.2.7"}
-    assert severities(talk(catalog(facts=output), report(), version="8.10.0"), "R15") == [NOTICE]
-    assert findings(talk(catalog(facts=output), report(), version="7.23.0"), "R15") == []
+    facts = {"osfamily": "Debian", "operatingsystem": "Debian", "ipaddress_eth0": "192.0.2.7"}
+    assert severities(talk(catalog(facts=facts), report(), version="8.10.0"), "R15") == [NOTICE]
+    assert findings(talk(catalog(facts=facts), report(), version="7.23.0"), "R15") == []
     assert findings(talk(catalog(facts={"uuid": "x", "id": "y"}), report(), version="8.10.0"), "R15") == []
     assert len(findings(talk(catalog(facts={"uuid": "x"}), report(), version="8.10.0"), "R15", least=1)) == 1
 

@@ -141,8 +141,8 @@ def test_a_node_that_enrols_anew_is_no_error() -> None:
     analyzer = Analyzer()
     for record in records:
         analyzer.feed(record)
-    output = {(finding.rule, str(finding.severity)) for run in analyzer.finish() for finding in run.findings}
-    assert output == {("B01", "warning"), ("B20", "notice"), ("B45", "notice")}
+    findings = {(finding.rule, str(finding.severity)) for run in analyzer.finish() for finding in run.findings}
+    assert findings == {("B01", "warning"), ("B20", "notice"), ("B45", "notice")}
 
 
 def test_the_reason_is_a_resources_message() -> None:

@@ -67,8 +67,8 @@ ALL = list(range(1, 14))
 
 
 def test_the_conversation_is_what_the_tests_think() -> None:
-    output = [type(record).__name__ for record in conversation()]
-    assert output == ["Exchange"] * 11 + ["Handshake", "Gap"]
+    kinds = [type(record).__name__ for record in conversation()]
+    assert kinds == ["Exchange"] * 11 + ["Handshake", "Gap"]
     assert [record.seq for record in conversation()] == ALL
 
 

@@ -146,9 +146,9 @@ def test_while_somebody_else_reads_it_that_is_reported(tmp_path: Path, *, before
     lock = os.open(f"{index.place(path)}.lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        message: list[str] = []
-        assert inventory.look(path, message.append).trouble == "Another process is reading it."
-        assert message == [f"reading c.sqlite ({path.stat().st_size / 1000:.1f} kB)"]
+        lines: list[str] = []
+        assert inventory.look(path, lines.append).trouble == "Another process is reading it."
+        assert lines == [f"reading c.sqlite ({path.stat().st_size / 1000:.1f} kB)"]
     finally:
         os.close(lock)
 
@@ -193,5 +193,5 @@ def test_vacuum_says_what_it_saved(run: Run, folder: Path) -> None:
     saved = json.loads(out)
     assert (status, saved["capture"], saved["dropped"]) == (0, str(path), 1)
     assert saved["before"] - saved["after"] > 90_000
-    output = f"{saved['after'] / 1000:.1f} kB"
-    assert run("vacuum", path) == (0, f"{path}: {output} before, {output} now\n", "")
+    size = f"{saved['after'] / 1000:.1f} kB"
+    assert run("vacuum", path) == (0, f"{path}: {size} before, {size} now\n", "")
