@@ -61,7 +61,7 @@ def test_a_verified_agent_is_itself(lab: Lab, proxied: Proxied, capture: Path) -
 
 
 @pytest.mark.parametrize("identity", ["keys", "mint", "headers", "none"])
-def test_without_a_certificate_nobody_is_anybody(identity: str, answers: list[Exchange], proxied: Proxied) -> None:
+def test_without_a_certificate_there_is_no_identity(identity: str, answers: list[Exchange], proxied: Proxied) -> None:
     with Lab(answers=answers, trust_headers=identity == "headers") as lab:
         lab.agent(NAME, enrolled=True)
         where = {"keys": f"keys:{lab.identities}", "mint": f"mint:{lab.cadir}"}.get(identity, identity)
@@ -153,7 +153,7 @@ def test_a_bad_certificate_is_refused_in_the_handshake(
 
 
 @pytest.mark.parametrize("trouble", ["missing", "expired", "incomplete", "garbage"])
-def test_without_a_sound_crl_the_bootstrap_passes_and_nothing_is_lent(
+def test_without_a_sound_crl_the_bootstrap_passes_and_no_identity_is_used(
     trouble: str, lab: Lab, proxied: Proxied, capture: Path
 ) -> None:
     crl = lab.proxy_ssldir / "crl.pem"

@@ -181,7 +181,7 @@ NO_NAMES = [
 
 
 @pytest.mark.parametrize("identity", ["keys", "mint", "headers"])
-def test_a_name_that_is_not_quite_anothers_is_nobodys(
+def test_a_name_that_is_not_quite_anothers_gives_no_identity(
     identity: str, answers: list[Exchange], proxied: Proxied, capture: Path, tmp_path: Path
 ) -> None:
     """Signed by the CA, every one of them: only what the names are keeps them apart."""
@@ -207,7 +207,7 @@ def test_a_name_that_is_not_quite_anothers_is_nobodys(
         assert all(exchange.identity and exchange.identity.reason for exchange in exchanges(capture))
 
 
-def test_a_link_to_anothers_key_makes_nobody_of_an_agent(lab: Lab, proxied: Proxied, capture: Path) -> None:
+def test_a_link_to_anothers_key_gives_no_identity(lab: Lab, proxied: Proxied, capture: Path) -> None:
     places = {name: lab.agent(name, enrolled=True).place for name in (NAME, OTHER)}
     file = lab.identities / f"{OTHER}.pem"
     moved = file.rename(lab.directory / "elsewhere.pem")
@@ -229,7 +229,7 @@ def test_a_link_to_anothers_key_makes_nobody_of_an_agent(lab: Lab, proxied: Prox
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_anothers_session_makes_nobody_that_other(version: ssl.TLSVersion, lab: Lab, proxied: Proxied) -> None:
+def test_anothers_session_gives_no_identity(version: ssl.TLSVersion, lab: Lab, proxied: Proxied) -> None:
     places = {name: lab.agent(name, enrolled=True).place for name in (NAME, OTHER)}
     ask = f"GET {NODE} HTTP/1.1\r\nHost: n\r\n\r\n".encode()
     with Listener(lab.master.context) as master, proxied(lab, puppet_master="{}:{}".format(*master.address)) as proxy:
@@ -250,7 +250,7 @@ def test_anothers_session_makes_nobody_that_other(version: ssl.TLSVersion, lab: 
     assert not any(heard.resumed for heard in master.heard)
 
 
-def test_renegotiating_changes_nobody(lab: Lab, proxied: Proxied, capture: Path) -> None:
+def test_renegotiating_changes_no_identity(lab: Lab, proxied: Proxied, capture: Path) -> None:
     places = {name: lab.agent(name, enrolled=True).place for name in (NAME, OTHER)}
     with proxied(lab) as proxy:
         for first in (None, NAME):
@@ -364,7 +364,7 @@ def _secret(key: pki.PrivateKey) -> bytes:
     return int(numbers.private_value).to_bytes(32)
 
 
-def test_a_key_that_others_can_read_is_lent_to_nobody(lab: Lab, proxied: Proxied, capture: Path) -> None:
+def test_a_key_that_others_can_read_is_never_used(lab: Lab, proxied: Proxied, capture: Path) -> None:
     place = lab.agent(NAME, enrolled=True).place
     file = lab.identities / f"{NAME}.pem"
     statuses = []
@@ -382,7 +382,7 @@ def test_a_key_that_others_can_read_is_lent_to_nobody(lab: Lab, proxied: Proxied
 # -- what is exposed ------------------------------------------------------------------------------------
 
 
-def test_it_listens_on_loopback_unless_told_otherwise(lab: Lab, proxied: Proxied) -> None:
+def test_it_listens_on_loopback_by_default(lab: Lab, proxied: Proxied) -> None:
     with proxied(lab, puppet_listen="") as proxy:
         assert proxy.address[0] == "127.0.0.1"
         assert _listening(proxy.process.pid) == {("127.0.0.1", proxy.address[1])}

@@ -1,4 +1,4 @@
-"""The ladder of an agent's bootstrap: rungs, where it hangs, what its keys prove, how long it will work."""
+"""An agent's bootstrap: its steps, where the agent is stuck, what its keys show, how long it will work."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def states(of: AgentBootstrap) -> list[str]:
     return [f"{step.state} {step.answers[0] if step.answers else ''} x{step.times}" for step in of.steps]
 
 
-# -- rungs ---------------------------------------------------------------------------------------------
+# -- steps ---------------------------------------------------------------------------------------------
 
 
 def test_an_agent_that_waits_stops_at_its_certificate_and_tries_again() -> None:

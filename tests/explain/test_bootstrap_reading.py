@@ -1,4 +1,4 @@
-"""Ladders by way of the index: the same as `bootstrap` makes of the whole capture, with little of it read."""
+"""Bootstraps read through the index: the same as `bootstrap` prints, with few records read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def written(records: Iterable[Record], path: Path) -> Path:
 
 
 def indexed_bootstraps(path: Path, at: float, read: list[int] | None = None) -> list[dict[str, Any]]:
-    """The ladders by way of the index; ``read`` is told how many records that took."""
+    """The bootstraps read through the index; ``read`` gets the number of records read."""
 
     def progress(_: int, total: int) -> bool:
         if read is not None:

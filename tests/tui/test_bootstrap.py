@@ -1,4 +1,4 @@
-"""The certificate bootstrap on the screen: the same ladders as `bootstrap` tells, and the way around in them."""
+"""The certificate bootstrap on the screen: the same steps as `bootstrap` prints, and the keys to move in them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_narrow_screen_has_tabs_by_key_and_by_mouse(tmp_path: Path) -> None:
         view = await opened(pilot, app)
         text = screen_text(app)
         assert "1 Agents  2 Steps  3 Keys  4 Forecast" in text
-        assert "certificate 404" in text, "the only agent's ladder is shown at once"
+        assert "certificate 404" in text, "the only agent's bootstrap is shown at once"
         assert "fingerprint" not in text.partition("CA (NeedCACerts)")[0]
         await pilot.press("3")
         assert "in the issued certificate" in screen_text(app)
