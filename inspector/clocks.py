@@ -9,11 +9,12 @@ from __future__ import annotations
 import datetime
 import email.utils
 import math
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-_RUBY = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)?")
+from inspector import regex
+
+_RUBY = regex.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)?")
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 UNITS = {"s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}

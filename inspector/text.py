@@ -6,7 +6,6 @@ Captured bytes are hostile: control characters never reach a terminal. Records a
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from inspector import clocks
@@ -17,7 +16,11 @@ if TYPE_CHECKING:
 
     from inspector.model import Finding
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A),
+            *range(0xD800, 0xE000))  # fmt: skip
+_CLEAN = {code: f"\\x{code:02x}" for code in _CONTROL}
+# Line feeds outside strings are the layout of JSON; those within are escaped already.
+_JSON = {code: f"\\u{code:04x}" for code in _CONTROL if code != 0x0A}
 
 WIDTH = 46
 """Characters of a path that a console line shows."""
@@ -25,14 +28,12 @@ WIDTH = 46
 
 def clean(text: str) -> str:
     """Return captured text without control characters and without those that change the direction of writing."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+    return text if text.isprintable() else text.translate(_CLEAN)
 
 
 def as_json(value: Any) -> str:
     """A JSON-able structure as text for a terminal: what ``clean`` would take out is escaped in JSON's own way."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    # Line feeds outside strings are the layout; those within are escaped already.
-    return _CONTROL.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
+    return json.dumps(value, indent=2, ensure_ascii=False).translate(_JSON)
 
 
 def clock(time: float) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.privacy import redact
 from inspector.protocol import decode, endpoints, x509
@@ -40,7 +40,7 @@ FINDINGS = 20
 """Maximum number of different findings of one rule in a run."""
 KEPT = 4096
 """Maximum number of agents whose decoded certificates are cached."""
-_USER_AGENT = re.compile(r"Puppet/([0-9]+(?:\.[0-9]+)+)")
+_USER_AGENT = regex.compile(r"Puppet/([0-9]+(?:\.[0-9]+)+)")
 
 
 @dataclass(slots=True)
@@ -320,7 +320,7 @@ def _agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str 
     if version := exchange.request.header("x-puppet-version"):
         return version, "header"
     if found := _USER_AGENT.search(exchange.request.header("user-agent") or ""):
-        return found.group(1), "user agent"
+        return found[1], "user agent"
     if isinstance(request, d.CatalogRequest) and isinstance(request.facts, d.Facts):
         return request.facts.puppet_version, "facts"
     return (request.puppet_version, "report") if isinstance(request, d.Report) else (None, None)

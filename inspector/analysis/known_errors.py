@@ -7,9 +7,9 @@ agent comes to print it.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
+from inspector import regex
 from inspector.model import Visible
 
 
@@ -351,8 +351,8 @@ _COMMON = {
     "ssl_connect", "using", "verify",
 }  # fmt: skip
 _COMMON_WEIGHT = 0.2
-_WORD = re.compile(r"[a-z0-9_/.:-]*[a-z0-9]")
-_PLACEHOLDER = re.compile(r"\b(NAME|HOST|X)\b")
+_WORD = regex.compile(r"[a-z0-9_/.:-]*[a-z0-9]")
+_PLACEHOLDER = regex.compile(r"\b(NAME|HOST|X)\b")
 _VALUE = r"""(?:https?://|/?CN=)?([^\s/:,;'"()\[\]]+)[^\s'"()\[\]]*?"""
 ENOUGH = 0.6
 """The share of a message's fixed words, by weight, that a pasted line must contain."""
@@ -396,14 +396,14 @@ def _value(known: KnownError, placeholder: str, pasted: str) -> str | None:
         if found:
             # The words next to it are enough: pasted lines may be incomplete.
             ahead, behind = before.removesuffix("CN=").split(" ")[-3:], after.rstrip(".").split(" ")[:3]
-            if value := re.search(_loose(ahead) + _VALUE + _loose(behind), pasted, re.IGNORECASE):
+            if value := regex.search(_loose(ahead) + _VALUE + _loose(behind), pasted, regex.IGNORECASE):
                 return value[1]
     return None
 
 
 def _loose(words: list[str]) -> str:
     """A pattern of words that accepts any spaces in between, and missing quotes."""
-    return re.sub("['\"]", "['\"]?", r"\s+".join(map(re.escape, words)))
+    return regex.sub("['\"]", "['\"]?", r"\s+".join(map(regex.escape, words)))
 
 
 def _words(text: str) -> set[str]:

@@ -19,13 +19,12 @@ import dataclasses
 import datetime
 import difflib
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from inspector import clocks
+from inspector import clocks, regex
 from inspector.errors import InspectorError
 from inspector.model import Severity
 from inspector.rules import Ignore, all_rules
@@ -180,7 +179,7 @@ def _mapping(value: Any, what: str, keys: tuple[str, ...]) -> None:
 
 def _near(value: Any, known: Iterable[str]) -> str:
     text = str(value)
-    if re.fullmatch(r"[a-z]\d\d", text):
+    if regex.fullmatch(r"[a-z]\d\d", text):
         text = text.upper()
     near = difflib.get_close_matches(text, list(known), 3, 0.5)
     return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import re
 from pathlib import Path
 
+from inspector import regex
 from inspector.errors import InspectorError
 
 FOLDER = Path("captures")
@@ -15,7 +15,7 @@ FOLDER = Path("captures")
 DERIVED = ("-shm", ".index", ".index-journal", ".index.lock")
 """Name endings of files beside a capture that can be rebuilt from it. Notes cannot."""
 
-_STAMP = re.compile(r"(\d{8}T\d{6}Z)(?:-(\d{1,6}))?\.sqlite", re.ASCII)
+_STAMP = regex.compile(r"(\d{8}T\d{6}Z)(?:-(\d{1,6}))?\.sqlite")
 
 
 def newest() -> Path:

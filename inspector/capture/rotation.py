@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import sqlite3
 import stat
@@ -17,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inspector import clocks, text
+from inspector import clocks, regex, text
 from inspector.capture import paths
 from inspector.capture.schema import marked
 from inspector.errors import InspectorError
@@ -57,7 +56,7 @@ PATIENCE = 2
 _AGES = clocks.UNITS
 _SIZES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNITS = "Units are k, M, G, T (bytes) and s, m, h, d, w (time)."
-_NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-zA-Z]?)", re.ASCII)
+_NUMBER = regex.compile(r"(\d{1,15}(?:\.\d{1,9})?)([a-zA-Z]?)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MEMORY = 2**20
+MEMORY = 64 * 2**10
 """Bytes of one body that are kept in memory."""
 HEAD = 64 * 2**10
 """Bytes that are stored of a body that is not stored whole."""

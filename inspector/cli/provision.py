@@ -6,7 +6,6 @@ a CA directory. A preflight then makes the checks that an agent makes.
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cryptography import x509 as cx509
 
+from inspector import regex
 from inspector.cli.output import print_json
 from inspector.doctor import preflight
 from inspector.errors import InspectorError
@@ -37,7 +37,7 @@ type How = Literal["own", "ca", "cadir", "given"]
 LIFETIME = timedelta(days=30)
 """Lifetime of a certificate made with ``--cadir``: short, because the CA has no record of it to revoke it by name."""
 
-_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
+_NAME = regex.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 
 EXAMPLE = "puppet-inspector provision proxy.example"
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import re
 import shutil
 import signal
 import socket
@@ -21,6 +20,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.capture.store import Capture
 from inspector.cli.arguments import capture_to_write
 from inspector.cli.runs import print_runs
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from inspector.host.puppetconf import PuppetConf
 
-_FOREGROUND = re.compile(
+_FOREGROUND = regex.compile(
     r"-[a-zA-Z]*[tThV][a-zA-Z]*|--(test|no-daemonize|fingerprint|enable|disable|help|version|genconfig|configprint)(=.*)?"
 )
-_TROUBLE = re.compile(r"^-- |  -- gap: |TLS refused: |no answer: |sent without the agent's identity: ")
+_TROUBLE = regex.compile(r"^-- |  -- gap: |TLS refused: |no answer: |sent without the agent's identity: ")
 """Lines of the proxy that may explain why the agent failed."""
 PATIENCE = (3.0, 10.0)
 """Seconds in which an agent may end by itself after Ctrl-C, and after SIGTERM."""
@@ -250,7 +250,7 @@ def _major(command: Sequence[str]) -> int | None:
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         query = [*program, "--version"]
         answer = subprocess.run(query, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-        if version := re.search(r"^(\d+)\.\d+", answer.stdout, re.MULTILINE):
+        if version := regex.search(r"^(\d+)\.\d+", answer.stdout, regex.MULTILINE):
             return int(version[1])
     return None
 

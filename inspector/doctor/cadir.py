@@ -6,13 +6,13 @@ formats are those of puppetserver 7.9.5 and the Ruby CA, which share them (docs/
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.doctor import findings, puppet_dir
 from inspector.doctor.findings import CA_FILES, SOON, advise, expiring, key_text, listed
 from inspector.doctor.puppet_dir import Folder, KeyFile
@@ -31,8 +31,8 @@ COUNTED = 1 << 31
 
 _RESTORE = "Restore it from a backup"
 _RENEW = "Renew the CA certificate, then distribute the new ca.pem to every agent"
-_ENTRY = re.compile(r"(?:0x)?([0-9A-Fa-f]+)\s+(\S+)\s+(\S+)\s+(.*\S)")
-_CN = re.compile(r"(?:^|[/,])CN=([^/,]+)")
+_ENTRY = regex.compile(r"(?:0x)?([0-9A-Fa-f]+)\s+(\S+)\s+(\S+)\s+(.*\S)")
+_CN = regex.compile(r"(?:^|[/,])CN=([^/,]+)")
 
 
 @dataclass(frozen=True, slots=True)

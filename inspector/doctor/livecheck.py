@@ -5,7 +5,6 @@ Sends GET requests only, never a signing request. Answers are untrusted: their s
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from cryptography import x509 as cx509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 
-from inspector import clocks
+from inspector import clocks, regex
 from inspector.doctor import findings
 from inspector.doctor.findings import SOON, expiring, listed
 from inspector.doctor.tls_client import LIMIT, HttpResponse, Session, Target, Unreachable, open_session
@@ -35,7 +34,7 @@ TIMEOUT = 10.0
 _OLD = {"TLSv1": SSL.TLS1_VERSION, "TLSv1.1": SSL.TLS1_1_VERSION}
 _PROTECTED = "/puppet/v3/environments"
 """A path that every agent with a certificate may read, and nobody without one (docs/protocol.md#default-rules)."""
-_TITLE = re.compile(rb"<title[^>]*>([^<]{1,200})", re.IGNORECASE)
+_TITLE = regex.compile(rb"<title[^>]*>([^<]{1,200})", regex.IGNORECASE)
 
 
 @dataclass(slots=True)

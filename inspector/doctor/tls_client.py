@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import http.client
 import io
-import re
 import select
 import socket
 import time
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 
+from inspector import regex
 from inspector.proxy import tls
 from inspector.text import clean, size
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LIMIT = 64 * 1024 * 1024
 """Bytes of one answer."""
 
-_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
+_LENGTH = regex.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", regex.IGNORECASE)
 
 
 class Unreachable(Exception):

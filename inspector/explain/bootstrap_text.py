@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from inspector import regex
 from inspector.explain.bootstrap import short, stamp
 from inspector.explain.bootstrap_requests import NEAR, BootstrapState, day
 from inspector.rules.words import lasting
@@ -151,7 +151,9 @@ def outlook(bootstrap: AgentBootstrap) -> list[tuple[str, list[str]]]:
     ]
 
 
-_EXPIRED = re.compile(r"The ((?:certificate|CRL issued by) '.*') has expired, verify time is synchronized", re.DOTALL)
+_EXPIRED = regex.compile(
+    r"The ((?:certificate|CRL issued by) '.*') has expired, verify time is synchronized", regex.DOTALL
+)
 
 
 def _coming(problem: str) -> str:

@@ -7,11 +7,10 @@ seconds takes one second of playback.
 from __future__ import annotations
 
 import datetime
-import re
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from inspector import clocks
+from inspector import clocks, regex
 from inspector.errors import InspectorError
 from inspector.text import clock, seconds
 
@@ -28,8 +27,8 @@ SHORTENED = 1.0
 """Seconds of playback (at speed 1) that a shortened silence takes."""
 ROUNDED = 0.1
 """Seconds by which a time may be beyond the end, because the run's length is displayed rounded."""
-_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?")
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*(%|s|)")
+_CLOCK = regex.compile(r"(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?")
+_NUMBER = regex.compile(r"(\d+(?:\.\d+)?)\s*(%|s|)")
 
 
 class Player:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector import regex
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_CITATION = re.compile(r"(?:(?:docs/)?protocol\.md)?#([\w-]+)|(?:docs/)?protocol\.md")
-_HEADING = re.compile(r"(#+) (.+)")
-_ENTRY = re.compile(r'- <a id="([^"]+)"></a>\*\*(.+?)\*\*: ')
+_CITATION = regex.compile(r"(?:(?:docs/)?protocol\.md)?#([\w-]+)|(?:docs/)?protocol\.md")
+_HEADING = regex.compile(r"(#+) (.+)")
+_ENTRY = regex.compile(r'- <a id="([^"]+)"></a>\*\*(.+?)\*\*: ')
 """A list entry with an anchor of its own: an endpoint."""
-_LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
+_LINK = regex.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 
 
 class Section(NamedTuple):
@@ -78,7 +78,7 @@ def _places(lines: list[str]) -> Iterator[_Start]:
 
 def _slug(heading: str) -> str:
     """Return the anchor of a heading, as Git hosts make it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    return regex.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _plain(lines: list[str]) -> str:
@@ -89,6 +89,6 @@ def _plain(lines: list[str]) -> str:
 
 
 def _unmarked(lines: Iterable[str]) -> str:
-    text = re.sub(r'<a id="[^"]+"></a>', "", "\n".join(lines))
-    text = re.sub(r"\*\*(.+?)\*\*", r"\1", text)
+    text = regex.sub(r'<a id="[^"]+"></a>', "", "\n".join(lines))
+    text = regex.sub(r"\*\*(.+?)\*\*", r"\1", text)
     return _LINK.sub(r"\1 (\2)", text).strip()

@@ -7,10 +7,10 @@ docs/rules.md, and a test checks that these are up to date.
 from __future__ import annotations
 
 import difflib
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.analysis import known_errors
 from inspector.errors import InspectorError
 from inspector.model import Visible
@@ -46,12 +46,12 @@ def explain(what: str) -> dict[str, str]:
     An endpoint can be given by its name or by a request: a path, with or without a method.
     Raises InspectorError if nothing matches.
     """
-    if re.fullmatch(r"[A-Za-z][0-9]{2}", what):
+    if regex.fullmatch(r"[A-Za-z][0-9]{2}", what):
         try:
             return _rule(rule_of(what.upper()))
         except KeyError:
             pass
-    request = re.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
+    request = regex.fullmatch(rf"(?:({'|'.join(_METHODS)})\s+)?(\S+)", what.strip())
     if request is None:
         if found := known_errors.find(what):
             return _message(what, found)
@@ -111,12 +111,12 @@ def _endpoint(rows: list[Endpoint]) -> dict[str, str]:
 
 def _requests(row: Endpoint) -> list[str]:
     """Return methods and path in each dialect, with placeholders instead of regular expressions."""
-    path = re.sub(r"\(\?P<name>\[\^/\]\+\)", "{certname}", row.path)
-    path = re.sub(r"\(\?P<key>(?:\[\^/\]\+|\.[*+])\)", "{key}", path)
-    path = re.sub(r"\(\?:/\{key\}\)\?", "[/{key}]", path).replace("[^/]+", "ca").replace("/?", "")
-    path = re.sub(r"\(\?P<key>(.*)\)", r"\1", path)
-    path = re.sub(r"\(\?:/\.\*\)\?$", "[/{path}]", path).replace("[0-9a-f]+", "{digest}")
-    path = re.sub(r"\(\?:([^()]*)\)", r"{\1}", path)
+    path = regex.sub(r"\(\?P<name>\[\^/\]\+\)", "{certname}", row.path)
+    path = regex.sub(r"\(\?P<key>(?:\[\^/\]\+|\.[*+])\)", "{key}", path)
+    path = regex.sub(r"\(\?:/\{key\}\)\?", "[/{key}]", path).replace("[^/]+", "ca").replace("/?", "")
+    path = regex.sub(r"\(\?P<key>(.*)\)", r"\1", path)
+    path = regex.sub(r"\(\?:/\.\*\)\?$", "[/{path}]", path).replace("[0-9a-f]+", "{digest}")
+    path = regex.sub(r"\(\?:([^()]*)\)", r"{\1}", path)
     methods = ", ".join(row.methods)
     lines = []
     if "v3" in row.dialects:
@@ -202,7 +202,7 @@ def rules_page() -> str:
         "|---|---|---|",
     ]
     for rule in all_rules():
-        anchor = re.sub(r"[^a-z0-9 _-]", "", f"{rule.id} {rule.title}".lower()).replace(" ", "-")
+        anchor = regex.sub(r"[^a-z0-9 _-]", "", f"{rule.id} {rule.title}".lower()).replace(" ", "-")
         lines.append(f"| [{rule.id}](#{anchor}) | {rule.severity} | {_escape(rule.title)} |")
     for rule in all_rules():
         otherwise = f" ({rule.otherwise})" if rule.otherwise else ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
@@ -39,4 +39,4 @@ def new(found: Iterable[Found], known: set[tuple[str, ...]]) -> list[Found]:
 def mark(certname: str | None, rule: str, message: str) -> tuple[str, ...]:
     """Return what two findings have in common if they are the same one on different days."""
     # Numbers, times and digests differ from day to day.
-    return certname or "", rule, re.sub(r"[0-9a-fA-F]*[0-9][0-9a-fA-F:.]*", "#", message)
+    return certname or "", rule, regex.sub(r"[0-9a-fA-F]*[0-9][0-9a-fA-F:.]*", "#", message)

@@ -8,10 +8,10 @@ contains no control characters.
 from __future__ import annotations
 
 import contextlib
-import re
 import shlex
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.privacy import patterns, redact, secrets
 from inspector.protocol import endpoints, x509
 from inspector.protocol.kinds import Kind
@@ -29,9 +29,9 @@ SSLDIR = 'SSLDIR="$(puppet config print ssldir)"'
 _OWN = {"host", "content-length", "connection", "keep-alive", "transfer-encoding", "accept-encoding", "expect", "te",
         "trailer", "upgrade", "proxy-connection"}  # fmt: skip
 """Headers about the connection, or that curl sends itself."""
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
-_UNSAFE = re.compile(r"[^\x21-\x7e]")
+_TOKEN = regex.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HOST = regex.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+_UNSAFE = regex.compile(r"[^\x21-\x7e]")
 
 
 def command(exchange: Exchange) -> str:
@@ -87,7 +87,7 @@ def _request(request: Request) -> Iterator[str]:
         if lower in _OWN or not _TOKEN.fullmatch(name):
             continue
         if secrets.credential(lower) or patterns.named(lower):
-            yield f'--header "{lower}: ${{{re.sub("[^A-Z]", "_", name.upper())}:?}}"'
+            yield f'--header "{lower}: ${{{regex.sub("[^A-Z]", "_", name.upper())}:?}}"'
         elif value.strip():
             yield f"--header {quoted(_line(f'{name}: {value}'))}"
         else:
@@ -134,4 +134,4 @@ def _hosts(exchange: Exchange) -> Iterator[str | None]:
 
 def _line(text: str) -> bytes:
     """Return text as on the wire (Latin-1), without characters that end a header line or the word."""
-    return re.sub(r"[\0\r\n]", " ", text).encode("latin-1", "replace")
+    return regex.sub(r"[\0\r\n]", " ", text).encode("latin-1", "replace")

@@ -10,13 +10,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from inspector import clocks
+from inspector import clocks, regex
 from inspector.formats import lossless
 from inspector.model import Connection, Exchange, Leg, Request, Response
 
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from inspector.formats.lossless import CaptureItem
     from inspector.model import Headers, Record
 
-_ENTRIES = re.compile(r'"entries"\s*:\s*\[')
-_BETWEEN = re.compile(r"[\s,]*")
+_ENTRIES = regex.compile(r'"entries"\s*:\s*\[')
+_BETWEEN = regex.compile(r"[\s,]*")
 _PORTS = {"https": 443, "http": 80}
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.formats import har_reader, jsonl, lossless
@@ -110,12 +110,12 @@ def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, 
 def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:
     with source.open("rb") as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
-    if re.match(rb"\d+:", head):
+    if regex.match(rb"\d+:", head):
         from inspector.formats.mitm_flows import flows  # imports mitmproxy
 
         formats.add("mitmproxy's flows")
         yield from flows(source)
-    elif re.match(rb'\{\s*"log"\s*:', head):
+    elif regex.match(rb'\{\s*"log"\s*:', head):
         formats.add("HAR")
         yield from har_reader.read(source)
     elif head.startswith(b"{"):

@@ -11,19 +11,21 @@ import base64
 import hashlib
 import ipaddress
 import itertools
-import re
 import uuid
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from inspector import regex
 from inspector.model import PROBE
 from inspector.protocol import documents, endpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 type NameKind = Literal["agent", "master", "host"]
+type Labels = dict[str, Labels]
+"""Names as a tree of their labels."""
 
 _DOMAIN = "example"
 _ALONE = frozenset({"example", "test", "local", "localdomain", "lan", "internal", "intern", "corp", "home", "private"})
@@ -35,25 +37,32 @@ _WORDS = frozenset(
      "client", "localhost", "node", "host", "file", "web", "www", "default", "root", "production", "example", "test"}
     | {field for value in vars(documents).values() if isinstance(value, type) and issubclass(value, msgspec.Struct)
        for field in value.__struct_fields__}
-    | {word for endpoint in endpoints.ENDPOINTS for word in re.findall("[a-z_]+", f"{endpoint.name} {endpoint.path}")}
+    | {word for endpoint in endpoints.ENDPOINTS
+       for word in regex.findall("[a-z_]+", f"{endpoint.name} {endpoint.path}")}
 )  # fmt: skip
 """Words of Puppet that look like host names without a domain."""
-_HOST = re.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
-_PUPPETS_CA = re.compile(rf"Puppet (?:Root |Intermediate )?CA(?:: .*)?|{re.escape(PROBE)}.*")
-_SERIAL = re.compile(
+_HOST = regex.compile(r"(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?")
+_PUPPETS_CA = regex.compile(rf"Puppet (?:Root |Intermediate )?CA(?:: .*)?|{regex.escape(PROBE)}.*")
+_SERIAL = regex.compile(
     r"(?:.*_)?(?:serial(?:_?number)?|asset_?tag|uuid|machine_?id|wwn|instance[_-]id)|.*serialnumber|.*assettag",
-    re.IGNORECASE,
+    regex.IGNORECASE,
 )
-_UNSPECIFIC = re.compile(r"(?i)not .*|none|unknown|default.*|to be filled.*|n/?a|0*|.{0,3}|x+")
+_UNSPECIFIC = regex.compile(r"(?i)not .*|none|unknown|default.*|to be filled.*|n/?a|0*|.{0,3}|x+")
 """Serial numbers that no vendor assigned."""
 
-_TOKEN = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
-_IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)")
-_IPV6 = re.compile(r"(?<![\w:.])(?:[23][0-9a-fA-F]{3}|[fF][cCdDeE][0-9a-fA-F]{2}):[0-9a-fA-F:]*[0-9a-fA-F:](?![\w:])")
-_PAIRS = re.compile(r"(?<![0-9A-Fa-f:])[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5,63}(?![0-9A-Fa-f:])")
+_TOKEN = regex.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
+_IPV4 = regex.compile(r"(?:^|[^\w.])(?P<it>(?:\d{1,3}\.){3}\d{1,3})(?:$|[^\w.]|\.(?:$|\D))")
+_IPV6 = regex.compile(
+    r"(?:^|[^\w:.])(?P<it>(?:[23][0-9a-fA-F]{3}|[fF][cCdDeE][0-9a-fA-F]{2}):[0-9a-fA-F:]*[0-9a-fA-F:])(?:$|[^\w:])"
+)
+_PAIRS = regex.compile(r"(?:^|[^0-9A-Fa-f:])(?P<it>[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5,63})(?:$|[^0-9A-Fa-f:])")
 """MAC addresses and fingerprints."""
-_SSH = re.compile(r"(?<![A-Za-z0-9+/])(AAAA[A-Za-z0-9+/]{16})[A-Za-z0-9+/]{12,}={0,3}|(SHA256:)[A-Za-z0-9+/]{43}|"
-                  r"(SSHFP \d \d )[0-9A-Fa-f]{40,64}")  # fmt: skip
+_SSH = regex.compile(r"(?:^|[^A-Za-z0-9+/])(?P<it>(AAAA[A-Za-z0-9+/]{16})[A-Za-z0-9+/]{12,}={0,3})|"
+                     r"(SHA256:)[A-Za-z0-9+/]{43}|(SSHFP \d \d )[0-9A-Fa-f]{40,64}")  # fmt: skip
+_MOST = 128
+"""Labels of the longest host name."""
+_END = "."
+"""The key that marks the end of a name in a tree of labels; not a label."""
 _NETWORKS = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15", "240.0.0.0/4")
 
 
@@ -68,7 +77,9 @@ class Pseudonyms:
         self._phrases: dict[str, str] = {}
         """The pseudonym of a text of several words, by the exact original."""
         self._digests: dict[str, str] = {}
-        self._domains: set[str] = set()
+        self._tree: Labels = {}
+        """The same names, by their labels."""
+        self._domains: Labels = {}
         self._numbers = {
             kind: itertools.count(1) for kind in ("agent", "master", "host", "Authority ", "Name ", "SERIAL")
         }
@@ -90,17 +101,22 @@ class Pseudonyms:
         new = self._names.get(short) if not domain else None
         number = next(self._numbers[kind])
         new = new or f"{kind}{number}" + (f".{_DOMAIN}" if domain else "")
-        self._names[name] = new
+        self._name(name, new)
         if domain and short not in _WORDS and short not in self._names and not short.isdecimal() and len(short) > 1:
-            self._names[short] = new.partition(".")[0]
+            self._name(short, new.partition(".")[0])
+
+    def _name(self, name: str, new: str) -> None:
+        self._names[name] = new
+        _plant(self._tree, name)
 
     def _domain(self, domain: str) -> None:
         if domain and ("." in domain or domain in _ALONE):
-            self._domains.add(domain)
+            _plant(self._domains, domain)
         # Other hosts of the site are in the domains above; top-level domains are public.
         while "." in domain and len(domain) < _LONGEST:
-            self._domains.add(domain)
-            self._names.setdefault(domain, _DOMAIN)
+            _plant(self._domains, domain)
+            if domain not in self._names:
+                self._name(domain, _DOMAIN)
             domain = domain.partition(".")[2]
 
     def authority(self, name: str) -> None:
@@ -140,7 +156,8 @@ class Pseudonyms:
         except ValueError:
             new = f"SERIAL{next(self._numbers['SERIAL'])}"
         if _TOKEN.fullmatch(value):
-            self._names.setdefault(value.lower(), new)
+            if value.lower() not in self._names:
+                self._name(value.lower(), new)
         else:
             self._phrases.setdefault(value, new)
 
@@ -175,10 +192,10 @@ class Pseudonyms:
         """Return the pseudonym of an address in the binary form of certificates."""
         return ipaddress.ip_address(self.address(str(ipaddress.ip_address(value)))).packed
 
-    def _ip(self, found: re.Match[str]) -> str:
+    def _ip(self, found: regex.Match[str]) -> str:
         return self.address(found[0])
 
-    def _token(self, found: re.Match[str]) -> str:
+    def _token(self, found: regex.Match[str]) -> str:
         token = found[0]
         if known := self._names.get(token.lower()):
             return _cased(known, token)
@@ -189,24 +206,28 @@ class Pseudonyms:
 
     def _labels(self, labels: list[str]) -> Iterator[str]:
         """Return the pseudonym of a name that may be part of another: of a file's name, of a mail address."""
+        lowered = [label.lower() for label in labels]
+        # The end of the last domain that begins after each label: a name begins before its domain.
+        ends = [0] * (len(labels) + 1)
+        for at in range(len(labels) - 1, 0, -1):
+            ends[at] = max(ends[at + 1], _longest(self._domains, lowered, at))
         at = 0
         while at < len(labels):
-            for end in range(len(labels), at, -1):
-                known = ".".join(labels[at:end]).lower()
-                if known in self._names:
-                    yield _cased(self._names[known], "".join(labels[at:end]))
-                    at = end
-                    break
-                if end - at > 1 and any(known.endswith(f".{domain}") for domain in self._domains):
-                    self.host(known)
-                    yield self._names.get(known, known)
-                    at = end
-                    break
-            else:
+            named = _longest(self._tree, lowered, at)
+            end = max(named, ends[at + 1])
+            if not end:
                 yield labels[at]
                 at += 1
+                continue
+            known = ".".join(lowered[at:end])
+            if end == named:
+                yield _cased(self._names[known], "".join(labels[at:end]))
+            else:
+                self.host(known)
+                yield self._names.get(known, known)
+            at = end
 
-    def _pairs(self, found: re.Match[str]) -> str:
+    def _pairs(self, found: regex.Match[str]) -> str:
         original = found[0]
         plain = original.replace(":", "").lower()
         if len(plain) == 12:
@@ -220,7 +241,7 @@ class Pseudonyms:
         shown = ":".join(new[at : at + 2] for at in range(0, len(new), 2))
         return shown.upper() if original.upper() == original else shown
 
-    def _ssh(self, found: re.Match[str]) -> str:
+    def _ssh(self, found: regex.Match[str]) -> str:
         prefix = found[1] or found[2] or found[3]
         rest = found[0][len(prefix) :]
         if found[3]:
@@ -231,6 +252,29 @@ class Pseudonyms:
 
     def _hashed(self, value: bytes) -> bytes:
         return hashlib.sha512(self._salt + value).digest()
+
+
+def _plant(tree: Labels, name: str) -> None:
+    """Add a name to a tree. A longer one is not a host name: only as a whole it is replaced."""
+    labels = name.split(".")
+    if len(labels) > _MOST:
+        return
+    for label in labels:
+        tree = tree.setdefault(label, {})
+    tree[_END] = {}
+
+
+def _longest(tree: Labels, labels: Sequence[str], at: int) -> int:
+    """Return where the longest name of a tree ends that begins at a label; 0 if there is none."""
+    end = 0
+    for number in range(at, len(labels)):
+        branch = tree.get(labels[number])
+        if branch is None:
+            break
+        tree = branch
+        if _END in tree:
+            end = number + 1
+    return end
 
 
 def _cased(new: str, like: str) -> str:

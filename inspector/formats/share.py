@@ -13,7 +13,6 @@ import contextlib
 import dataclasses
 import itertools
 import os
-import re
 import secrets
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -21,6 +20,7 @@ from urllib.parse import quote, unquote
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from inspector import regex
 from inspector.analysis.analyzer import retrace
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 _CONTENT = (*kinds.CONTENT, kinds.Kind.BACKUP)
 """Kinds of requests whose bodies have digests that other requests contain."""
-_PEM = re.compile(
+_PEM = regex.compile(
     r"(-----BEGIN ((?:NEW )?CERTIFICATE REQUEST|(?:X509 |TRUSTED )?CERTIFICATE|X509 CRL)-----\s*)([A-Za-z0-9+/=\s]*?)"
-    r"(\s*-----END \2-----)"
+    r"(\s*-----END ([A-Z0-9 ]{1,40})-----)"
 )
 _BATCH = 200
 
@@ -322,11 +322,11 @@ class Pseudonymizer:
             at = found.end()
         return "".join([*parts, self.names.text(value[at:])])
 
-    def _block(self, found: re.Match[str]) -> str:
-        der = _decoded(found[3])
+    def _block(self, found: regex.Match[str]) -> str:
+        der = _decoded(found[3]) if found[2] == found[5] else None
         if der is None:
             return found[0]
-        lines = re.findall(".{1,64}", base64.b64encode(self.certificates.made(der)).decode())
+        lines = regex.findall(".{1,64}", base64.b64encode(self.certificates.made(der)).decode())
         return found[1] + "\n".join(lines) + found[4]
 
 

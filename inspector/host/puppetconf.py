@@ -7,12 +7,12 @@ itself is not called: Ruby takes seconds to start.
 from __future__ import annotations
 
 import os
-import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ _PLACES = (
     _Place("~/.puppet", "~/.puppet/var", ("$confdir/ssl",), ("$ssldir/ca",), root=False),
 )  # fmt: skip
 _SECTIONS = ("agent", "main", "server", "master")
-_SETTING = re.compile(r"^\s*([A-Za-z_]+)\s*=\s*(.*?)\s*$")
-_SECTION = re.compile(r"^\s*\[(\w+)\]\s*$")
-_REFERENCE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
+_SETTING = regex.compile(r"^\s*([A-Za-z_]+)\s*=\s*(.*?)\s*$")
+_SECTION = regex.compile(r"^\s*\[(\w+)\]\s*$")
+_REFERENCE = regex.compile(r"\$\{(\w+)\}|\$(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class _Values:
     def expand(self, text: str, *within: str) -> str:
         """Replace the references in a text; unknown ones, and those that refer to themselves, stay."""
 
-        def fill(reference: re.Match[str]) -> str:
+        def fill(reference: regex.Match[str]) -> str:
             name = reference[1] or reference[2]
             if name in within:
                 return reference[0]
@@ -284,7 +284,7 @@ def _own_name() -> str:
         text = Path("/etc/resolv.conf").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return name
-    domain = re.search(r"^(?:domain|search)[ \t]+(\S+)", text, re.MULTILINE)
+    domain = regex.search(r"^(?:domain|search)[ \t]+(\S+)", text, regex.MULTILINE)
     return f"{name}.{domain[1].lower().rstrip('.')}" if domain and domain[1].strip(".") else name
 
 
@@ -299,6 +299,6 @@ def _parse(file: Path) -> dict[str, dict[str, str]]:
         if heading := _SECTION.match(line):
             section = heading[1]
         elif (setting := _SETTING.match(line)) and not line.lstrip().startswith("#"):
-            value = re.sub(r"\s+#.*$", "", setting[2]).strip("\"'")
+            value = regex.sub(r"\s+#.*$", "", setting[2]).strip("\"'")
             values.setdefault(section, {})[setting[1]] = value
     return values

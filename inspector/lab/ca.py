@@ -6,13 +6,13 @@ does not handle HTTP, and writes files only on request.
 
 from __future__ import annotations
 
-import re
 import secrets
 import threading
 from typing import TYPE_CHECKING, Literal
 
 from cryptography import x509
 
+from inspector import regex
 from inspector.errors import InspectorError
 from inspector.host import pki
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 type RequestStatus = Literal["requested", "signed", "revoked"]
 
 _AUTHORIZATION_ARC = "1.3.6.1.4.1.34380.1.3."
-_HOSTNAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*(?<!-)")
+_HOSTNAME = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _FORBIDDEN = (
     "CSR '{0}' contains {1}, which {2} disallowed. To allow {3}, set {4} to true in your ca.conf file. "
     "Then restart the puppetserver and try signing this certificate again."
@@ -181,7 +181,7 @@ def _bad_subject(name: str, requested: str) -> str | None:
         return "Certificate names must be lower case."
     if "*" in name:
         return f"Subject contains a wildcard, which is not allowed: {name}"
-    if not _HOSTNAME.fullmatch(name):
+    if not _HOSTNAME.fullmatch(name) or name.endswith("-"):
         return "Subject hostname format is invalid"
     return None
 

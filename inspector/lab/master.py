@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import ssl
 import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qs, unquote
 
+from inspector import regex
 from inspector.lab.server import LabServer
 from inspector.model import Headers, Request, Response
 from inspector.protocol.endpoints import match
@@ -35,7 +35,7 @@ _VERSION = ("X-Puppet-Version", "7.23.0")
 _JSON = ("Content-Type", "application/json;charset=utf-8")
 _BINARY = ("Content-Type", "application/octet-stream")
 
-_NAMED = re.compile(r"(/puppet/v3/(?:catalog|node|report|facts)/)([^/]+)")
+_NAMED = regex.compile(r"(/puppet/v3/(?:catalog|node|report|facts)/)([^/]+)")
 _CA = "/puppet-ca/v1/"
 
 

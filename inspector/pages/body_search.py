@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
+from inspector import regex
 from inspector.model import Exchange, Gap, Handshake, Place
 from inspector.protocol import decode
 from inspector.protocol.bodies import content_type
@@ -37,7 +37,9 @@ class Hit(NamedTuple):
     @property
     def place(self) -> Place:
         """Where it is displayed: the text around it identifies it, unless a view formats that text differently."""
-        needle = re.split(r'[",]', self.before)[-1].lstrip() + self.found + re.split(r'[",]', self.behind)[0].rstrip()
+        needle = (
+            regex.split(r'[",]', self.before)[-1].lstrip() + self.found + regex.split(r'[",]', self.behind)[0].rstrip()
+        )
         side, _, part = self.where.partition(" ")
         match side:
             case "target":
@@ -55,7 +57,7 @@ class Needle:
     def __init__(self, text: str) -> None:
         written = dict.fromkeys((text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]))
         self._folded = tuple(form.casefold() for form in written)
-        self._exact = re.compile("|".join(re.escape(form) for form in written), re.IGNORECASE)
+        self._exact = regex.compile("|".join(regex.escape(form) for form in written), regex.IGNORECASE)
         self._overlap = max(map(len, written)) * 3  # folded it may be longer
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from inspector import regex
 from inspector.pages.model import Item, fields, many, of
 from inspector.privacy import secrets
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 type Way = tuple[str, ...]
 
-_WORD = re.compile(r"[a-z0-9_./-]+")
+_WORD = regex.compile(r"[a-z0-9_./-]+")
 _ADDED = "undef true false tags file line lines characters press x to show it bytes binary"
 """Words that a line may have beyond what was sent."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.pages.content import Content
 from inspector.pages.message import Body
 from inspector.pages.model import Item, Table, find
@@ -51,4 +51,4 @@ def contains(part: TabPart, text: str) -> bool:
             rows = ("  ".join(model.cell(row, column).plain for column in columns) for row in range(len(model.rows)))
             return any(text.casefold() in row.casefold() for row in rows)
         case Content():
-            return bool(re.search(re.escape(text.encode("utf-8", "replace")), model.data, re.IGNORECASE))
+            return bool(regex.search(regex.escape(text.encode("utf-8", "replace")), model.data, regex.IGNORECASE))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from inspector import regex
 from inspector.model import Request, Response
 from inspector.pages.content import Content
 from inspector.pages.model import Cell, Field, Table
@@ -155,4 +155,4 @@ def _printable(value: Any) -> Any:
 def file_name(step: Step, side: str) -> str:
     """The start of a file name for a body: record number, endpoint, side."""
     what = step.match.endpoint.name if step.match else "body"
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", f"{step.record.seq}-{what}-{side}")
+    return regex.sub(r"[^A-Za-z0-9._-]+", "_", f"{step.record.seq}-{what}-{side}")

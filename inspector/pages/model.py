@@ -5,7 +5,6 @@ No widgets: made in a thread, and tested without a terminal.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import msgspec
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from rich.text import Text
 
+from inspector import regex
 from inspector.privacy.secrets import MASK, Secret
 from inspector.protocol import bodies
 from inspector.protocol.rich import Rich
@@ -30,7 +30,7 @@ ASK = f"{MASK} (press x to show it)"
 WRONG = (*bodies.WRONG, LookupError, ArithmeticError, AttributeError, InvalidSignature, UnsupportedAlgorithm)
 """What a body that nobody thought of may lead to: it is said, and nothing else happens."""
 
-_LINES = re.compile(r"\s*\n\s*")
+_LINES = regex.compile(r"\s*\n\s*")
 
 type TreePath = tuple[int, ...]
 """The way to an item: its place among its siblings, from the top."""

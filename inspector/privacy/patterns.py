@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from inspector import regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,18 +20,18 @@ MASK = "MASKED"
 
 # -- names ------------------------------------------------------------------------------------------------
 
-_NAME = re.compile(
+_NAME = regex.compile(
     r"(?:(?:.*[^a-z])?(?:pass|psk|pwd|pw)|.*(?:passw(?:or)?d|passphrase|passcode|rootpw|bindpw|dbpass|secret|token"
     r"|credential|snmp_?community|community_?string|erlang_?cookie"
     r"|(?:api|auth|access|account|encrypt(?:ion)?|shared|preshared|private|signing|master|license|ssl)[_ -]?key))s?"
     r"(?:[_-]?(?:hash|value|data|content|string|text|base64|pem|plain|clear|new|old|key|[0-9]+))*",
-    re.IGNORECASE,
+    regex.IGNORECASE,
 )
-_IDENTIFIER = re.compile(r"[\w.:@ -]{1,200}")
+_IDENTIFIER = regex.compile(r"[\w.:@ -]{1,200}")
 """The form of a parameter's name. A reference such as ``Exec[token]`` is not one."""
-_HARMLESS = re.compile(
+_HARMLESS = regex.compile(
     r"|true|false|yes|no|on|off|undef|nil|null|none|present|absent|[*!x]+|(?:/[\w.@%+-]+)+\.\w{2,5}|[a-z]+:///\S*",
-    re.IGNORECASE,
+    regex.IGNORECASE,
 )
 
 
@@ -47,45 +48,45 @@ def harmless(value: str) -> bool:
 
 # -- texts ------------------------------------------------------------------------------------------------
 
-_KEY = re.compile(
+_KEY = regex.compile(
     r"(-{4,5} ?BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}(?:\s|\\[rn])*(?:Comment: [^\n]*\n)?)"
     r"[^\"<>]*?"
-    r"((?:\s|\\[rn])*-{4,5} ?END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|(?=[\"<>])|\Z)"
+    r"((?:\s|\\[rn])*-{4,5} ?END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|[\"<>]|\z)"
 )
 """Private keys as OpenSSL, OpenSSH and GnuPG write them, and RFC 4716."""
-_PUTTY = re.compile(
-    r"(Private-Lines: [0-9]{1,4}(?:\s|\\[rn])+)[^\"<>:]*?((?:\s|\\[rn])*Private-(?:MAC|Hash):|(?=[\"<>])|\Z)"
+_PUTTY = regex.compile(
+    r"(Private-Lines: [0-9]{1,4}(?:\s|\\[rn])+)[^\"<>:]*?((?:\s|\\[rn])*Private-(?:MAC|Hash):|[\"<>]|\z)"
 )
-_PACKED = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\r\n]{20,}={0,2}")
+_PACKED = regex.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\r\n]{20,}={0,2}")
 """Base64 of data that starts with ``-----BEGIN``."""
-AWS_KEY = re.compile(r"(?<![A-Z0-9])(A(?:KIA|SIA))[A-Z2-7]{16}(?![A-Z0-9])")
-GITHUB_TOKEN = re.compile(r"(?<![A-Za-z0-9_])(gh[pousr]_)[A-Za-z0-9]{36}(?![A-Za-z0-9])")
-GITLAB_TOKEN = re.compile(r"(?<![A-Za-z0-9_])(glpat-)[A-Za-z0-9_-]{20}(?![A-Za-z0-9_-])")
-_SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
+AWS_KEY = regex.compile(r"(?:^|[^A-Z0-9])(?P<it>(A(?:KIA|SIA))[A-Z2-7]{16})(?:$|[^A-Z0-9])")
+GITHUB_TOKEN = regex.compile(r"(?:^|[^A-Za-z0-9_])(?P<it>(gh[pousr]_)[A-Za-z0-9]{36})(?:$|[^A-Za-z0-9])")
+GITLAB_TOKEN = regex.compile(r"(?:^|[^A-Za-z0-9_])(?P<it>(glpat-)[A-Za-z0-9_-]{20})(?:$|[^A-Za-z0-9_-])")
+_SHAPES: tuple[tuple[tuple[str, ...], regex.Pattern[str], str], ...] = (
     (("PRIVATE KEY",), _KEY, rf"\g<1>{MASK * 3}\g<2>"),
     (("Private-Lines",), _PUTTY, rf"\g<1>{MASK}\g<2>"),
     (("AKIA", "ASIA"), AWS_KEY, r"\1MASKEDMASKEDMASK"),
     (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), GITHUB_TOKEN, rf"\1{MASK * 6}"),
-    (("github_pat_",), re.compile(r"(github_pat_)\w{20,}"), rf"\1{MASK}"),
+    (("github_pat_",), regex.compile(r"(github_pat_)\w{20,}"), rf"\1{MASK}"),
     (("glpat-",), GITLAB_TOKEN, r"\1MASKED-MASKED-MASKED"),
-    (("xox",), re.compile(r"\b(xox[abprs]-)[A-Za-z0-9-]{10,}"), rf"\1{MASK}"),
-    (("eyJ",), re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), MASK),
-    (("$",), re.compile(r"(\$(?:1|2[abxy]|5|6|7|y|gy|md5|apr1|scrypt|argon2\w{1,2}|pbkdf2[a-z0-9-]*)\$)"
+    (("xox",), regex.compile(r"\b(xox[abprs]-)[A-Za-z0-9-]{10,}"), rf"\1{MASK}"),
+    (("eyJ",), regex.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), MASK),
+    (("$",), regex.compile(r"(\$(?:1|2[abxy]|5|6|7|y|gy|md5|apr1|scrypt|argon2\w{1,2}|pbkdf2[a-z0-9-]*)\$)"
                         r"[./A-Za-z0-9$=,+]{16,}"), rf"\1{MASK}"),
-    (("://",), re.compile(r"([A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@'\"]{0,200}:)[^\s/@'\"]{1,500}(?=@)"), rf"\1{MASK}"),
+    (("://",), regex.compile(r"(?P<it>([A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@'\"]*:)[^\s/@'\"]+)@"), rf"\1{MASK}"),
     (("earer ", "EARER ", "asic ", "ASIC "),
-     re.compile(r"\b((?:bearer|basic) +)[A-Za-z0-9._~+/-]{16,}=*", re.IGNORECASE), rf"\1{MASK}"),
+     regex.compile(r"\b((?:bearer|basic) +)[A-Za-z0-9._~+/-]{16,}=*", regex.IGNORECASE), rf"\1{MASK}"),
 )  # fmt: skip
 """Pieces that are always secrets: what a text with one contains, the piece, its mask."""
-_ASSIGNED = re.compile(
-    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account|private)[_-]?key|token|(?<=;)pwd)"
+_ASSIGNED = regex.compile(
+    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account|private)[_-]?key|token|;pwd)"
     r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
-    r"(?:(?P<open>\\?['\"])(?P<quoted>[^'\"\\\n]{1,1000})(?=\\?['\"]|\Z)|(?P<bare>[^\s'\",;&\\]{6,1000}))",
-    re.IGNORECASE,
+    r"(?:(?P<open>\\?['\"])(?P<quoted>[^'\"\\\n]+)(?P<end>\\?['\"]|\z)|(?P<bare>[^\s'\",;&\\]{6,}))",
+    regex.IGNORECASE,
 )
-_CODE = re.compile(
-    r"[$%{<\[(*/@&].*|(.)\1*|[a-z_][\w.]*[(\[].*|\w+::.*|(?:true|false|undef|null|none|nil|sensitive|redacted|changed|required)\b.*",
-    re.IGNORECASE | re.DOTALL,
+_CODE = regex.compile(
+    r"[$%{<\[(*/@&].*|[a-z_][\w.]*[(\[].*|\w+::.*|(?:true|false|undef|null|none|nil|sensitive|redacted|changed|required)\b.*",
+    regex.IGNORECASE | regex.DOTALL,
 )
 """A reference, a mask, a call, a path, a word: values after ``password =`` that are not secrets."""
 _SIGNS = (
@@ -125,7 +126,7 @@ def shapes(value: str) -> str:
     return _PACKED.sub(_repacked, value) if "LS0tLS1CRUdJTi" in value else value
 
 
-def _repacked(found: re.Match[str]) -> str:
+def _repacked(found: regex.Match[str]) -> str:
     packed = "".join(found[0].split())
     unpacked = base64.b64decode(packed[: len(packed) // 4 * 4]).decode("latin-1")
     masked = shapes(unpacked)
@@ -137,29 +138,39 @@ def is_shape(value: str) -> bool:
     return any(pattern.fullmatch(value.strip()) for _, pattern, _ in _SHAPES)
 
 
-def _unassigned(found: re.Match[str]) -> str:
+def _unassigned(found: regex.Match[str]) -> str:
     quoted, bare = found["quoted"], found["bare"]
     if quoted is not None:
-        return found[0] if harmless(quoted) or quoted[0] in "$%" else f"{found['before']}{found['open']}{MASK}"
+        return (
+            found[0]
+            if harmless(quoted) or quoted[0] in "$%"
+            else f"{found['before']}{found['open']}{MASK}{found['end']}"
+        )
     # After a colon there may be any sentence, unless the name is quoted.
-    if _CODE.fullmatch(bare) or (found["sign"] == ":" and not found["close"] and not _line(found)):
+    if (
+        _CODE.fullmatch(bare)
+        or len(set(bare)) == 1
+        or (found["sign"] == ":" and not found["close"] and not _line(found))
+    ):
         return found[0]
     return found["before"] + MASK
 
 
-def _line(found: re.Match[str]) -> bool:
+def _line(found: regex.Match[str]) -> bool:
     """Whether a match is a whole line, as in YAML: ``db_password: hunter2``."""
     begin = found.string.rfind("\n", 0, found.start()) + 1
     end = found.string.find("\n", found.end())
     rest = found.string[found.end() : end if end >= 0 else None]
-    return not rest.strip() and re.fullmatch(r"[ \t+-]*['\"]?[\w.:-]*", found.string[begin : found.start()]) is not None
+    return (
+        not rest.strip() and regex.fullmatch(r"[ \t+-]*['\"]?[\w.:-]*", found.string[begin : found.start()]) is not None
+    )
 
 
 # -- certificates and signing requests ----------------------------------------------------------------------
 
-_PEM = re.compile(
+_PEM = regex.compile(
     r"(-----BEGIN ((?:NEW )?CERTIFICATE REQUEST|(?:X509 |TRUSTED )?CERTIFICATE)-----\s*)([A-Za-z0-9+/=\s]*?)"
-    r"(\s*-----END \2-----)"
+    r"(\s*-----END ([A-Z0-9 ]{1,40})-----)"
 )
 _AUTO_RENEW = bytes.fromhex("2b06010401828c4c010302")
 """The attribute ``pp_auth_auto_renew``, which is not a credential; content of an OBJECT IDENTIFIER."""
@@ -240,7 +251,9 @@ def _items(data: bytes, begin: int, end: int) -> list[tuple[int, int, int]]:
     return found
 
 
-def _block(found: re.Match[str]) -> str:
+def _block(found: regex.Match[str]) -> str:
+    if found[2] != found[5]:
+        return found[0]
     try:
         data = base64.b64decode(found[3])
     except (binascii.Error, ValueError):
@@ -248,5 +261,5 @@ def _block(found: re.Match[str]) -> str:
     masked = der(data)
     if masked == data:
         return found[0]
-    lines = re.findall(".{1,64}", base64.b64encode(masked).decode())
+    lines = regex.findall(".{1,64}", base64.b64encode(masked).decode())
     return found[1] + "\n".join(lines) + found[4]

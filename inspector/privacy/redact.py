@@ -10,13 +10,13 @@ invalid signatures.
 from __future__ import annotations
 
 import dataclasses
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
+from inspector import regex
 from inspector.model import Exchange, Gap, Handshake, Message, Request, Response
 from inspector.privacy import patterns, rewrite, secrets
 from inspector.privacy.patterns import MASK
@@ -34,9 +34,9 @@ _WORK = 2_000_000_000
 """Bytes that are searched for all the secrets of a record together: this takes some seconds."""
 _LONG, _SHORT = 8, 5
 """Minimum length of a word, and of other values, to be masked wherever it occurs."""
-_SIGNED = re.compile(r"((?:^|[&;])(?:sig|signature|x-amz-signature)=)[^&;#]+", re.IGNORECASE)
+_SIGNED = regex.compile(r"((?:^|[&;])(?:sig|signature|x-amz-signature)=)[^&;#]+", regex.IGNORECASE)
 """Parameters of signed URLs: anyone who has such a URL can send its request."""
-_ESCAPED = re.compile(rb"\\[uU]00[2-7]")
+_ESCAPED = regex.compile(rb"\\[uU]00[2-7]")
 _QUOTED = 8 * 2**20
 """Size of a body that is searched for secrets that a finding may quote; more would block the analysis for seconds."""
 _DESCRIBING = ("property", "name")
@@ -44,7 +44,7 @@ _DESCRIBED = ("previous_value", "desired_value", "historical_value", "default_li
 """Fields that describe a property or parameter which another field names."""
 
 
-_FIELD = re.compile(r"[A-Za-z_]{0,40}\d?")
+_FIELD = regex.compile(r"[A-Za-z_]{0,40}\d?")
 """The key of a mapping that is a plain word."""
 
 

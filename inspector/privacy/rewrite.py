@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from urllib.parse import quote
 import msgspec
 import yaml
 
+from inspector import regex
 from inspector.model import Request
 from inspector.protocol import bodies, endpoints, ruby_yaml
 from inspector.protocol.bodies import Unreadable
@@ -167,7 +167,7 @@ def _packing(body: bytes, wbits: int) -> bytes:
 
 # -- JSON -------------------------------------------------------------------------------------------------
 
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|[^\s\[\]{},:"]+', re.DOTALL)
+_TOKEN = regex.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|[^\s\[\]{},:"]+', regex.DOTALL)
 _CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
@@ -301,7 +301,7 @@ def _plain(event: yaml.ScalarEvent) -> Any:
     return None if event.implicit[0] and text in ("", "~", "null") else text
 
 
-_ANCHOR = re.compile(r"(?:!\S*\s+)?(&\S+\s)")
+_ANCHOR = regex.compile(r"(?:!\S*\s+)?(&\S+\s)")
 
 
 def _as_yaml(before: str, text: str) -> str:

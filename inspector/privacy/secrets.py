@@ -7,11 +7,11 @@ Nothing here protects a value: views use it to hide values until the user asks f
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
+from inspector import regex
 from inspector.protocol import documents, rich
 from inspector.protocol.documents import Catalog, Certificate, CertificateRequest, Certificates, Resource, Undecodable
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MASK = "•••••"
 """The mask in views. Its length reveals nothing."""
-_CREDENTIALS = re.compile(r"(?:.*-)?(?:authorization|authentication|cookie2?|session)(?:-id)?", re.IGNORECASE)
+_CREDENTIALS = regex.compile(r"(?:.*-)?(?:authorization|authentication|cookie2?|session)(?:-id)?", regex.IGNORECASE)
 """Names of headers with credentials."""
 
 _WORK = 2_000_000_000
@@ -39,15 +39,15 @@ _LABEL = (
     _SPACE + rb"(?:[A-Z0-9]{1,20}" + _SPACE + rb"){0,3}PRIVATE" + _SPACE + rb"KEY"
     rb"(?:" + _SPACE + rb"BLOCK)?" + _SPACE + rb"?-{4,5}"
 )  # fmt: skip
-_KEY = re.compile(
-    rb"-{4,5}" + _SPACE + rb"?BEGIN" + _LABEL + rb'[^"<>]*?(?:-{4,5}' + _SPACE + rb"?END" + _LABEL + rb'|(?=["<>])|\Z)'
+_KEY = regex.compile(
+    rb"-{4,5}" + _SPACE + rb"?BEGIN" + _LABEL + rb'[^"<>]*?(?:-{4,5}' + _SPACE + rb"?END" + _LABEL + rb'|["<>]|\z)'
 )
-_MARKED = re.compile(
+_MARKED = regex.compile(
     rb'Sensitive|sensitive_parameters(?:"?\s*:\s*(?:\[\s*[^\]\s]|-\s)|[\x91-\x9f\xdc\xdd])'
     rb"|challengePassword|PRIVATE KEY"
 )
 """A non-empty list of names in JSON, YAML, msgpack and others."""
-_POSSIBLE = re.compile(rb'Sensitive|sensitive_parameters"\s*:\s*\[\s*[^\]\s]|PRIVATE|\\[uU]00[2-7]')
+_POSSIBLE = regex.compile(rb'Sensitive|sensitive_parameters"\s*:\s*\[\s*[^\]\s]|PRIVATE|\\[uU]00[2-7]')
 """What JSON with a secret always contains; the last may be a letter of one of the others."""
 
 
@@ -210,7 +210,7 @@ def spans(body: bytes, document: Document | None) -> Spans:
     compressed."""
     if isinstance(document, Undecodable):
         return [(0, len(body))] if _MARKED.search(body) else []
-    pieces = [found.span() for found in _KEY.finditer(body)]
+    pieces = [(found.start(), found.end() - found[0].endswith((b'"', b"<", b">"))) for found in _KEY.finditer(body)]
     secrets = within(document)
     if len(secrets) * len(body) > _WORK:
         return [(0, len(body))]
@@ -229,8 +229,10 @@ def _within(secret: Any, piece: bytes) -> bool:
 
 def _places(body: bytes, secret: Any) -> list[tuple[int, int]]:
     if not isinstance(secret, str):
-        token = re.escape(json.dumps(secret).encode())
-        return [found.span() for found in re.finditer(rb"(?<![\w.])" + token + rb"(?![\w.])", body)]
+        token = regex.escape(json.dumps(secret).encode())
+        return [
+            found.span() for found in regex.compile(rb"(?:^|[^\w.])(?P<it>" + token + rb")(?:$|[^\w.])").finditer(body)
+        ]
     return list(_written_in(body, _plain(secret))) or list(_written_in(body, _escaped(secret)))
 
 

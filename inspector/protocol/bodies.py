@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 import zlib
 from array import array
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from inspector import regex
 from inspector.protocol import ruby_yaml
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def shallow(body: bytes) -> None:
     if marks.count(b'"') > MAX_VALUES:
         raise Unreadable(f"more than {MAX_VALUES} values")
     if b'"' in marks:
-        marks = re.sub(rb'"[^"]*"?', b"", marks)
+        marks = regex.sub(rb'"[^"]*"?', b"", marks)
     if len(marks) > MAX_VALUES:
         raise Unreadable(f"more than {MAX_VALUES} values")
     brackets = marks.translate(None, b",")
@@ -242,7 +242,7 @@ def form(body: bytes) -> dict[bytes, bytes]:
 
 
 _SPACES = bytes.maketrans(b"+", b" ")
-_STRAY = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_STRAY = regex.compile(rb"(?P<it>%)(?:[^0-9A-Fa-f]|[0-9A-Fa-f][^0-9A-Fa-f]|[0-9A-Fa-f]?$)", regex.DOTALL)
 
 
 def unescape(value: bytes) -> bytes:
@@ -255,10 +255,11 @@ def unescape(value: bytes) -> bytes:
         # An escape must not be split.
         cut = value.rfind(b"%", end - 2, end)
         end = cut if cut > at and end < len(value) else end
-        piece, found = _STRAY.subn(b"%25", value[at:end].translate(_SPACES), MAX_STRAYS + 1)
-        strays += found
+        piece = value[at:end].translate(_SPACES)
+        strays += sum(1 for _ in islice(_STRAY.finditer(piece), MAX_STRAYS + 1))
         if strays > MAX_STRAYS:
             raise Unreadable(f"more than {MAX_STRAYS} percent signs that escape nothing")
+        piece = _STRAY.sub(b"%25", piece)
         # Quoted-printable differs only in the escape sign; the library decodes it 20 times as fast.
         pieces.append(binascii.a2b_qp(piece.replace(b"=", b"=3D").replace(b"%", b"=")))
         at = end

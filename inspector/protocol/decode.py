@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 from collections.abc import Callable
 from html import unescape
 from typing import Any
 
 import msgspec
 
+from inspector import regex
 from inspector.model import Message, Request, Response
 from inspector.protocol import x509
 from inspector.protocol.bodies import (
@@ -149,9 +149,9 @@ def _error(message: Response, body: bytes) -> Document:
 def _title(body: bytes) -> str:
     """The message of an HTML page: its title, or else its first words."""
     page = body[: MAX_TEXT * 4].decode("utf-8", "replace")
-    if found := re.search(r"<(title|h1)\b[^>]{0,200}>([^<]{1,400})", page, re.IGNORECASE):
+    if found := regex.search(r"<(title|h1)\b[^>]{0,200}>([^<]{1,400})", page, regex.IGNORECASE):
         return " ".join(unescape(found[2]).split())
-    return " ".join(unescape(re.sub(r"<[^>]{0,1000}>", " ", page)).split())[:400]
+    return " ".join(unescape(regex.sub(r"<[^>]{0,1000}>", " ", page)).split())[:400]
 
 
 # -- decoders -------------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ Each endpoint has an entry in docs/protocol.md; URLs: docs/protocol.md#legacy-ur
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from inspector import regex
 from inspector.model import Phase
 from inspector.protocol import decode
 from inspector.protocol.files import PLUGIN_MOUNTS
@@ -237,14 +237,14 @@ class Match:
     """None if there is no indirection, or if a master does not support the method."""
 
 
-def _compile(endpoint: Endpoint) -> tuple[Endpoint, re.Pattern[str] | None, re.Pattern[str] | None]:
+def _compile(endpoint: Endpoint) -> tuple[Endpoint, regex.Pattern[str] | None, regex.Pattern[str] | None]:
     v3 = legacy = None
     if "v3" in endpoint.dialects:
-        v3 = re.compile(re.escape(V3_PREFIXES[endpoint.area]) + endpoint.path, re.ASCII | re.DOTALL)
+        v3 = regex.compile(regex.escape(V3_PREFIXES[endpoint.area]) + endpoint.path, regex.DOTALL)
     if "legacy" in endpoint.dialects:
         # The environment is part of the path even for the CA's objects, where it has no meaning.
         prefix = "" if endpoint.area == "root" else "/(?P<environment>[^/]+)/"
-        legacy = re.compile(prefix + endpoint.path, re.ASCII | re.DOTALL)
+        legacy = regex.compile(prefix + endpoint.path, regex.DOTALL)
     return endpoint, v3, legacy
 
 
@@ -263,7 +263,7 @@ def match(method: str, target: str) -> Match | None:
         found = v3.fullmatch(path) if v3 else None
         if found is None and legacy is not None and (first not in _RESERVED or endpoint.area == "root"):
             dialect, found = "legacy", legacy.fullmatch(path)
-        if found is None or (endpoint.query and not re.search(endpoint.query, query)):
+        if found is None or (endpoint.query and not regex.search(endpoint.query, query)):
             continue
         groups = found.groupdict()
         parameters = tuple(parse_qsl(query, keep_blank_values=True, encoding="utf-8", errors="replace"))
@@ -280,10 +280,10 @@ def match(method: str, target: str) -> Match | None:
     return None
 
 
-def paths(of: Collection[Kind]) -> re.Pattern[str]:
+def paths(of: Collection[Kind]) -> regex.Pattern[str]:
     """Return an expression that finds the paths of these kinds of requests in a target, faster than ``match``."""
-    bare = (re.sub(r"\(\?P<\w+>", "(?:", endpoint.path) for endpoint in ENDPOINTS if endpoint.kind in of)
-    return re.compile(f"/(?:{'|'.join(bare)})", re.ASCII | re.DOTALL)
+    bare = (regex.sub(r"\(\?P<\w+>", "(?:", endpoint.path) for endpoint in ENDPOINTS if endpoint.kind in of)
+    return regex.compile(f"/(?:{'|'.join(bare)})", regex.DOTALL)
 
 
 def _first(parameters: tuple[tuple[str, str], ...], name: str) -> str | None:

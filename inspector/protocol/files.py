@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from enum import StrEnum
 from urllib.parse import unquote
 
 import msgspec
+
+from inspector import regex
 
 PLUGIN_MOUNTS = ("plugins", "pluginfacts", "locales", "facts")
 """The mounts of plugins: the first part of a name; ``facts`` in 2.7 (docs/protocol.md#pluginsync)."""
@@ -63,7 +64,7 @@ class FileMetadata(msgspec.Struct, frozen=True):
         return unquote(found[1]) if found else None
 
 
-_PUPPET_URI = re.compile(r"puppet://[^/]*/+(.+)", re.DOTALL)
+_PUPPET_URI = regex.compile(r"puppet://[^/]*/+(.+)", regex.DOTALL)
 
 
 class FileMetadatas(msgspec.Struct, frozen=True):
@@ -97,12 +98,12 @@ def check(content: bytes, checksum: Checksum | None) -> ChecksumResult:
     if checksum is None or checksum.type in NO_DIGESTS:
         return ChecksumResult.UNCHECKABLE
     made = digest(content, checksum.type)
-    if made is None or not re.fullmatch(r"[0-9a-f]+", checksum.digest):
+    if made is None or not regex.fullmatch(r"[0-9a-f]+", checksum.digest):
         return ChecksumResult.UNCHECKABLE
     return ChecksumResult.RIGHT if made == checksum.digest else ChecksumResult.WRONG
 
 
-_BUCKET = re.compile(r"/file_bucket_file/([a-z0-9]+)/([0-9a-f]+)(?:/([^?]*))?")
+_BUCKET = regex.compile(r"/file_bucket_file/([a-z0-9]+)/([0-9a-f]+)(?:/([^?]*))?")
 
 
 def bucket_file(target: str, content: bytes) -> BucketFile:

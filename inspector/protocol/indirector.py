@@ -5,8 +5,9 @@ docs/protocol.md#indirections-and-methods
 
 from __future__ import annotations
 
-import re
 from typing import Literal
+
+from inspector import regex
 
 type Verb = Literal["find", "search", "save", "head", "destroy"]
 
@@ -35,12 +36,12 @@ def verb(method: str, path: str) -> Verb | None:
 def verbs(methods: tuple[str, ...], pattern: str) -> tuple[Verb, ...]:
     """The indirector's names for requests to a row of the endpoint table: each once, in the order of ``methods``."""
     head = _HEAD.match(pattern)
-    names = [name for name in INDIRECTIONS if head and re.fullmatch(head[0], name)]
+    names = [name for name in INDIRECTIONS if head and regex.fullmatch(head[0], name)]
     tried = (_verb(method, name) for method in methods for name in names)
     return tuple(dict.fromkeys(name for name in tried if name))
 
 
-_HEAD = re.compile(r"(?:\(\?:[^()]*\)\??|[a-z_]\??)+(?=/)")
+_HEAD = regex.compile(r"(?P<it>(?:\(\?:[^()]*\)\??|[a-z_]\??)+)/")
 """A pattern's first segment, if another segment follows."""
 
 

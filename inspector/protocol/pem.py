@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import warnings
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from cryptography import x509
@@ -12,6 +12,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from inspector import regex
 from inspector.protocol import signatures
 from inspector.protocol.certificates import Certificate, CertificateRequest, RevocationList, Revoked
 from inspector.protocol.oids import REQUESTED_EXTENSIONS, oid_name
@@ -27,7 +28,7 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"inspector\.")
 MAX_BLOCKS = 10_000
 """Maximum number of PEM blocks read from one body (a CRL bundle of a large site has only a few)."""
 
-_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----[^-]+-----END \1-----")
+_PEM = regex.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----[^-]+-----END ([A-Z0-9 ]{1,40})-----")
 
 
 class Malformed(ValueError):
@@ -39,7 +40,8 @@ def pem_blocks(data: bytes, *labels: str) -> list[bytes]:
 
     Raises Malformed if there is none.
     """
-    blocks = [m.group() for m in _PEM.finditer(data) if m.group(1).decode() in labels][: MAX_BLOCKS + 1]
+    found = (block for block in _PEM.finditer(data) if block[1] == block[2] and block[1].decode() in labels)
+    blocks = [block[0] for block in islice(found, MAX_BLOCKS + 1)]
     if not blocks:
         raise Malformed(f"no {labels[0]} in PEM form")
     if len(blocks) > MAX_BLOCKS:

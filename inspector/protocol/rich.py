@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from inspector import regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +26,8 @@ MAX_REFERRED = 10_000
 MAX_PATH = 1000
 """Maximum length of a LocalRef."""
 
-_STEP = re.compile(
-    r"""\[(?: (-?\d{1,9}) | (null|true|false) | '((?:[^'\\]|\\.)*)' | "((?:[^"\\]|\\.)*)" )\] | \.([A-Za-z_]\w*)""",
-    re.VERBOSE,
+_STEP = regex.compile(
+    r"""\[(?:(-?\d{1,9})|(null|true|false)|'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]|\.([A-Za-z_]\w*)"""
 )
 _KEYS = {"null": None, "true": True, "false": False}
 _NOWHERE: Any = object()
@@ -124,9 +124,9 @@ class _Reader:
         self.left -= _size(found, self.left)
         return found if self.left >= 0 else _NOWHERE
 
-    def _step(self, value: Any, step: re.Match[str]) -> Any:
+    def _step(self, value: Any, step: regex.Match[str]) -> Any:
         number, word, *quoted, name = step.groups()
-        text = next((re.sub(r"\\(.)", r"\1", value) for value in quoted if value is not None), name)
+        text = next((regex.sub(r"\\(.)", r"\1", value) for value in quoted if value is not None), name)
         key = int(number) if number else _KEYS[word] if word else text
         # The path goes through the marked values: an agent resolves it in its own values, not in the sent form.
         while isinstance(value, dict) and value.get(MARK) == "Sensitive":

@@ -9,12 +9,13 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-import re
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import yaml
+
+from inspector import regex
 
 MAX_BYTES = 16 * 2**20
 """Maximum bytes: for hostile text the parser's events take some 100 bytes per byte, one after the other."""
@@ -38,8 +39,8 @@ _WORDS: dict[str, bool | None] = {
     for word in words.split()
     for written in (word, word.capitalize(), word.upper())
 } | {"": None}
-_INTEGER = re.compile(r"[-+]?(?:(0b)[01_]+|(0x)[0-9a-fA-F_]+|(0)[0-7_]+|0|[1-9][0-9_]*)")
-_FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?")
+_INTEGER = regex.compile(r"[-+]?(?:(0b)[01_]+|(0x)[0-9a-fA-F_]+|(0)[0-7_]+|0|[1-9][0-9_]*)")
+_FLOAT = regex.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?")
 _ENDLESS = {f"{sign}.{word}": float(sign + word) for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")} | {
     f".{word}": math.nan for word in ("nan", "NaN", "NAN")
 }
@@ -67,7 +68,7 @@ def _number(text: str) -> Any:
     if "." in text:
         return float(digits) if _FLOAT.fullmatch(text) else _ENDLESS.get(text, text)
     if found := _INTEGER.fullmatch(text):
-        base = {"0b": 2, "0x": 16, "0": 8}.get(found[found.lastindex or 0], 10)
+        base = 2 if found[1] else 16 if found[2] else 8 if found[3] else 10
         with suppress(ValueError):  # only underscores
             return int(digits, base)
     return text

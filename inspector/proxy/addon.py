@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import functools
 import logging
-import re
 import resource
 import tempfile
 import time
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
+from inspector import regex
 from inspector.capture.spool import KEEP, Spool
 from inspector.errors import InspectorError
 from inspector.formats import mitm_flows
@@ -52,16 +52,21 @@ if TYPE_CHECKING:
 ctx: Any = _untyped
 """mitmproxy's context; its option and addon managers have no type annotations."""
 
-STREAM = 2**20
+STREAM = 64 * 2**10
 """Bodies of more bytes, or of unknown length, are streamed: passed on as they arrive, and copied."""
 KEEP_ALL = 512 * 2**20
 """Limit for the copies of all bodies in transfer, in bytes: anyone who can reach the proxy can send bodies."""
 
-CLAIMS = re.compile(r"x-client-(verify|dn|cert)|x-ssl-.*|ssl-client-.*", re.IGNORECASE)
-"""Headers that claim an identity towards a master behind a TLS terminator (docs/protocol.md#identity-in-headers)."""
-_PUNCTUATION = re.compile(r"[^0-9A-Za-z]")
+CLAIMS = regex.compile(
+    r"x-client.*|x-ssl.*|ssl(-.*)?|client-cert(-.*)?|(x-)?forwarded-client-cert(-.*)?", regex.IGNORECASE
+)
+"""Headers that claim an identity towards a master behind a TLS terminator (docs/protocol.md#identity-in-headers; RFC
+9440), as ``_canonical`` writes them."""
+_FRAMING = frozenset({"content-length", "transfer-encoding"})
+"""Headers that say where a message ends."""
+_PUNCTUATION = regex.compile(r"[^0-9A-Za-z]+")
 """Characters of a header's name that gateways (CGI, Rack) treat alike."""
-_LINES = re.compile(rb"[\r\n\0]")
+_LINES = regex.compile(rb"[\r\n\0]")
 """Line ends within a header's value, after which another parser may read further headers (RFC 9112, 5.2)."""
 
 
@@ -395,16 +400,18 @@ class PuppetInspector:
         if not flow.client_conn.tls_established:
             flow.kill()  # type: ignore[no-untyped-call]  # no master answers in plain text
             return
-        if any(_LINES.search(value) for _, value in flow.request.headers.fields):
+        sent = flow.request.headers.fields
+        if any(_LINES.search(value) for _, value in sent) or _ambiguous(sent):
             flow.kill()  # type: ignore[no-untyped-call]  # no agent sends that
             return
         agent = self._agents.get(flow.client_conn.id)
-        claims = [name for name in flow.request.headers if _claims(name)]
-        stripped = (name.encode("utf-8", "surrogateescape").decode("latin-1") for name in dict.fromkeys(claims))
+        claims = {name for name, _ in sent if _claims(name.decode("latin-1"))}
+        stripped = {name.lower(): name.decode("latin-1") for name, _ in reversed(sent) if name in claims}
         self._forget(flow.client_conn)
-        self._sent[flow.client_conn.id] = (flow.id, flow.request.headers.fields, tuple(stripped))
-        for name in dict.fromkeys(claims):
-            del flow.request.headers[name]
+        self._sent[flow.client_conn.id] = (flow.id, sent, tuple(reversed(stripped.values())))
+        if claims:
+            # All at once: removing them one by one is quadratic.
+            flow.request.headers.fields = tuple(field for field in sent if field[0] not in claims)
         if agent and self._settings:
             agent.choose_identity(self._settings.identity_source)
             for name, value in agent.headers:
@@ -550,7 +557,24 @@ def _annotate(flow: http.HTTPFlow, result: AnalysisResult) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def _claims(name: str) -> bool:
-    return CLAIMS.fullmatch(_PUNCTUATION.sub("-", name)) is not None
+    return CLAIMS.fullmatch(_canonical(name)) is not None
+
+
+def _canonical(name: str) -> str:
+    """Return a header's name as the most tolerant gateway reads it."""
+    return _PUNCTUATION.sub("-", name).strip("-").lower()
+
+
+def _ambiguous(fields: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Whether a gateway may read these headers in another way: another header that says where the message ends, or an
+    instruction to remove headers that say who the agent is."""
+    for name, value in fields:
+        canonical = _canonical(name.decode("latin-1"))
+        if canonical in _FRAMING and name.lower() != canonical.encode():
+            return True
+        if canonical == "connection" and any(_claims(token) for token in value.decode("latin-1").split(",")):
+            return True
+    return False
 
 
 def _values(message: http.Request | http.Response, name: bytes) -> bytes:

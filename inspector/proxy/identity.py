@@ -8,7 +8,6 @@ A key that users other than its owner and group can read is not used.
 from __future__ import annotations
 
 import datetime
-import re
 import stat
 import time
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from inspector import regex
 from inspector.errors import IdentityError, InspectorError
 from inspector.host import pki
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MINTED_LIFETIME = datetime.timedelta(hours=1)
 """How long a minted certificate is valid. It is replaced after half of that time."""
 
-CERTNAME = re.compile(r"[ -.0-~]{1,255}")
+CERTNAME = regex.compile(r"[ -.0-~]{1,255}")
 """What Puppet accepts as a certname: printable ASCII without a slash (openvox 8.28.1 lib/puppet/ssl/base.rb)."""
 
 UNSAFE_MODE = stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH

@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import difflib
-import fnmatch
 import ipaddress
-import re
 import socket
 import time
 from dataclasses import dataclass, field, replace
@@ -19,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from inspector import __version__
+from inspector import __version__, regex
 from inspector.analysis import ruleset
 from inspector.capture import paths, rotation
 from inspector.capture.rotation import Rotation
@@ -127,7 +125,7 @@ class Settings:
     """The rules file; None: all rules as they are."""
     probe: str = ""
     """The certname of the agent whose verification is probed; empty: none."""
-    only: re.Pattern[str] | None = None
+    only: regex.Pattern[str] | None = None
     """The certnames that are recorded; None: all."""
     keep_body: int = KEEP
     """The largest body that is recorded whole, in bytes."""
@@ -287,9 +285,9 @@ def _master(values: Any, conf: puppetconf.PuppetConf, *, own_mode: bool) -> tupl
     return conf.server, conf.port
 
 
-def _only(text: str) -> re.Pattern[str] | None:
-    patterns = [fnmatch.translate(pattern.strip()) for pattern in text.split(",") if pattern.strip()]
-    return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
+def _only(text: str) -> regex.Pattern[str] | None:
+    patterns = [regex.glob(pattern.strip()).pattern for pattern in text.split(",") if pattern.strip()]
+    return regex.compile("|".join(patterns), regex.IGNORECASE | regex.DOTALL) if patterns else None
 
 
 def _redact(text: str) -> bool:
@@ -299,7 +297,7 @@ def _redact(text: str) -> bool:
 
 
 def _certname(text: str) -> str:
-    if text and not re.fullmatch(r"[a-z0-9._-]+", text):
+    if text and not regex.fullmatch(r"[a-z0-9._-]+", text):
         raise InspectorError(
             f"puppet_probe_verification is {text!r}, which is not a certname.",
             "Give the certname of one agent (`puppet config print certname` prints it).",

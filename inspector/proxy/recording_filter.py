@@ -10,8 +10,9 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable
+
+    from inspector import regex
 
 WAITING = 50
 """Requests per address that wait for a name; of more, the last ones."""
@@ -22,7 +23,7 @@ ADDRESSES = 1000
 class RecordingFilter:
     """Decides which requests, handshakes and connections are recorded."""
 
-    def __init__(self, only: re.Pattern[str] | None) -> None:
+    def __init__(self, only: regex.Pattern[str] | None) -> None:
         """Record the agents whose certnames match ``only``; all if it is None."""
         self._only = only
         self._waiting: OrderedDict[str, deque[tuple[str, Callable[[], None]]]] = OrderedDict()

@@ -7,7 +7,6 @@ source. Rules keep no state: the past of a run is in the ``Run``, and that of ea
 
 from __future__ import annotations
 
-import fnmatch
 import importlib
 import inspect
 import pkgutil
@@ -16,6 +15,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.model import Finding, Place, Severity, Visible
 from inspector.privacy import patterns
 from inspector.rules import places
@@ -151,7 +151,9 @@ class Ignore:
             return False
         if self.until is not None and run.started >= self.until:
             return False
-        return not self.certnames or any(fnmatch.fnmatchcase(run.certname or "", pattern) for pattern in self.certnames)
+        return not self.certnames or any(
+            regex.glob(pattern).fullmatch(run.certname or "") for pattern in self.certnames
+        )
 
 
 _RULES: dict[str, Rule] = {}

@@ -1,8 +1,8 @@
 """S14."""
 
-import re
 from collections.abc import Iterator
 
+from inspector import regex
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
@@ -10,7 +10,7 @@ from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import altered, catalog, content, metadata, plugins, report, talk
 
 CLOSED = "HTTP/1 protocol error: peer closed connection without sending complete message body"
-_BY_MASTER = re.compile(r"(?:peer|server|master) closed|complete message body|reset by peer", re.IGNORECASE)
+_BY_MASTER = regex.compile(r"(?:peer|server|master) closed|complete message body|reset by peer", regex.IGNORECASE)
 
 
 @rule(

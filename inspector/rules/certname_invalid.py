@@ -1,8 +1,8 @@
 """B26."""
 
-import re
 from collections.abc import Iterator
 
+from inspector import regex
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import Kind
 from inspector.rules import On, places, rule
@@ -14,7 +14,7 @@ from inspector.runs.examples import ca, crl, csr, not_issued, talk
 def _wrong(name: str) -> str:
     if "*" in name:
         return "has a wildcard"
-    if characters := sorted(set(re.sub(r"[A-Za-z0-9._-]", "", name))):
+    if characters := sorted(set(regex.sub(r"[A-Za-z0-9._-]", "", name))):
         return "has " + ", ".join("a blank" if character == " " else ascii(character) for character in characters[:5])
     if name.startswith("-") or name.endswith("-"):
         return f"{'begins' if name.startswith('-') else 'ends'} with a hyphen"

@@ -1,8 +1,8 @@
 """S12."""
 
-import re
 from collections.abc import Iterator
 
+from inspector import regex
 from inspector.model import Severity, Visible
 from inspector.protocol.kinds import BOOTSTRAP, RUN
 from inspector.rules import On, places, rule
@@ -10,7 +10,7 @@ from inspector.rules.cases import ExchangeCase, Statement
 from inspector.runs.examples import altered, catalog, crl, plugins, report, talk
 
 FOLLOWED = (301, 302, 307)
-_TARGET = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", re.IGNORECASE)
+_TARGET = regex.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]{1,200})", regex.IGNORECASE)
 
 
 @rule(

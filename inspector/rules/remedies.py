@@ -10,13 +10,14 @@ the versions of this run's master or agent.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from inspector import regex
 
 if TYPE_CHECKING:
     from inspector.runs.run import Run
 
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_PLAIN = regex.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _AGAIN = "puppet agent -t"
 _TRUSTED = 'rm -f "$(puppet config print localcacert)" "$(puppet config print hostcrl)"'
 _CADIR = 'cd "$(puppet config print cadir --section master)"'
@@ -93,7 +94,9 @@ def _of_agents(name: str, *, old: bool | None) -> dict[str, str]:
 
 def _either(commands: dict[str, str], alternatives: dict[str, str], condition: str) -> dict[str, str]:
     def other(word: str) -> str:
-        different = [command for command in re.findall("`[^`]+`", alternatives[word]) if command not in commands[word]]
+        different = [
+            command for command in regex.findall("`[^`]+`", alternatives[word]) if command not in commands[word]
+        ]
         return ", ".join(different) if word in _TOGETHER else alternatives[word]
 
     return {

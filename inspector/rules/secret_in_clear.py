@@ -1,8 +1,8 @@
 """P14."""
 
-import re
 from collections.abc import Iterator
 
+from inspector import regex
 from inspector.model import Severity, Visible
 from inspector.privacy import patterns
 from inspector.protocol import documents as d
@@ -13,7 +13,9 @@ from inspector.rules.words import cut
 from inspector.runs.examples import catalog, plugins, report, talk
 
 _KEYS = {
-    "a private key": re.compile(r"-----BEGIN (?:(?!ENCRYPTED)[A-Z]+ ){0,2}PRIVATE KEY-----\s*[A-Za-z0-9+/=]{16}"),
+    "a private key": regex.compile(
+        r"-----BEGIN (?:(?:[A-DF-Z]|E[A-MO-Z])[A-Z]* ){0,2}PRIVATE KEY-----\s*[A-Za-z0-9+/=]{16}"
+    ),
     "an AWS access key": patterns.AWS_KEY,
     "a GitHub token": patterns.GITHUB_TOKEN,
     "a GitLab token": patterns.GITLAB_TOKEN,
@@ -21,12 +23,12 @@ _KEYS = {
 """Patterns that match only secrets."""
 _SHORTEST = 20
 """Length in characters of the shortest of them."""
-_PASSWORD = re.compile(
-    r"(?im)^(?P<diff>[+-])?.{0,200}?(?<![a-z0-9])(?:[a-z0-9]+[_-]){0,4}(?:password|passwd|passphrase|secret_?key|api_?key|"
+_PASSWORD = regex.compile(
+    r"(?im)^(?P<diff>[+-])?(?:.*?[^a-z0-9\n])??(?:[a-z0-9]+[_-]){0,4}(?:password|passwd|passphrase|secret_?key|api_?key|"
     r"auth_?token)['\"]?[ \t]*(?:(?P<sure>=>|=)|:)[ \t]*(?P<quote>['\"]?)(?P<value>[^\s'\",;]{6,})"
 )
-_NO_SECRETS = re.compile(
-    r"(?i)[$%{<\[(*/@&].*|(.)\1*|(?:true|false|undef|null|none|nil)\b.*|sensitive.*|redacted.*|changed.*|required.*"
+_NO_SECRETS = regex.compile(
+    r"(?i)[$%{<\[(*/@&].*|(?:true|false|undef|null|none|nil)\b.*|sensitive.*|redacted.*|changed.*|required.*"
 )
 """Values that may follow ``password =`` without being a password: references, masks, paths, common words."""
 _QUIET = frozenset({"debug", "info"})
@@ -146,7 +148,7 @@ def _password(text: str) -> bool:
     if "pass" not in lowered and "key" not in lowered and "token" not in lowered:
         return False
     return any(
-        (match["sure"] or match["diff"]) and not _NO_SECRETS.fullmatch(match["value"])
+        (match["sure"] or match["diff"]) and not _NO_SECRETS.fullmatch(match["value"]) and len(set(match["value"])) > 1
         for match in _PASSWORD.finditer(text)
     )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from inspector import regex
 from inspector.protocol import documents as d
 from inspector.protocol.kinds import CONTENT
 
@@ -292,8 +292,8 @@ class ObservedFiles:
                     )
 
 
-_PUPPET = re.compile(r"puppet://[^/]*/+(.*[^/])/*", re.DOTALL)
-_WEB = re.compile(r"https?://[^/?#@\s]+(?=[/?#]|$)")
+_PUPPET = regex.compile(r"puppet://[^/]*/+(.*[^/])/*", regex.DOTALL)
+_WEB = regex.compile(r"(?P<it>https?://[^/?#@\s]+)(?:[/?#]|$)")
 """Scheme and host of a URL; user name and password are left out."""
 
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.model import Phase, Severity
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
+from inspector.summaries import terms
 from inspector.summaries.filters import KEYS, OTHER_NAMES, OUTCOMES
 from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-_LAST = re.compile(
-    r"""(?P<not>[-!]?)(?:(?P<key>[A-Za-z_]+):)?
-    (?P<value>"(?:[^"\\]|\\.)*(?:"(?!\S)|$)|'[^']*(?:'(?!\S)|$)|[^\s"']\S*|)""",
-    re.VERBOSE | re.DOTALL,
-)
 
 
 def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> list[str]:
@@ -27,15 +22,13 @@ def complete(text: str, values: Mapping[str, Iterable[str]] | None = None) -> li
     ``values`` are the values of a capture, by key (``agent``, ``env``, ``version``, ``rule``); they come before the
     built-in ones. A key's other name (``certname``) is completed to its main name.
     """
-    at = 0
-    while (found := _LAST.match(text, at)) is not None and found.end() < len(text):
-        rest = text[found.end() :]
-        at = len(text) - len(rest.lstrip())
-        if at == found.end():  # a quote in the middle of a word: not a filter
-            return []
-    if found is None:
+    typed = terms.read(text, 0)
+    while typed is not None and typed.end < len(text):
+        typed = terms.read(text, typed.end)
+    if typed is None:  # a quote in the middle of a word: not a filter
         return []
-    head, name, value = text[:at] + found["not"], found["key"], found["value"]
+    negation = text[typed.begin] if typed.negated else ""
+    head, name, value = text[: typed.begin] + negation, typed.key, typed.written
     if name is None:
         completions = [f"{head}{key}:" for key in _keys(value.casefold())]
     else:
@@ -74,6 +67,6 @@ def _known(key: str) -> Iterable[str]:
 
 
 def _quoted(value: str) -> str:
-    if not re.search(r"\s", value) and value[0] not in "\"':":
+    if not regex.search(r"\s", value) and value[0] not in "\"':":
         return value
-    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
+    return '"' + regex.sub(r'(["\\])', r"\\\1", value) + '"'

@@ -7,11 +7,11 @@ need bodies (``text:``) or printed lines are tested in steps, so that progress c
 from __future__ import annotations
 
 import dataclasses
-import re
 from functools import partial
 from itertools import batched, compress
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector import regex
 from inspector.summaries import filters, wording
 from inspector.summaries.filters import Candidate
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STRIDE = 200
 """Records between two progress reports."""
-_BACK = re.compile("since|until", re.IGNORECASE)
+_BACK = regex.compile("since|until", regex.IGNORECASE)
 
 
 class Progress[T](NamedTuple):

@@ -12,24 +12,21 @@ exchanges (status, method, path, endpoint, phase, text) must all hold for one an
 other 500. If all of them are negated, no record of the run may match any of them: ``-status:>=400`` matches runs
 without any such status.
 
-No clock: ``since:10m`` counts back from the latest record. User input becomes part of a regular expression only through
-``fnmatch``, which escapes it.
+No clock: ``since:10m`` counts back from the latest record. ``terms`` reads the terms as they were typed.
 """
 
 from __future__ import annotations
 
 import difflib
-import fnmatch
 import json
 import math
 import operator
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from urllib.parse import unquote, unquote_plus
 
-from inspector import clocks
+from inspector import clocks, regex
 from inspector.errors import InspectorError
 from inspector.model import Exchange, Gap, Handshake, Phase, Severity
 from inspector.protocol import decode
@@ -37,7 +34,7 @@ from inspector.protocol.bodies import content_type
 from inspector.protocol.endpoints import ENDPOINTS
 from inspector.rules import all_rules
 from inspector.runs.snapshot import Outcome
-from inspector.summaries import summary
+from inspector.summaries import summary, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,6 +43,7 @@ if TYPE_CHECKING:
     from inspector.model import Finding, Message, Record
     from inspector.runs.snapshot import RunSnapshot
     from inspector.summaries.summary import Brief, RunLike, Sign
+    from inspector.summaries.terms import TypedTerm
 
 
 @dataclass(slots=True)
@@ -130,42 +128,33 @@ class Filter:
         return bool(self.about_exchanges) and all(term.negated for term in self.about_exchanges)
 
 
-_TERM = re.compile(
-    r"""\s*+ (?P<not>[-!](?=\S))?+ (?:(?P<key>[A-Za-z_]+):(?!:))?+
-    (?: "(?P<double>(?:[^"\\]|\\.)*)"(?!\S) | '(?P<single>[^']*)'(?!\S) | (?P<bare>[^\s"']\S*) | (?=\s|$) )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-
 def parse(text: str, latest: float | None = None) -> Filter:
     """Parse a user's filter. ``latest`` is when the latest record ended, from which ``10m`` counts back; without it
     such a term holds for everything. Raises InspectorError."""
-    found: list[re.Match[str]] = []
+    found: list[TypedTerm] = []
     at, text = 0, text.rstrip()
     while at < len(text):
-        read = _TERM.match(text, at)
-        if read is None:
+        typed = terms.read(text, at)
+        if typed is None or not typed.closed:
             raise InspectorError(
                 f"The filter is not valid from {text[at:].strip()!r} on.",
                 'A value in quotes ends with a quote and a space: text:"Could not find" status:404.',
             )
-        at = read.end()
-        found.append(read)
+        at = typed.end
+        found.append(typed)
     # Slow terms, which read bodies, come last.
-    terms = [_term(item, latest) for item in sorted(found, key=lambda item: item["key"] == "text")]
-    about_exchanges = tuple(term for term in terms if term.asks.run is None)
-    about_runs = tuple(term for term in terms if term.asks.run is not None)
-    return Filter(tuple(terms), about_runs, about_exchanges)
+    parsed = [_term(typed, latest) for typed in sorted(found, key=lambda typed: typed.key == "text")]
+    about_exchanges = tuple(term for term in parsed if term.asks.run is None)
+    about_runs = tuple(term for term in parsed if term.asks.run is not None)
+    return Filter(tuple(parsed), about_runs, about_exchanges)
 
 
-def _term(found: re.Match[str], latest: float | None) -> Term:
-    name, double = found["key"], found["double"]
-    value: str = found["single"] or found["bare"] or re.sub(r"\\(.)", r"\1", double or "", flags=re.DOTALL)
+def _term(typed: TypedTerm, latest: float | None) -> Term:
+    name, value = typed.key, typed.value
     if name is None:
         if not value:
-            raise InspectorError(f"{found[0].strip()!r} has no value.", 'A word, or several in quotes: "CA bundle".')
-        return Term(bool(found["not"]), _word(value))
+            raise InspectorError(f"{typed.written!r} has no value.", 'A word, or several in quotes: "CA bundle".')
+        return Term(typed.negated, _word(value))
     key = KEYS.get(name.lower())
     if key is None:
         near = OTHER_NAMES.get(name.lower()) or next(iter(difflib.get_close_matches(name.lower(), KEYS, 1)), None)
@@ -180,7 +169,7 @@ def _term(found: re.Match[str], latest: float | None) -> Term:
             f"The filter's {name.lower()} cannot be {value!r}.",
             f"{error} {name.lower()}: {key.meaning}, as in {key.example}.".lstrip(),
         ) from error
-    return Term(bool(found["not"]), asks)
+    return Term(typed.negated, asks)
 
 
 # -- tests of the keys ----------------------------------------------------------------------------------
@@ -221,7 +210,7 @@ def _endpoint(value: str) -> Asks:
 
 
 def _method(value: str) -> Asks:
-    if not re.fullmatch("[A-Za-z]+", value):
+    if not regex.fullmatch("[A-Za-z]+", value):
         raise ValueError("")
     return _of_exchange(lambda exchange: exchange.method.upper() == value.upper())
 
@@ -237,7 +226,7 @@ def _path(value: str) -> Asks:
 def _status(value: str) -> Asks:
     if value.lower() == "none":
         return _of_exchange(lambda exchange: exchange.status is None)
-    if re.fullmatch("[1-9]xx", value, re.IGNORECASE):
+    if regex.fullmatch("[1-9]xx", value, regex.IGNORECASE):
         value = f"{value[0]}00-{value[0]}99"
     fits = _number(value, _plain)
     return _of_exchange(lambda exchange: exchange.status is not None and fits(exchange.status))
@@ -292,7 +281,7 @@ def _env(value: str) -> Asks:
 
 
 def _version(value: str) -> Asks:
-    found = re.fullmatch(r"(>=|<=|>|<|=)?([0-9]{1,9}(?:\.[0-9]{1,9})*)", value)
+    found = regex.fullmatch(r"(>=|<=|>|<|=)?([0-9]{1,9}(?:\.[0-9]{1,9})*)", value)
     if found is None:
         if value[0] in "<>=":
             raise ValueError("")
@@ -302,7 +291,7 @@ def _version(value: str) -> Asks:
 
     def fits_run(run: RunLike) -> bool:
         # Compare only as many parts as the value has: 7.23.0 matches 7, and is not later than 7.
-        version = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", run.agent_version or "")
+        version = regex.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", run.agent_version or "")
         return version is not None and _COMPARE[how](tuple(map(int, version[0].split(".")))[: len(wanted)], wanted)
 
     return _of_run(fits_run)
@@ -394,7 +383,7 @@ def _path_of(exchange: Brief) -> str:
 
 
 def _pattern(value: str) -> Callable[[str | None], bool]:
-    fits = re.compile(fnmatch.translate(value), re.IGNORECASE).match
+    fits = regex.glob(value, regex.IGNORECASE).fullmatch
     return lambda text: text is not None and fits(text) is not None
 
 
@@ -413,7 +402,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 def _number(value: str, read: Callable[[str], float]) -> Number:
     """The test for a comparison (``>=400``), a range with both ends (``400-499``) or a number."""
-    if found := re.match(">=|<=|[<>=]", value):
+    if found := regex.match(">=|<=|[<>=]", value):
         compare, limit = _COMPARE[found[0]], read(value[found.end() :])
         return lambda number: compare(number, limit)
     low, dash, high = value.partition("-")
@@ -424,13 +413,13 @@ def _number(value: str, read: Callable[[str], float]) -> Number:
 
 
 def _plain(text: str) -> float:
-    if not re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text):
+    if not regex.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text):
         raise ValueError("")
     return float(text)
 
 
 def _bytes(text: str) -> float:
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kmg]?)b?", text, re.IGNORECASE)
+    found = regex.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([kmg]?)b?", text, regex.IGNORECASE)
     if found is None:
         raise ValueError("")
     return float(found[1]) * {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}[found[2].lower()]
@@ -438,7 +427,7 @@ def _bytes(text: str) -> float:
 
 def _moment(text: str, latest: float | None) -> float:
     """Seconds since the epoch; NaN if it counts back from an unknown time."""
-    if found := re.fullmatch("([0-9]{1,9})([smhdw])", text):
+    if found := regex.fullmatch("([0-9]{1,9})([smhdw])", text):
         back = int(found[1]) * clocks.UNITS[found[2]]
         return math.nan if latest is None else latest - back
     try:

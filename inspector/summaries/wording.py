@@ -6,10 +6,10 @@ Captured bytes are hostile: control characters never reach a terminal.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from typing import TYPE_CHECKING
 
+from inspector import regex
 from inspector.analysis import verdicts
 from inspector.rules import rule_of
 from inspector.rules.remedies import fill
@@ -303,13 +303,13 @@ def finding(found: Finding, rule: Rule, run: Run, where: str = "", *, brief: boo
     return [*lines, ""]
 
 
-_COMMAND = re.compile(r"`[^`]*`|\bdocs/\S+")
+_COMMAND = regex.compile(r"`[^`]*`|\bdocs/\S+")
 
 
 def wrapped(label: str, text: str, width: int = 100) -> list[str]:
     """Text wrapped behind a label. A command in backticks or a page of docs/ is never broken, so that it can be
     copied."""
-    whole = _COMMAND.sub(lambda found: found.group().replace(" ", "\0").replace("-", "\1"), text)
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", "\0").replace("-", "\1"), text)
     lines = textwrap.wrap(
         whole, width, initial_indent=label, subsequent_indent=" " * len(label), break_long_words=False,
         break_on_hyphens=False,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_right
 from typing import TYPE_CHECKING, cast
 
 from rich.text import Text
 
+from inspector import regex
 from inspector.pages.content import Content, breaks, dump, read
 from inspector.text import clean
 from inspector.tui.rows import Column, Rows
@@ -33,7 +33,7 @@ class Bytes(Rows[int]):
         self.content = content or Content("", b"")
         self._starts: array[int] = array("Q", [0])
         self._laid = 0
-        self._needle: re.Pattern[bytes] | None = None
+        self._needle: regex.Pattern[bytes] | None = None
         self._wanted = ""
 
     def on_mount(self) -> None:
@@ -155,7 +155,9 @@ class Bytes(Rows[int]):
     def search(self, pattern: str, *, forward: bool = True, again: bool = False) -> bool:
         """Go to the next line that contains a text (ignoring case); False if there is none."""
         self.pattern = pattern.casefold()
-        self._needle = re.compile(re.escape(pattern.encode("utf-8", "replace")), re.IGNORECASE) if pattern else None
+        self._needle = (
+            regex.compile(regex.escape(pattern.encode("utf-8", "replace")), regex.IGNORECASE) if pattern else None
+        )
         self.refresh()
         if self._needle is None:
             return False
@@ -179,10 +181,10 @@ class Bytes(Rows[int]):
                 return True
         return False
 
-    def _first(self, begin: int, end: int, *, forward: bool) -> list[re.Match[bytes]]:
+    def _first(self, begin: int, end: int, *, forward: bool) -> list[regex.Match[bytes]]:
         if self._needle is None:
             return []
-        matches: list[re.Match[bytes]] = []
+        matches: list[regex.Match[bytes]] = []
         for match in self._needle.finditer(self.content.data, begin, end):
             if forward and not self._secret(match.start(), match.end()):
                 return [match]

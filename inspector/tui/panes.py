@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -12,6 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from inspector import regex
 from inspector.text import clean, counts
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _without_middle(text: str, room: int) -> str:
 
     The time is shown elsewhere.
     """
-    text = text if len(text) <= room else re.sub(r", (?:since|at) [0-9-]{10} [0-9:]{8} UTC", "", text)
+    text = text if len(text) <= room else regex.sub(r", (?:since|at) [0-9-]{10} [0-9:]{8} UTC", "", text)
     if len(text) <= room:
         return text
     before = text[: room * 2 // 3].rpartition(" ")[0]
@@ -57,7 +57,7 @@ def _begun(fix: str, room: int) -> str:
     if len(fix) <= room:
         return fix
     begun = ""
-    for piece in re.findall(r"\s*(?:\S*`[^`]*`\S*|\S+)", fix):
+    for piece in regex.findall(r"\s*(?:\S*`[^`]*`\S*|\S+)", fix):
         if len(begun) + len(piece) > room - 2:
             break
         begun += piece

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
+from inspector import regex
 from inspector.proxy.recording_filter import ADDRESSES, WAITING, RecordingFilter
 
 
 def test_only_the_agents_that_were_asked_for_are_kept() -> None:
     retained: list[str] = []
-    chosen = RecordingFilter(re.compile(r"web.*\.example"))
+    chosen = RecordingFilter(regex.compile(r"web.*\.example"))
     chosen.admit("a", "192.0.2.1", "web1.example", lambda: retained.append("a1"))
     chosen.admit("b", "192.0.2.2", "db1.example", lambda: retained.append("b1"))
     chosen.admit("a", "192.0.2.1", None, lambda: retained.append("a2"))
@@ -21,7 +20,7 @@ def test_only_the_agents_that_were_asked_for_are_kept() -> None:
 
 def test_what_says_no_name_waits_for_one_from_its_address() -> None:
     retained: list[int] = []
-    chosen = RecordingFilter(re.compile("new"))
+    chosen = RecordingFilter(regex.compile("new"))
     for number in range(WAITING + 5):
         chosen.admit("a", "192.0.2.1", None, lambda number=number: retained.append(number))  # type: ignore[misc]
     chosen.admit("b", "192.0.2.2", None, lambda: retained.append(-1))
@@ -35,7 +34,7 @@ def test_what_says_no_name_waits_for_one_from_its_address() -> None:
 
 def test_what_waits_is_bounded() -> None:
     retained: list[int] = []
-    chosen = RecordingFilter(re.compile("new"))
+    chosen = RecordingFilter(regex.compile("new"))
     for number in range(ADDRESSES + 1):
         chosen.admit(str(number), str(number), None, lambda number=number: retained.append(number))  # type: ignore[misc]
     for number in (0, 1):

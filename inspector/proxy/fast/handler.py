@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +21,8 @@ from mitmproxy.connection import ConnectionState
 from mitmproxy.exceptions import AddonHalt
 from mitmproxy.proxy import commands, events, mode_servers, server
 from mitmproxy.proxy.layers import http
+
+from inspector.proxy.fast import fence
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -35,11 +38,19 @@ READ = 2**18
 """Bytes that are read from a connection at a time: as many as asyncio reads from a socket."""
 FULL = 2**16
 """Unsent bytes above which reading pauses: asyncio's own limit."""
+HANDSHAKE = 30.0
+"""Seconds that an agent has for its TLS handshake."""
+STALLED = {"head": 30.0, "body": 60.0}
+"""Seconds within which an agent must send a complete head, and the next piece of a body. Between requests it may be
+silent for as long as the master allows."""
+CHECK = 5.0
+"""Seconds between checks of these."""
 WITHIN = ("request", "responseheaders")
 """Hooks in the middle of an exchange. At its ends another exchange may follow on the same connection (pipelining), and
 the layers on the other side must first finish this one."""
 _next_layer: Any = next_layer
-_ORIGINALS = mode_servers.ProxyConnectionHandler, _next_layer.HttpLayer
+_http: Any = http
+_ORIGINALS = mode_servers.ProxyConnectionHandler, _next_layer.HttpLayer, _http.Http1Client
 _tasks: set[asyncio.Task[None]] = set()
 """Tasks of hooks that wait; the event loop itself keeps only weak references to tasks."""
 
@@ -113,9 +124,14 @@ class Call:
 
 
 class _HttpLayer(http.HttpLayer):
-    """mitmproxy's HTTP layer with our streams."""
+    """mitmproxy's HTTP layer with our streams, and with limits."""
 
     stream: type[_Stream]
+
+    def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
+        if isinstance(event, events.Start):
+            self.connections.setdefault(self.context.client, fence.FencedServer(self.context.fork()))
+        yield from super()._handle_event(event)
 
     def make_stream(self, stream_id: int) -> CommandGenerator[None]:
         self.streams[stream_id] = stream = self.stream(self.context.fork(), stream_id)
@@ -153,15 +169,41 @@ class Handler(mode_servers.ProxyConnectionHandler):
         self._unsent: dict[Any, list[bytes]] = {}
         self._closed = False
         """Whether both ends are disconnected."""
+        self._opened = time.monotonic()
+        self._paused = False
+        """Whether nothing is read from the agent, because too much is unsent."""
 
     async def handle_client(self) -> None:
         """Handle the connection from its beginning to its end."""
+        self._check_later()
         await super().handle_client()
         self._closed = True
+        self._check.cancel()
         # The layers refer to each other. Python's garbage collector would free them late, as it does not know that
         # these small objects use a hundred kilobytes, most of it in OpenSSL.
         for layer in _related(self.layer):
             vars(layer).clear()
+
+    # -- deadlines ----------------------------------------------------------------------------------
+
+    def _check_later(self) -> None:
+        self._check = asyncio.get_running_loop().call_later(CHECK, self._check_progress)
+
+    def _check_progress(self) -> None:
+        """Close the connection of an agent that does not finish what it began to send."""
+        self._check_later()
+        now = time.monotonic()
+        served = fence.FencedServer.open.get(self.client.id)
+        stalled = served.stalled(now) if served and not self._paused else None
+        if (stalled and stalled[1] > STALLED[stalled[0]]) or (served is None and now - self._opened > HANDSHAKE):
+            agent = self.transports.get(self.client)
+            if agent is not None and agent.handler is not None:
+                agent.handler.cancel("the agent did not finish what it began to send")
+
+    def pause(self, connection: Connection, *, paused: bool) -> None:
+        """Note that reading from a connection has paused, or continues."""
+        if connection is self.client:
+            self._paused = paused
 
     # -- hooks --------------------------------------------------------------------------------------
 
@@ -286,10 +328,12 @@ class _DirectReader:
     def _receive(self, data: bytes) -> None:
         if self._handler.receive(self._connection, data):
             self._transport.pause_reading()
+            self._handler.pause(self._connection, paused=True)
             _start(self._resume_reading())
 
     async def _resume_reading(self) -> None:
         await self._handler.drain_writers()  # type: ignore[no-untyped-call]
+        self._handler.pause(self._connection, paused=False)
         self._transport.resume_reading()
 
 
@@ -316,9 +360,10 @@ def install(addons: Any) -> None:
     listeners = {"listeners": Listeners(addons)}
     stream = type("Stream", (_Stream,), listeners)
     _next_layer.HttpLayer = type("HttpLayer", (_HttpLayer,), {"stream": stream})
+    _http.Http1Client = fence.FencedClient
     mode_servers.ProxyConnectionHandler = type("Handler", (Handler,), listeners)  # type: ignore[assignment,misc]
 
 
 def uninstall() -> None:
     """Restore mitmproxy's own handler."""
-    mode_servers.ProxyConnectionHandler, _next_layer.HttpLayer = _ORIGINALS  # type: ignore[misc]
+    mode_servers.ProxyConnectionHandler, _next_layer.HttpLayer, _http.Http1Client = _ORIGINALS  # type: ignore[misc]

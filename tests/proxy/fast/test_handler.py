@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
@@ -23,7 +24,7 @@ from mitmproxy.proxy.layers.http._hooks import (
 from mitmproxy.proxy.tunnel import TunnelLayer
 from mitmproxy.test import taddons, tflow
 
-from inspector.proxy.fast import handler
+from inspector.proxy.fast import fence, handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -302,20 +303,63 @@ def test_what_comes_is_taken_at_once_and_its_end_is_read() -> None:
 
 def test_no_more_is_read_than_can_be_sent() -> None:
     transport = Transport()
+    pauses: list[bool] = []
 
     async def play() -> None:
         sent = asyncio.Event()
-        made: Any = SimpleNamespace(receive=lambda *_: True, drain_writers=sent.wait)
+        made: Any = SimpleNamespace(
+            receive=lambda *_: True, drain_writers=sent.wait, pause=lambda _, paused: pauses.append(paused)
+        )
         taker = handler._DirectReader(made, tflow.tclient_conn(), asyncio.StreamReader(), transport)  # type: ignore[arg-type]
         taker._receive(b"much")
         await asyncio.sleep(0)
         assert transport.log == ["paused"]
+        assert pauses == [True]
         sent.set()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
     asyncio.run(play())
     assert transport.log == ["paused", "resumed"]
+    assert pauses == [True, False]
+
+
+def test_who_does_not_finish_what_it_began_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the handshake is complete; within a head and within a body; not between requests, nor if it waits for
+    us."""
+    closed: list[str] = []
+    stalls: list[tuple[str, float] | None] = [
+        ("head", handler.STALLED["head"] + 1), ("head", handler.STALLED["head"] - 1),
+        ("body", handler.STALLED["body"] + 1), None,
+    ]  # fmt: skip
+    client = tflow.tclient_conn()
+
+    async def play() -> list[int]:
+        made = handler_of()
+        made.client, made._paused, made._opened = client, False, time.monotonic()
+        made.transports = {client: SimpleNamespace(handler=SimpleNamespace(cancel=closed.append))}
+        counts = []
+        for stalled in stalls:
+            served = SimpleNamespace(stalled=lambda _now, stalled=stalled: stalled)
+            monkeypatch.setattr(fence.FencedServer, "open", {client.id: served})
+            made._check_progress()
+            made._check.cancel()
+            counts.append(len(closed))
+        made._paused = True
+        monkeypatch.setattr(fence.FencedServer, "open", {client.id: SimpleNamespace(stalled=lambda _: stalls[0])})
+        made._check_progress()
+        made._check.cancel()
+        counts.append(len(closed))
+        monkeypatch.setattr(fence.FencedServer, "open", {})
+        made._check_progress()
+        made._check.cancel()
+        counts.append(len(closed))
+        made._opened -= handler.HANDSHAKE + 1
+        made._check_progress()
+        made._check.cancel()
+        return [*counts, len(closed)]
+
+    assert asyncio.run(play()) == [1, 1, 2, 2, 2, 2, 3]
 
 
 def test_nothing_comes_from_a_connection_that_is_closed() -> None:

@@ -1,0 +1,144 @@
+"""Limits on what a peer may send before mitmproxy's parser reads a byte of it.
+
+mitmproxy has none: a head without end fills the memory, and a header folded into a million lines takes it many seconds,
+in which no agent is served. So the connections to agents and masters are examined here first. What exceeds a limit gets
+one answer, and the connection is closed.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakValueDictionary
+
+from mitmproxy.proxy import commands, events
+from mitmproxy.proxy.layers.http import _http1
+from mitmproxy.proxy.layers.http._base import ReceiveHttp
+from mitmproxy.proxy.layers.http._events import ErrorCode
+
+if TYPE_CHECKING:
+    from mitmproxy.proxy.context import Context
+    from mitmproxy.proxy.layer import CommandGenerator
+
+HEAD = 256 * 2**10
+"""Bytes of a message's head: a master's own limit is 8 to 64 kB."""
+LINES = 1000
+"""Lines of a head."""
+AHEAD = 256 * 2**10
+"""Bytes of further requests that a peer may send before the current one is answered."""
+LINE = 64 * 2**10
+"""Bytes of a line between the chunks of a body."""
+TOO_LARGE, BAD, TIMEOUT = 431, 400, 408
+
+
+class Head:
+    """Examines a head as it arrives; each byte once."""
+
+    def __init__(self) -> None:
+        self._begin = self._examined = self._lines = 0
+
+    def excess(self, data: bytearray) -> tuple[int, str] | None:
+        """Return which limit the head at the beginning of the data exceeds, as an HTTP status and a reason."""
+        if data[:1] == b"\n" or data[:2] == b"\r\n":
+            return None  # mitmproxy skips an empty line before a message
+        while (at := data.find(b"\n", self._examined)) >= 0:
+            line = bytes(data[self._begin : min(at, self._begin + 2)])
+            self._begin = self._examined = at + 1
+            self._lines += 1
+            if not line or line == b"\r":
+                complete, *rest = at, self._lines - 1
+                self._begin = self._examined = self._lines = 0
+                return _excess(complete, *rest)
+            if line[:1] in (b" ", b"\t") and self._lines > 1:
+                return BAD, "a header is folded into several lines"
+            if self._lines > LINES:
+                break
+        else:
+            self._examined = len(data)
+        return _excess(len(data) if self._lines <= LINES else 0, self._lines)
+
+
+def _excess(size: int, lines: int) -> tuple[int, str] | None:
+    if size > HEAD:
+        return TOO_LARGE, f"the headers have more than {HEAD} bytes"
+    if lines > LINES:
+        return TOO_LARGE, f"there are more than {LINES} headers"
+    return None
+
+
+class _Fenced(_http1.Http1Connection):
+    """A connection of mitmproxy's with limits."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._head = Head()
+
+    @property
+    def _data(self) -> bytearray:
+        data: bytearray = self.buf._data
+        return data
+
+    def read_headers(self, event: events.ConnectionEvent) -> CommandGenerator[None]:
+        """Read a head if it is within the limits."""
+        if isinstance(event, events.DataReceived) and (excess := self._head.excess(self._data)):
+            yield from self.refuse(*excess)
+        else:
+            yield from super().read_headers(event)
+
+    def read_body(self, event: events.Event) -> CommandGenerator[None]:
+        """Read a body; what is left to read is part of a line between chunks."""
+        yield from super().read_body(event)
+        if self.state == self.read_body and len(self.buf) > LINE:
+            yield from self.refuse(BAD, f"a chunk's size takes more than {LINE} bytes")
+
+    def wait(self, event: events.Event) -> CommandGenerator[None]:
+        """Wait for an answer; a peer that sends without end meanwhile has left."""
+        if isinstance(event, events.DataReceived) and len(self.buf) > AHEAD:
+            yield from self.refuse(BAD, f"more than {AHEAD} bytes were sent before the answer")
+        else:
+            yield from super().wait(event)
+
+    def refuse(self, status: int, reason: str) -> CommandGenerator[None]:
+        """Answer, and close the connection."""
+        reading, waiting = self.state == self.read_body, self.state == self.wait
+        self.state = self.done
+        self._data.clear()
+        if isinstance(self, _http1.Http1Server) and not self.response:
+            yield commands.SendData(self.conn, _http1.make_error_response(status, reason))
+        yield commands.CloseConnection(self.conn)
+        if self.stream_id is not None and (reading or waiting or isinstance(self, _http1.Http1Client)):
+            agent = isinstance(self, _http1.Http1Server)
+            code = ErrorCode.CLIENT_DISCONNECTED if agent else ErrorCode.GENERIC_SERVER_ERROR
+            yield ReceiveHttp(self.ReceiveProtocolError(self.stream_id, reason, code=code))
+
+
+class FencedServer(_Fenced, _http1.Http1Server):
+    """The connection of an agent."""
+
+    open: ClassVar[WeakValueDictionary[str, FencedServer]] = WeakValueDictionary()
+    """All of them, by the identifier of the agent's connection."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._since = time.monotonic()
+        self.open[context.client.id] = self
+
+    def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
+        if isinstance(event, events.DataReceived):
+            now = time.monotonic()
+            if self.state == self.read_body or not self.buf:
+                self._since = now
+        yield from super()._handle_event(event)
+
+    def stalled(self, now: float) -> tuple[str, float] | None:
+        """Return what the agent is in the middle of sending (``head``, ``body``), and for how many seconds: of a head
+        since its first byte, of a body since its last one. None between requests."""
+        if self.state == self.read_headers and self.buf:
+            return "head", now - self._since
+        if self.state == self.read_body:
+            return "body", now - self._since
+        return None
+
+
+class FencedClient(_Fenced, _http1.Http1Client):
+    """The connection to the master."""

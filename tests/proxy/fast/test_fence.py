@@ -1,0 +1,146 @@
+"""Limits on what a peer may send, at mitmproxy's own connection classes, without a network."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from mitmproxy.proxy import commands, events
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layers.http._base import ReceiveHttp
+from mitmproxy.test import taddons, tflow
+
+from inspector.proxy.fast import fence
+
+GET = b"GET / HTTP/1.1\r\nHost: n\r\n"
+
+
+def served() -> Any:
+    """The connection of an agent."""
+    with taddons.context() as running:  # type: ignore[no-untyped-call]
+        context = Context(tflow.tclient_conn(), running.options)
+    connection: Any = fence.FencedServer(context)
+    list(connection.handle_event(events.Start()))
+    return connection
+
+
+def send(connection: Any, data: bytes, size: int = 0) -> list[Any]:
+    """Send data, in pieces of this size; return the commands."""
+    pieces = [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
+    received = [events.DataReceived(connection.conn, piece) for piece in pieces]
+    return [command for event in received for command in connection.handle_event(event)]
+
+
+def statuses(sent: list[Any]) -> list[int]:
+    """The statuses of the answers among these commands."""
+    return [int(command.data.split()[1]) for command in sent if isinstance(command, commands.SendData)]
+
+
+def names(sent: list[Any]) -> list[str]:
+    """The HTTP events among these commands."""
+    return [type(command.event).__name__ for command in sent if isinstance(command, ReceiveHttp)]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+def test_an_ordinary_request_passes_in_any_pieces(size: int) -> None:
+    assert names(send(served(), GET + b"Content-Length: 2\r\n\r\nab", size)) == [
+        "RequestHeaders",
+        *["RequestData"] * (2 if size == 1 else 1),
+        "RequestEndOfMessage",
+    ]
+
+
+def test_as_many_headers_as_are_allowed_pass() -> None:
+    headers = b"".join(b"X-%d: 1\r\n" % number for number in range(fence.LINES - 2))
+    assert names(send(served(), GET + headers + b"\r\n"))[0] == "RequestHeaders"
+
+
+@pytest.mark.parametrize("size", [0, 4096])
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (GET + b"X: " + b"a" * fence.HEAD, 431),
+        (GET + b"X: " + b"a" * fence.HEAD + b"\r\n\r\n", 431),
+        (b"a" * (fence.HEAD + 1), 431),
+        (GET + b"X: 1\r\n" * fence.LINES, 431),
+        (GET + b"X: 1\r\n" * fence.LINES + b"\r\n", 431),
+        (GET + b"X: 1\r\n a\r\n\r\n", 400),
+        (GET + b"X: 1\n\ta\n\n", 400),
+        (b"GET / HTTP/1.1\r\n a\r\n\r\n", 400),
+    ],
+)
+def test_what_exceeds_a_limit_gets_one_answer(head: bytes, status: int, size: int) -> None:
+    connection = served()
+    sent = send(connection, head, size)
+    assert statuses(sent) == [status]
+    assert sum(isinstance(command, commands.CloseConnection) for command in sent) == 1
+    assert names(sent) == []
+    assert not connection.buf, "nothing of it stays in memory"
+
+
+def test_each_byte_of_a_head_is_examined_once() -> None:
+    examined = 0
+
+    class Counting(bytearray):
+        def find(self, *arguments: Any) -> int:
+            nonlocal examined
+            at = super().find(*arguments)
+            examined += (at if at >= 0 else len(self)) - arguments[1]
+            return at
+
+    head, data = fence.Head(), Counting()
+    for _ in range(20_000):
+        data += b"a"
+        assert head.excess(data) is None
+    assert examined == len(data)
+
+
+def test_a_chunk_size_without_end_is_refused() -> None:
+    sent = send(served(), GET + b"Transfer-Encoding: chunked\r\n\r\n" + b"1;" + b"a" * (fence.LINE + 1))
+    assert statuses(sent) == [400]
+    assert names(sent) == ["RequestHeaders", "RequestProtocolError"]
+
+
+def test_requests_sent_ahead_without_end_are_refused() -> None:
+    connection = served()
+    assert names(send(connection, GET + b"\r\n")) == ["RequestHeaders", "RequestEndOfMessage"]
+    assert send(connection, GET + b"\r\n") == []
+    sent = send(connection, b"a" * fence.AHEAD, 4096)
+    assert names(sent) == ["RequestProtocolError"]
+    assert sum(isinstance(command, commands.CloseConnection) for command in sent) == 1
+
+
+def test_the_next_request_is_examined_like_the_first() -> None:
+    connection = served()
+    send(connection, GET + b"\r\n")
+    connection.buf += GET + b"X: 1\r\n a\r\n\r\n"
+    connection.state = connection.read_headers
+    assert statuses(list(connection.read_headers(events.DataReceived(connection.conn, b"")))) == [400]
+
+
+def test_what_is_begun_and_not_finished_is_known() -> None:
+    connection = served()
+    now = time.monotonic()
+    assert connection.stalled(now + 100) is None, "between requests"
+    send(connection, GET)
+    assert connection.stalled(now + 100)[0] == "head"
+    send(connection, b"Content-Length: 9\r\n\r\n")
+    kind, seconds = connection.stalled(now + 100)
+    assert kind == "body"
+    assert seconds == pytest.approx(100, abs=5)
+    send(connection, b"123456789")
+    assert connection.stalled(now + 100) is None, "the answer is awaited"
+    assert fence.FencedServer.open[connection.context.client.id] is connection
+
+
+def test_a_masters_head_has_the_same_limits() -> None:
+    with taddons.context() as running:  # type: ignore[no-untyped-call]
+        context = Context(tflow.tclient_conn(), running.options)
+    context.server = tflow.tserver_conn()
+    connection: Any = fence.FencedClient(context)
+    list(connection.handle_event(events.Start()))
+    connection.stream_id, connection.request = 1, tflow.tflow().request
+    sent = send(connection, b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * fence.LINES)
+    assert names(sent) == ["ResponseProtocolError"]
+    assert statuses(sent) == [], "nothing is sent to the master"

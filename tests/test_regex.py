@@ -1,0 +1,85 @@
+"""Regular expressions in linear time: the same answers as ``re`` where both can, offsets beyond ASCII, and ``it``."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector import regex
+
+TEXTS = ["", "a", "aab", "xaab-b", "é abb ü", "\ud800ab", "a\nb\n", "1999-2001", "line\r\n b", "\U0001f600ab"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("pattern", ["a", "a*", "(a)(b)?", "(?P<x>[a-z]+)-?", "b$", "^a", "[^a]", ".", r"\d+", "ü|é"])
+def test_it_answers_as_re_does(pattern: str, text: str) -> None:
+    ours, theirs = regex.compile(pattern), re.compile(pattern, re.ASCII)
+    expected = [(found.span(), found[0], found.groups(), found.groupdict()) for found in theirs.finditer(text)]
+    if pattern == "b$" and text.endswith("\n"):
+        expected = []  # only the end of the text is its end
+    assert [(found.span(), found[0], found.groups(), found.groupdict()) for found in ours.finditer(text)] == expected
+    for name in ("match", "fullmatch"):
+        got, want = getattr(ours, name)(text), getattr(theirs, name)(text)
+        assert (got and got.span()) == (want and want.span()) or pattern == "b$"
+    assert ours.findall(text) == theirs.findall(text) or "b$" in pattern or "(b)?" in pattern
+    assert ours.sub(r"<\g<0>>", text) == (theirs.sub(r"<\g<0>>", text) if expected else text)
+
+
+@given(st.text(st.sampled_from("ab-\n é\ud800\U0001f600"), max_size=30))
+def test_offsets_are_those_of_the_text(text: str) -> None:
+    for found in regex.compile(r"[ab]+|é|\n").finditer(text):
+        begin, end = found.span()
+        assert text[begin:end] == found[0] != ""
+    assert regex.sub("[ab]", "", text) == text.replace("a", "").replace("b", "")
+    assert "".join(regex.compile("a").split(text)) == text.replace("a", "")
+
+
+def test_bytes_are_matched_as_they_are() -> None:
+    assert [found.span() for found in regex.compile(rb"\xff.").finditer(b"\xff\xff\xffa", 1)] == [(1, 3)]
+    assert [found[0] for found in regex.compile(b"a").finditer(b"aaaa", 1, 3)] == [b"a", b"a"]
+    assert regex.compile(rb"(a)(b)").sub(rb"\2\1", b"xab") == b"xba"
+
+
+def test_flags() -> None:
+    assert regex.compile("^a.b$", regex.IGNORECASE | regex.DOTALL).fullmatch("A\nb")
+    assert regex.compile("^a$", regex.MULTILINE).findall("a\nb\na") == ["a", "a"]
+    assert regex.compile("a.b").fullmatch("a\nb") is None
+
+
+def test_the_group_it_is_the_match_and_its_neighbours_are_not_consumed() -> None:
+    year = regex.compile(r"(?:^|[^0-9])(?P<it>([0-9]{2})(?P<rest>[0-9]{2}))(?:$|[^0-9])")
+    assert [found[0] for found in year.finditer("1999-2001 12345 1970")] == ["1999", "2001", "1970"]
+    found = year.search("in 1999")
+    assert found
+    assert (found.span(), found[1], found["rest"], found.groups()) == ((3, 7), "19", "99", ("19", "99"))
+    assert year.sub(r"\1xx", "é1999-2001.") == "é19xx-20xx."
+    assert year.fullmatch("1999")
+    assert year.fullmatch(" 1999") is None
+    either = regex.compile("a(?P<it>b)|(c)")
+    assert [found.span() for found in either.finditer("abc")] == [(1, 2), (2, 3)]
+
+
+@pytest.mark.parametrize("pattern", ["(a", r"(a)\1", "(?=a)", "(?<!a)b", "a{2000}"])
+def test_what_cannot_be_linear_is_an_error(pattern: str) -> None:
+    with pytest.raises(regex.error):
+        regex.compile(pattern)
+
+
+@pytest.mark.parametrize("template", [r"\x", "\\", r"\g<name>"])
+def test_a_template_with_another_escape_is_an_error(template: str) -> None:
+    with pytest.raises(ValueError, match="unknown escape"):
+        regex.compile("a").sub(template, "a")
+
+
+@given(st.text(st.sampled_from("ab[]!-*?.z\n"), max_size=8), st.text(st.sampled_from("ab[]!-*.z\n"), max_size=6))
+def test_wildcards_are_a_shells(pattern: str, text: str) -> None:
+    assert (regex.glob(pattern).fullmatch(text) is not None) == fnmatch.fnmatchcase(text, pattern)
+
+
+def test_a_wildcard_ignores_case_if_told_to() -> None:
+    assert regex.glob("WEB*", regex.IGNORECASE).fullmatch("web1.example")
+    assert regex.glob("[!A]b").fullmatch("Ab") is None
