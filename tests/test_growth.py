@@ -10,6 +10,7 @@ import importlib
 import json
 import pkgutil
 import re
+from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +179,10 @@ def share(record: Exchange) -> None:
     pseudonymizer.record(record)
 
 
+def _sized(made: Callable[[str], Exchange], text: Callable[[int], str], size: int) -> Exchange:
+    return made(text(size))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("function", [analyze, redact.redacted, share], ids=["analyze", "redact", "share"])
 def test_records_are_read_in_linear_time(function: Callable[[Any], object]) -> None:
@@ -185,7 +190,7 @@ def test_records_are_read_in_linear_time(function: Callable[[Any], object]) -> N
     for atom in HOSTILE:
         text = repeated(atom)
         for place, made in PLACES.items():
-            ratio = growth(function, lambda size, made=made, text=text: made(text(size)))
+            ratio = growth(function, partial(_sized, made, text))
             if ratio > MOST:
                 worst[atom, place] = ratio
     assert worst == {}

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import signal
+import struct
 import subprocess
 import tempfile
 import threading
-from typing import TYPE_CHECKING
+import time
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
@@ -20,6 +23,16 @@ if TYPE_CHECKING:
 
 CLOSE_TIMEOUT = 10.0
 """Seconds that the process has to analyze the rest when the proxy ends."""
+CHECK = 0.5
+"""Seconds between looks whether the process has ended by itself."""
+MOST = 60.0
+"""Seconds until the process is started again, at most; one second at first, then twice as many each time."""
+LONG = 60.0
+"""Seconds after which a process that ends counts as the first one."""
+HOPELESS = 3
+"""Number of processes that ended, one soon after the other, after which old captures do not wait for the analysis."""
+PROGRESS = struct.Struct("<q")
+"""What the process shares with the proxy: the number of the record that it is analyzing; 0 if it is at none."""
 
 
 class AnalysisResult(msgspec.Struct, array_like=True):
@@ -39,63 +52,129 @@ class AnalysisResult(msgspec.Struct, array_like=True):
 
 
 class AnalysisClient:
-    """A running analysis process. Its results arrive on a separate thread; if it dies, recording continues."""
+    """The analysis process, which is started again whenever it ends. Its results arrive on a separate thread.
 
-    def __init__(self, path: Path, after: int, rules: Path | None, on_result: Callable[[AnalysisResult], None]) -> None:
-        """Analyze what is added to a capture after the record number ``after``; ``on_result`` gets each result."""
+    A record that takes it too long (``analysis_worker.CPU``), or at which it ends twice, is not analyzed; all others
+    are. Recording never waits for it.
+    """
+
+    def __init__(
+        self, current: Callable[[], Path], after: int, rules: Path | None, on_result: Callable[[AnalysisResult], None]
+    ) -> None:
+        """Analyze what is added to a capture after the record number ``after``; ``on_result`` gets each result.
+        ``current`` returns the capture that is being written."""
+        self._current = current
+        self._rules = rules
         self._on_result = on_result
-        # Not from the current directory (-P): it may contain modules of anybody.
-        command = installation.command("inspector.proxy.analysis_worker", str(path), str(after), str(rules or ""))
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True
-        )
-        assert self._process.stdin  # noqa: S101 - a pipe was requested
-        # A process that hangs must not block the proxy.
-        os.set_blocking(self._process.stdin.fileno(), False)
-        self._closing = False
-        self.analyzed: float = after
-        """The number of the record that was analyzed last; infinite if no more results will come."""
+        self._last = after
+        self._skipped: list[int] = []
+        self._deaths = 0
+        self._suspect = 0
+        """The record at which the process ended the last time."""
+        self._closing = threading.Event()
+        self._progress = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this object
+        self._process, self._stderr = self._start()
+        self._complete = True
         self._thread = threading.Thread(target=self._run, name="analysis client", daemon=True)
         self._thread.start()
+
+    @property
+    def analyzed(self) -> float:
+        """The number of the record that was analyzed last; infinite while no more results will come."""
+        return math.inf if self._deaths >= HOPELESS or not self._thread.is_alive() else self._last
+
+    def _start(self) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+        os.ftruncate(self._progress.fileno(), 0)
+        os.ftruncate(self._progress.fileno(), PROGRESS.size)
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        # Not from the current directory (-P): it may contain modules of anybody.
+        command = installation.command(
+            "inspector.proxy.analysis_worker", str(self._current()), str(self._last), str(self._rules or ""),
+            str(os.getpid()), str(self._progress.fileno()), ",".join(map(str, self._skipped)),
+        )  # fmt: skip
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,
+            pass_fds=[self._progress.fileno()],
+        )  # fmt: skip
+        assert process.stdin  # noqa: S101 - a pipe was requested
+        # A process that hangs must not block the proxy.
+        os.set_blocking(process.stdin.fileno(), False)
+        return process, stderr
 
     def wake(self) -> None:
         """Tell the process that the capture has more records."""
         assert self._process.stdin  # noqa: S101
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             os.write(self._process.stdin.fileno(), b"\n")
 
     def close(self) -> bool:
-        """Wait for the rest of the results; False if the process took too long and was killed."""
-        self._closing = True
-        assert self._process.stdin  # noqa: S101
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(CLOSE_TIMEOUT)
-            complete = True
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-            complete = False
+        """Wait for the rest of the results; False if they are not complete: the process took too long, or had ended."""
+        self._closing.set()
         self._thread.join(CLOSE_TIMEOUT)
-        return complete
+        if self._thread.is_alive():
+            self._process.kill()
+            self._thread.join(CLOSE_TIMEOUT)
+            self._complete = False
+        return self._complete
 
     def _run(self) -> None:
+        with self._progress:
+            while not self._closing.is_set():
+                began = time.monotonic()
+                status = self._serve()
+                if self._closing.is_set():
+                    self._complete = status == 0
+                    return
+                self._deaths = 1 if time.monotonic() - began > LONG else self._deaths + 1
+                if self._closing.wait(min(2.0 ** (self._deaths - 1), MOST)):
+                    self._complete = False
+                    return
+                self._process, self._stderr = self._start()
+
+    def _serve(self) -> int:
+        """Read the results of a process to its end; return its status."""
+        process = self._process
+        threading.Thread(target=self._close_input, args=(process,), daemon=True).start()
+        with process, self._stderr:
+            self._read()
+            status = process.wait()
+            if not self._closing.is_set():
+                self._report_end(status, *PROGRESS.unpack(os.pread(self._progress.fileno(), PROGRESS.size, 0)))
+        return status
+
+    def _close_input(self, process: subprocess.Popen[bytes]) -> None:
+        """Tell a process that the proxy ends, when it does."""
+        assert process.stdin  # noqa: S101
+        while process.poll() is None:
+            if self._closing.wait(CHECK):
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
+                return
+
+    def _read(self) -> None:
         assert self._process.stdout  # noqa: S101
-        with self._process.stdout, self._stderr:
-            for line in self._process.stdout:
+        for line in self._process.stdout:
+            try:
                 result = msgspec.json.decode(line, type=AnalysisResult)
-                self._on_result(result)
-                self.analyzed = result.seq or self.analyzed
-            self.analyzed = math.inf
-            self._stderr.seek(0)
-            last_line = self._stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
-        if not self._closing:
-            reason = f" ({last_line})" if last_line else ""
-            self._on_result(
-                AnalysisResult(
-                    f"-- the analysis has stopped{reason}; recording continues, "
-                    "`puppet-inspector follow` shows the analysis"
-                )
-            )
+            except msgspec.DecodeError:
+                return  # cut off: the process was killed
+            self._on_result(result)
+            self._last = result.seq or self._last
+
+    def _report_end(self, status: int, seq: int) -> None:
+        """Print why the process ended, and decide whether to leave out the record at which it did."""
+        self._stderr.seek(0)
+        reason = self._stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
+        too_long = status == -signal.SIGPROF
+        if too_long:
+            reason = "a record took too long"
+        place = f" at record {seq}" if seq else ""
+        self._write(f"-- the analysis has stopped{place}{f' ({reason})' if reason else ''}; recording continues, and "
+                    "the analysis is started again")  # fmt: skip
+        if seq and (too_long or seq == self._suspect):
+            self._skipped.append(seq)
+            self._write(f"-- record {seq} is not analyzed: `puppet-inspector show` shows it")
+        self._suspect = seq
+
+    def _write(self, text: str) -> None:
+        self._on_result(AnalysisResult(text))

@@ -9,6 +9,8 @@ value (``analysis_client.AnalysisResult``).
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import mmap
 import os
 import select
 import signal
@@ -21,17 +23,21 @@ import msgspec
 
 from inspector.analysis import ruleset
 from inspector.errors import InspectorError
-from inspector.proxy.analysis_client import AnalysisResult
+from inspector.proxy.analysis_client import PROGRESS, AnalysisResult
 from inspector.summaries import filters
 from inspector.summaries.follow import DO, Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from inspector.summaries.follow import PrintedLine
 
 POLL = 1.0
 """Seconds between looks for runs that are over because their agent sends nothing more."""
+CPU = 20.0
+"""Seconds of CPU time that one record may take: beyond that, the kernel ends the process, and the next one leaves the
+record out. All analysis is linear in the size of a record, so this is the last net."""
+_PARENT_DEATH_SIGNAL = 1
 NICE = 5
 """The proxy, and with it the agents, have priority."""
 
@@ -50,17 +56,24 @@ def results(lines: Iterable[PrintedLine]) -> Iterator[AnalysisResult]:
 
 
 def main(argv: list[str]) -> int:
-    """Run with ``CAPTURE AFTER RULES``: a capture, the number of its last record that was analyzed before, and a rules
-    file (empty: none)."""
-    path, after, rules = Path(argv[0]), int(argv[1]), argv[2]
+    """Run with ``CAPTURE AFTER RULES PROXY PROGRESS SKIPPED``: a capture, the number of its last record that was
+    analyzed before, a rules file (empty: none), the process number of the proxy, the descriptor of the file that holds
+    the number of the record that is being analyzed, and the numbers of the records to leave out."""
+    path, after, rules, proxy, progress = Path(argv[0]), int(argv[1]), argv[2], int(argv[3]), int(argv[4])
+    skipped = frozenset(int(seq) for seq in argv[5].split(",") if seq)
+    _end_with(proxy)
     # The proxy handles Ctrl-C: it ends in order and closes our input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(NICE)
     chosen = ruleset.load(Path(rules), time.time()) if rules else None
-    follower = Follower(path, filters.parse(""), after=after, ruleset=chosen)
+    begin_record = _limit(mmap.mmap(progress, PROGRESS.size))
+    follower = Follower(
+        path, filters.parse(""), after=after, ruleset=chosen, skipped=skipped, begin_record=begin_record
+    )
     try:
         while _wait():
+            begin_record(0)
             _write(follower.look())
         _write(follower.look())
         _write(follower.sum_up(ended=True))
@@ -70,6 +83,24 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _end_with(proxy: int) -> None:
+    """End this process when the proxy does, whatever it is doing then."""
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != proxy:
+        sys.exit(0)
+
+
+def _limit(progress: mmap.mmap) -> Callable[[int], None]:
+    """Return the function to call with the number of each record before it is analyzed, and with 0 after the last."""
+
+    def begin_record(seq: int) -> None:
+        PROGRESS.pack_into(progress, 0, seq)
+        # Its default action ends the process, also while the interpreter is in a library.
+        signal.setitimer(signal.ITIMER_PROF, CPU)
+
+    return begin_record
 
 
 def _wait() -> bool:

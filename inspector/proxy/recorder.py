@@ -180,7 +180,7 @@ class Recorder(threading.Thread):
     def _begin(self) -> None:
         if self.analyzes:
             # An existing capture is continued: its records are needed to tell runs apart, but were reported before.
-            self._analysis = AnalysisClient(self._capture.path, self._capture.last, self._rules, self._on_result)
+            self._analysis = AnalysisClient(lambda: self.path, self._capture.last, self._rules, self._on_result)
 
     def _guard[*Args](self, act: Callable[[*Args], None], *args: *Args) -> None:
         try:

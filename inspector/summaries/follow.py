@@ -23,7 +23,7 @@ from inspector.summaries.filters import Candidate
 from inspector.text import clean, utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
@@ -169,13 +169,25 @@ class Follower:
     and one opened before the proxy started would not see the proxy's records.
     """
 
-    def __init__(self, path: Path, chosen: Filter, *, after: int = 0, ruleset: Ruleset | None = None) -> None:
-        """Records up to ``after`` are analyzed but not printed; ``ruleset`` contains the rules to apply (default:
-        all)."""
+    def __init__(
+        self,
+        path: Path,
+        chosen: Filter,
+        *,
+        after: int = 0,
+        ruleset: Ruleset | None = None,
+        skipped: Collection[int] = (),
+        begin_record: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Records up to ``after`` are analyzed but not printed, ``skipped`` ones not analyzed. ``ruleset`` contains the
+        rules to apply (default: all). ``begin_record`` is called with the number of each record before it is analyzed,
+        and with 0 after the last."""
         self._path = path
         self._chosen = chosen
         self._silent = after
         self._ruleset = ruleset
+        self._skipped = skipped
+        self._begin_record = begin_record
         self._file: tuple[int, int] | None = None
         self._readable = time.monotonic()
         self._begin()
@@ -234,6 +246,10 @@ class Follower:
         if 0 < capture.last < self._after:  # deleted and recreated between two polls
             yield self._anew()
         for record in capture.records(self._after):
+            if record.seq in self._skipped:
+                self._after = record.seq
+                continue
+            self._begin_record(record.seq)
             step = self._analyzer.feed(record)
             self._after = record.seq
             candidate = filters.candidate(step)
@@ -252,6 +268,7 @@ class Follower:
                 self._forget(run)
             if record.seq == self._silent:
                 self._shown = {run: _state(run) for run in self._analyzer.runs}
+        self._begin_record(0)
 
     def _forget(self, run: Run) -> None:
         self._analyzer.forget(run)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector import installation
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
 from inspector.proxy import analysis_worker, recorder
@@ -23,10 +28,10 @@ from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import filters
 from inspector.summaries.follow import Follower
 from tests.support.captures import keep, save
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from inspector.rules.cases import Case
 
@@ -104,27 +109,102 @@ def test_what_a_record_means_comes_back_to_it_though_another_proxy_wrote_meanwhi
     assert "B01" in [rule for rule, _, _ in result.findings]
 
 
-def test_recording_goes_on_when_it_dies(path: Path) -> None:
+def test_recording_goes_on_when_it_dies_and_it_is_started_again(path: Path) -> None:
     lines: list[str] = []
-    printed = threading.Event()
-
-    def say(line: str) -> None:
-        lines.append(line)
-        printed.set()
-
-    recording = Recorder(path, say)
+    recording = Recorder(path, lines.append)
     recording.start()
     recording.put(talk(catalog())[0])
-    assert printed.wait(300)
-    printed.clear()
+    assert eventually(lambda: len(lines) == 1)
     assert recording._analysis
     os.kill(recording._analysis._process.pid, signal.SIGKILL)
-    assert printed.wait(300)
-    assert lines[-1].startswith("-- the analysis has stopped")
+    assert eventually(lambda: len(lines) == 2)
+    assert lines[1].startswith("-- the analysis has stopped; recording continues")
     recording.put(talk(report())[0])
+    assert eventually(lambda: len(lines) >= 3)
+    assert "report" in lines[2]
     recording.finish()
+    assert sum("catalog/~" in line for line in lines) == 1, "what was printed before is not printed again"
     with Capture.open(path) as capture:
         assert len(list(capture.records())) == 2
+
+
+_POISONED = """
+import os, sys
+sys.path.insert(0, {root!r})
+from inspector.analysis.analyzer import Analyzer
+from inspector.proxy import analysis_worker
+feed = Analyzer.feed
+def poisoned(self, record):
+    while record.seq == 2:
+        {deed}
+    return feed(self, record)
+Analyzer.feed = poisoned
+analysis_worker.CPU = 0.5
+sys.exit(analysis_worker.main(sys.argv[1:]))
+"""
+
+
+def poison(monkeypatch: pytest.MonkeyPatch, deed: str) -> None:
+    """Make the analysis process do something at record 2."""
+    code = _POISONED.format(root=str(installation.PACKAGE.parent), deed=deed)
+    monkeypatch.setattr(installation, "command", lambda _module, *given: [sys.executable, "-P", "-c", code, *given])
+
+
+@pytest.mark.parametrize(
+    ("deed", "ends"),
+    [
+        ("pass", ["-- the analysis has stopped at record 2 (a record took too long); recording continues"]),
+        ("os._exit(3)", ["-- the analysis has stopped at record 2; recording continues"] * 2),
+    ],
+    ids=["endless", "crash"],
+)
+def test_a_poisonous_record_is_left_out_and_the_others_are_analyzed(
+    deed: str, ends: list[str], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison(monkeypatch, deed)
+    save(path, *talk(catalog(), content("a", b"x"), report()))
+    results: list[AnalysisResult] = []
+    analysis = AnalysisClient(lambda: path, 0, None, results.append)
+    assert eventually(lambda: any(result.seq == 3 for result in results))
+    assert analysis.close()
+    assert [result.seq for result in results if result.seq] == [1, 3]
+    messages = [result.text for result in results if result.text.startswith("-- ")]
+    assert [text.partition(", and")[0] for text in messages[:-1]] == ends
+    assert messages[-1] == "-- record 2 is not analyzed: `puppet-inspector show` shows it"
+    assert analysis.analyzed == math.inf, "no more results will come"
+
+
+_PROXY = """
+import os, pathlib, signal, sys
+sys.path.insert(0, {root!r})
+from inspector import installation
+from inspector.proxy.analysis_client import AnalysisClient
+installation.command = lambda _module, *given: [sys.executable, "-P", "-c", {code!r}, *given]
+client = AnalysisClient(lambda: pathlib.Path(sys.argv[1]), 0, None, lambda _: None)
+print(client._process.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_it_ends_with_its_proxy_whatever_it_is_doing(path: Path) -> None:
+    save(path, *talk(catalog(), report()))
+    root = str(installation.PACKAGE.parent)
+    code = _PROXY.format(root=root, code=_POISONED.format(root=root, deed="pass").replace("CPU = 0.5", "CPU = 600"))
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as proxy:
+        assert proxy.stdout
+        worker = int(proxy.stdout.readline())
+        assert eventually(lambda: "R (running)" in _status(worker)), "it is busy with record 2"
+        proxy.kill()
+    assert eventually(lambda: "Z (zombie)" in _status(worker))
+
+
+def _status(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return "Z (zombie)"
 
 
 def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
@@ -136,7 +216,7 @@ def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
     with Capture.create(two, after=1) as capture:
         keep(capture, second)
     results: list[AnalysisResult] = []
-    analysis = AnalysisClient(one, 0, None, results.append)
+    analysis = AnalysisClient(lambda: one, 0, None, results.append)
     assert analysis.close()
     # One run, of which the second capture alone would know the report only.
     assert [result.seq for result in results[:2]] == [1, 2]
@@ -146,7 +226,7 @@ def test_it_goes_on_in_another_capture(tmp_path: Path) -> None:
 def test_what_is_known_already_is_not_reported_again(path: Path) -> None:
     save(path, *talk(catalog()))
     results: list[AnalysisResult] = []
-    analysis = AnalysisClient(path, 1, None, results.append)
+    analysis = AnalysisClient(lambda: path, 1, None, results.append)
     with Capture.create(path) as capture:
         keep(capture, *talk(report()))
     assert analysis.close()

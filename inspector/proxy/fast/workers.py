@@ -129,7 +129,7 @@ class Workers:
         write_line = self._console.write_line
         with Capture.create(self._settings.capture) as capture:
             after = capture.last
-        analysis = AnalysisClient(self._settings.capture, after, self._settings.rules, self._on_result)
+        analysis = AnalysisClient(lambda: self._current, after, self._settings.rules, self._on_result)
         try:
             if not self._start():
                 return 1
