@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from inspector.capture import paths
+from inspector.capture import guard, paths
 from inspector.capture.store import Capture
 from inspector.clocks import HOUR
 from inspector.errors import CaptureError
@@ -101,6 +101,7 @@ def _idents(path: Path) -> Iterator[str]:
     """Return the names of a capture's connections, in the order in which they were opened."""
     live = "" if os.path.lexists(paths.companion(path.resolve(), "-wal")) else "&immutable=1"
     with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{live}", uri=True)) as db:
+        guard.distrust(db)
         for (ident,) in db.execute("SELECT id FROM connection ORDER BY opened, id").fetchall():
             yield ident
 
@@ -206,6 +207,7 @@ def vacuum(path: Path) -> Vacuumed:
 def _exclusive(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a capture exclusively; everything written to it is then in the one file."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=1)) as db:
+        guard.distrust(db)
         try:
             db.execute("PRAGMA journal_mode = DELETE")
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -232,6 +234,7 @@ def _drop(path: Path) -> int:
                 chains = connection.leg.peer_chain + connection.leg.own_chain
                 digests.update(hashlib.sha256(der).digest() for der in chains)
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        guard.distrust(db)
         db.execute("BEGIN")
         db.execute("CREATE TEMP TABLE digests (sha256 BLOB PRIMARY KEY)")
         db.executemany("INSERT INTO digests VALUES (?)", ((digest,) for digest in digests))

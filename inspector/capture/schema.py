@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from inspector.capture import guard
 from inspector.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -46,7 +47,11 @@ def marked(path: Path) -> bool:
 
 
 def check(path: Path, db: sqlite3.Connection) -> int:
-    """Return the version of a capture. Raises CaptureError if it is not a capture, or of another version."""
+    """Return the version of a capture, and make the connection safe for it.
+
+    Raises CaptureError if it is not a capture, or of another version, or has parts that no capture has.
+    """
+    guard.distrust(db)
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
@@ -55,5 +60,10 @@ def check(path: Path, db: sqlite3.Connection) -> int:
         raise CaptureError(
             f"{path} is a capture of version {version}; this puppet-inspector reads version {VERSION}.",
             "Upgrade puppet-inspector, or record again.",
+        )
+    if part := guard.foreign(db, SCHEMA):
+        raise CaptureError(
+            f"{path} contains {part}, which no capture does.",
+            "Somebody changed it: ask for a new copy.",
         )
     return int(version)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 
-from inspector import __version__
-from inspector.capture import schema
+from inspector import __version__, regex
+from inspector.capture import guard, schema
 from inspector.capture.bodies import Bodies
 from inspector.capture.texts import Texts
 from inspector.errors import CaptureError
@@ -38,6 +38,8 @@ CACHED_LEGS = 1024
 
 _NONE: Mapping[str, Spool] = MappingProxyType({})
 _NOBODY = Leg("", "agent")
+_NAME = regex.compile(r"[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]{0,254}")
+"""The name of a file."""
 
 _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {
     "exchange": Exchange,
@@ -276,7 +278,8 @@ class Capture:
     def continued_in(self) -> Path | None:
         """The capture that continues this one; None if there is none."""
         row = self._db.execute("SELECT value FROM meta WHERE key = 'continued_in'").fetchone()
-        return self.path.with_name(Path(row[0]).name) if row else None
+        name = row[0] if row else None
+        return self.path.with_name(name) if isinstance(name, str) and _NAME.fullmatch(name) else None
 
     def continue_in(self, path: Path) -> Path:
         """Close this capture, which must have nothing pending, and name the one beside it that continues it. If several
@@ -355,9 +358,10 @@ class Capture:
         while True:
             # Small pages: a reader must not have a read transaction open while its caller works, or
             # the writer's WAL could never be checkpointed.
-            rows = self._db.execute(
-                "SELECT seq, kind, data FROM record WHERE seq > ? ORDER BY seq LIMIT 64", (after,)
-            ).fetchall()
+            with guard.damage(self.path, f"A record after {after}"):
+                rows = self._db.execute(
+                    "SELECT seq, kind, data FROM record WHERE seq > ? ORDER BY seq LIMIT 64", (after,)
+                ).fetchall()
             if not rows:
                 return
             for seq, kind, data in rows:
@@ -366,7 +370,8 @@ class Capture:
 
     def record(self, seq: int) -> Record | None:
         """Return a record by its number; None if there is none."""
-        row = self._db.execute("SELECT seq, kind, data FROM record WHERE seq = ?", (seq,)).fetchone()
+        with guard.damage(self.path, f"Record {seq}"):
+            row = self._db.execute("SELECT seq, kind, data FROM record WHERE seq = ?", (seq,)).fetchone()
         return self._unpack(*row) if row else None
 
     def digest(self, seq: int) -> str | None:
@@ -398,36 +403,28 @@ class Capture:
 
     def connections(self) -> list[Connection]:
         """Yield every connection in the order in which they were opened, also those without a request."""
-        rows = self._db.execute("SELECT closed, closed_by, leg FROM connection ORDER BY opened, id")
-        with self._damaged("A connection"):
+        with guard.damage(self.path, "A connection"):
+            rows = self._db.execute("SELECT closed, closed_by, leg FROM connection ORDER BY opened, id")
             return [_connection(self._leg_of(leg), closed, by) for closed, by, leg in rows.fetchall()]
 
     def connection(self, ident: str) -> Connection | None:
         """Return a connection by name; None if there is none."""
         row = self._db.execute("SELECT closed, closed_by, leg FROM connection WHERE id = ?", (ident,)).fetchone()
-        with self._damaged("A connection"):
+        with guard.damage(self.path, "A connection"):
             return _connection(self._leg_of(row[2]), row[0], row[1]) if row else None
 
     def meta(self) -> dict[str, str]:
         """Return the metadata of the capture."""
-        return dict(self._db.execute("SELECT key, value FROM meta").fetchall())
+        with guard.damage(self.path, "The metadata"):
+            rows = self._db.execute("SELECT key, value FROM meta LIMIT 100").fetchall()
+        return {str(key): str(value) for key, value in rows}
 
     def set_meta(self, values: Iterable[tuple[str, str]]) -> None:
         """Set an item of metadata (which proxy, which master)."""
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
 
-    @contextlib.contextmanager
-    def _damaged(self, subject: str) -> Iterator[None]:
-        """Raise CaptureError for data that cannot be decoded: the file is damaged."""
-        try:
-            yield
-        except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
-            raise CaptureError(
-                f"{subject} of {self.path} cannot be read: {error}.", "The file is damaged; copy it again."
-            ) from error
-
     def _unpack(self, seq: int, kind: str, data: str | bytes) -> Record:
-        with self._damaged(f"Record {seq}"):
+        with guard.damage(self.path, f"Record {seq}"):
             return self._unpacked(seq, kind, data)
 
     def _unpacked(self, seq: int, kind: str, data: str | bytes) -> Record:

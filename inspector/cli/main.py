@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from inspector import __version__
 from inspector.errors import InspectorError
+from inspector.text import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,16 +85,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except InspectorError as error:
-        print(f"puppet-inspector: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)
+        # It may quote a file that somebody else made.
+        print(f"puppet-inspector: {clean(error.message)}", file=sys.stderr)
+        for line in error.hint.splitlines():
+            print(f"  {clean(line)}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader (head, less) has closed the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
+    except OSError as error:
+        _discard_output()
+        place = f" {clean(str(error.filename))}" if error.filename is not None else " the output"
+        print(f"puppet-inspector: Cannot read or write{place}: {error.strerror or error}.", file=sys.stderr)
+        print("  Check its permissions, and that its disk is not full.", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
+
+
+def _discard_output() -> None:
+    """Write what is left of the output to nowhere: it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _terminated(number: int, _frame: object) -> None:

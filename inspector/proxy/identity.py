@@ -11,7 +11,7 @@ import datetime
 import stat
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from cryptography import x509
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MINTED_LIFETIME = datetime.timedelta(hours=1)
 """How long a minted certificate is valid. It is replaced after half of that time."""
 
+IDENTITIES = 5000
+"""Identities that are kept in memory, each with its key."""
 CERTNAME = regex.compile(r"[ -.0-~]{1,255}")
 """What Puppet accepts as a certname: printable ASCII without a slash (openvox 8.28.1 lib/puppet/ssl/base.rb)."""
 
@@ -88,6 +90,7 @@ class KeyDirectory:
             state = tuple((str(f), (s := f.stat()).st_mtime_ns, s.st_size, s.st_mode) for f in files)
             cached = self._cache.get(certname)
             if cached is None or cached[0] != state:
+                _make_room(self._cache)
                 cached = self._cache[certname] = (state, load(files[0], files[-1], unsafe=self._unsafe))
         except (OSError, InspectorError) as error:
             raise IdentityError(f"the key of {certname} cannot be used: {error}") from error
@@ -136,6 +139,7 @@ class Mint:
             except ValueError as error:  # a name of more than 64 characters, say
                 raise IdentityError(f"cannot make a certificate for {certname}: {error}.") from error
             due = time.time() + MINTED_LIFETIME.total_seconds() / 2
+            _make_room(self._cache)
             cached = self._cache[presented] = (due, Credentials((leaf, self._authority.certificate), key))
         return cached[1]
 
@@ -175,6 +179,12 @@ class NoIdentity:
 
     def headers(self, agent: x509.Certificate) -> tuple[tuple[str, str], ...]:
         return ()
+
+
+def _make_room(cache: dict[Any, Any]) -> None:
+    """Drop the oldest identity of a full cache: an agent that renews its certificate with every run has many."""
+    while len(cache) >= IDENTITIES:
+        del cache[next(iter(cache))]
 
 
 def certname_of(agent: x509.Certificate) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import msgspec
 
 from inspector import __version__, installation
+from inspector.capture import guard
 from inspector.errors import CaptureError
 from inspector.summaries.summary import Brief, RunBrief, Times
 
@@ -98,7 +99,10 @@ class Index:
         except sqlite3.Error:
             return None
         try:
+            guard.distrust(db)
             found = db.execute("SELECT value FROM meta WHERE key = 'maker'").fetchone()
+            if guard.foreign(db, SCHEMA):
+                found = None  # not made by us: it is made anew
         except sqlite3.Error:
             found = None
         if found is None or found[0] != maker():

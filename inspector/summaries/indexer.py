@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from inspector.analysis.analyzer import Analyzer, merged
+from inspector.capture import guard
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.summaries import index, summary, wording
@@ -97,6 +98,7 @@ class _Writer:
         self._known = state.last if state else 0
         self._change = state.change if state else 0
         self._db = sqlite3.connect(target, isolation_level=None, timeout=5)
+        guard.distrust(self._db)
         if not good:
             self._db.executescript(index.SCHEMA)
             self._db.execute("INSERT INTO meta VALUES ('maker', ?)", (index.maker(),))

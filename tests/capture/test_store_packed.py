@@ -71,19 +71,21 @@ def test_two_writers_share_one_dictionary(tmp_path: Path) -> None:
     assert len(read(path)) == 2 * LEARNT
 
 
-def test_a_dictionary_that_could_not_be_written_is_not_used(tmp_path: Path) -> None:
+def test_a_dictionary_that_could_not_be_written_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise sqlite3.IntegrityError("no")
+
     path = tmp_path / "c.sqlite"
     with Capture.create(path) as capture:
         for _ in range(LEARNT):
             capture.append(Gap(1.0, "x"))
         capture.flush()
         capture.append(Gap(2.0, "y"))
-        with closing(sqlite3.connect(path, isolation_level=None)) as db:
-            db.execute("CREATE TRIGGER no BEFORE INSERT ON record BEGIN SELECT RAISE(ABORT, 'no'); END")
+        with monkeypatch.context() as broken:
+            broken.setattr(capture, "_write_record", fail)
             with pytest.raises(sqlite3.IntegrityError):
                 capture.flush()
-            assert db.execute("SELECT count(*) FROM dictionary").fetchone() == (0,)
-            db.execute("DROP TRIGGER no")
+        assert capture._db.execute("SELECT count(*) FROM dictionary").fetchone() == (0,)
     assert len(read(path)) == LEARNT + 1
 
 

@@ -1,0 +1,127 @@
+"""Captures that somebody else made: one sentence or what can be read, never a traceback, never a control character."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.capture.store import Capture
+from inspector.cli.main import main
+from inspector.errors import CaptureError
+from inspector.runs.examples import ca, catalog, report, talk
+from inspector.summaries import index
+from tests.support.captures import save
+from tests.support.hostile import harmless
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ESCAPE = "\x1b]0;owned\x07"
+NOT_UTF8 = f"CAST(x'{ESCAPE.encode().hex()}ff' AS TEXT)"
+DEEP = json.dumps('{"record":' + '{"a":' * 5000 + "1" + "}" * 5000 + "}")
+FOREIGN = {
+    "an endless view": "ALTER TABLE record RENAME TO r; CREATE VIEW record AS WITH RECURSIVE n(i) AS (SELECT 1 UNION "
+    "ALL SELECT i + 1 FROM n) SELECT i AS seq, 'gap' AS kind, 0 AS time, '{}' AS data FROM n",
+    "a trigger": "CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END",
+    "a table of its own": "CREATE TABLE other (x)",
+    "a computed column": "ALTER TABLE record ADD COLUMN x GENERATED ALWAYS AS (1) VIRTUAL",
+    "an index of its own": "CREATE INDEX i ON record (time)",
+    "many tables": ";".join(f"CREATE TABLE t{number} (x)" for number in range(1000)),
+    "a hostile name": f'CREATE TABLE "{ESCAPE}" (x)',
+}
+DAMAGED = {
+    "a record that is not UTF-8": f"UPDATE record SET data = {NOT_UTF8} WHERE seq = 2",
+    "a kind that is not UTF-8": f"UPDATE record SET kind = {NOT_UTF8} WHERE seq = 2",
+    "a connection that is not UTF-8": f"UPDATE connection SET leg = {NOT_UTF8}",
+    "metadata that is not UTF-8": f"UPDATE meta SET value = {NOT_UTF8}",
+    "another capture outside": "INSERT INTO meta VALUES ('continued_in', '../../etc/passwd')",
+    "a NUL in a name": "INSERT INTO meta VALUES ('continued_in', 'a' || char(0) || 'b')",
+    "a number instead of a name": "INSERT INTO meta VALUES ('continued_in', x'00ff')",
+    "a record that is a number": "UPDATE record SET data = 7 WHERE seq = 2",
+    "a deep record": f"UPDATE record SET data = {DEEP.replace(chr(34), chr(39), 1)[:-1]}' WHERE seq = 2",
+    "a time that is a text": "UPDATE record SET time = 'x'",
+    "a huge number": "UPDATE record SET seq = 9223372036854775807 WHERE seq = 3",
+    "a negative number": "UPDATE record SET seq = -5 WHERE seq = 2",
+    "no bodies": "DELETE FROM blob",
+    "a body that claims to be huge": "UPDATE blob SET size = 9223372036854775807",
+    "a body that claims to be negative": "UPDATE blob SET size = -1",
+    "no rows in the dictionary but a frame": "UPDATE record SET data = x'28b52ffd2000' WHERE seq = 2",
+}
+COMMANDS = {
+    "runs": ["runs", "{}"],
+    "list": ["list", "{}"],
+    "check": ["check", "{}"],
+    "show": ["show", "{}", "2"],
+    "doctor": ["doctor", "{}"],
+    "bootstrap": ["bootstrap", "{}"],
+    "export": ["export", "{}", "-o", "{}.jsonl"],
+    "share": ["share", "{}", "-o", "{}.shared.sqlite"],
+    "merge": ["merge", "{}", "{}.other.sqlite", "-o", "{}.merged.sqlite"],
+    "vacuum": ["vacuum", "{}"],
+    "captures": ["captures", "{parent}"],
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A capture, and another one beside it."""
+    save(tmp_path / "c.sqlite.other.sqlite", *talk(catalog()))
+    return save(tmp_path / "c.sqlite", *talk(ca(), catalog(), report()))
+
+
+def change(path: Path, statements: str) -> None:
+    """Change a capture as a stranger does."""
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(statements)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_only_our_tables_are_read_and_written(name: str, path: Path) -> None:
+    change(path, FOREIGN[name])
+    before = path.read_bytes()
+    for opening in (Capture.open, Capture.create):
+        with pytest.raises(CaptureError, match="which no capture does") as raised:
+            opening(path)
+        assert harmless(raised.value.message)
+    assert path.read_bytes() == before
+
+
+def test_a_trigger_that_is_added_later_does_not_run(path: Path) -> None:
+    with Capture.create(path) as capture:
+        change(path, FOREIGN["a trigger"])
+        capture.append(talk(report())[0])
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM record").fetchone() == (4,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", [*FOREIGN, *DAMAGED])
+def test_every_command_gives_one_sentence_or_what_can_be_read(
+    name: str, command: str, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(path, (FOREIGN | DAMAGED)[name])
+    arguments = [part.format(path, parent=path.parent) for part in COMMANDS[command]]
+    status = main(arguments)
+    output = capsys.readouterr()
+    assert status in (0, 1, 2)
+    for line in (output.out + output.err).splitlines():
+        assert harmless(line.replace("\t", "")), line
+    assert "Traceback" not in output.err
+    if status == 2:
+        assert output.err.startswith("puppet-inspector: ")
+
+
+@pytest.mark.parametrize("statements", [FOREIGN["a trigger"].replace("record", "run"), "CREATE VIEW v AS SELECT 1"])
+def test_an_index_with_foreign_parts_is_none(statements: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.index"
+    change(path, f"{index.SCHEMA} INSERT INTO meta VALUES ('maker', '{index.maker()}')")
+    found = index.Index.open(path)
+    assert found is not None
+    found.close()
+    change(path, statements)
+    assert index.Index.open(path) is None
