@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from OpenSSL.crypto import PKey
 
 from inspector.host import pki
-from inspector.proxy import tls
+from inspector.proxy import identity, tls
 from inspector.proxy.identity import Credentials
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
 
@@ -51,9 +54,27 @@ def test_a_key_is_prepared_once_and_a_renewed_one_counts_at_once(monkeypatch: py
         return prepare(key)
 
     authority = pki.make_ca("Puppet CA")
-    identity, renewed = (credentials(authority, "agent.example") for _ in range(2))
+    first, renewed = (credentials(authority, "agent.example") for _ in range(2))
     monkeypatch.setattr(PKey, "from_cryptography_key", counted)
-    assert [shown(credential) for credential in (identity, identity, renewed, identity)] == [
-        credential.ders[0] for credential in (identity, identity, renewed, identity)
+    assert [shown(credential) for credential in (first, first, renewed, first)] == [
+        credential.ders[0] for credential in (first, first, renewed, first)
     ]
-    assert [key for key in prepared if key in (identity.key, renewed.key)] == [identity.key, renewed.key]
+    assert [key for key in prepared if key in (first.key, renewed.key)] == [first.key, renewed.key]
+
+
+def test_no_more_identities_are_kept_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity, "IDENTITIES", 3)
+    authority = pki.make_ca("Puppet CA")
+    minting: Any = object.__new__(identity.Mint)
+    minting._authority, minting._cache = authority, {}
+    keys = identity.KeyDirectory(tmp_path)
+    for number in range(6):
+        name = f"agent{number}.example"
+        used = credentials(authority, name)
+        minting.credentials_for(used.chain[0], name)
+        file = tmp_path / f"{name}.pem"
+        file.touch(0o600)
+        file.write_bytes(used.chain[0].public_bytes(Encoding.PEM) + pki.key_pem(used.key))
+        assert keys.credentials_for(used.chain[0], name)
+    assert len(minting._cache) == 3
+    assert list(keys._cache) == [f"agent{number}.example" for number in (3, 4, 5)]
