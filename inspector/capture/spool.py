@@ -58,6 +58,7 @@ class Spool:
                 self._file.write(self._head)
                 del self._head[HEAD:]
             self._file.write(data)
+            self._head += data[: max(0, HEAD - len(self._head))]
         except OSError:
             self._give_up()
 

@@ -406,9 +406,12 @@ class PuppetInspector:
             return
         agent = self._agents.get(flow.client_conn.id)
         claims = {name for name, _ in sent if _claims(name.decode("latin-1"))}
-        stripped = {name.lower(): name.decode("latin-1") for name, _ in reversed(sent) if name in claims}
+        stripped: dict[bytes, str] = {}
+        for name, _ in sent:
+            if name in claims:
+                stripped.setdefault(name.lower(), name.decode("latin-1"))
         self._forget(flow.client_conn)
-        self._sent[flow.client_conn.id] = (flow.id, sent, tuple(reversed(stripped.values())))
+        self._sent[flow.client_conn.id] = (flow.id, sent, tuple(stripped.values()))
         if claims:
             # All at once: removing them one by one is quadratic.
             flow.request.headers.fields = tuple(field for field in sent if field[0] not in claims)
@@ -424,6 +427,9 @@ class PuppetInspector:
         master = self._masters.get(flow.server_conn.id)
         if master:
             master.answered = True
+        if flow.response and flow.response.status_code == 101:
+            flow.kill()  # type: ignore[no-untyped-call]  # no agent changes the protocol; what follows has no limits
+            return
         if flow.response and _long(flow.response):
             flow.response.stream = self._tee(flow, "response")
 

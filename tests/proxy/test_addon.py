@@ -226,3 +226,51 @@ def test_a_body_whose_disk_is_full_keeps_its_head(tmp_path: Path, monkeypatch: p
         spool.add(b"x" * 80)
     assert (spool.cut, spool.head, spool.size) == (True, b"x" * 80, 240)
     assert spool.sha256 == hashlib.sha256(b"x" * 240).digest()
+
+
+def test_no_master_changes_the_protocol(addon: addon_module.PuppetInspector) -> None:
+    flow = tflow.tflow(resp=True)
+    flow.live = True
+    assert flow.response
+    flow.response.status_code = 101
+    addon.responseheaders(flow)
+    assert flow.error is not None
+    assert not flow.live
+
+
+@pytest.mark.parametrize(
+    ("fields", "killed"),
+    [
+        (((b"Connection", b"keep-alive"),), False),
+        (((b"Connection", b"close, X-Client-DN"),), True),
+        (((b"Connection", b"x_client_verify"),), True),
+        (((b"Content-Length", b"1"),), False),
+        (((b"Content_Length", b"1"),), True),
+        (((b"Content-Length", b"1"), (b"content-length-", b"2")), True),
+        (((b"Transfer_Encoding", b"chunked"),), True),
+    ],
+)
+def test_headers_that_a_gateway_may_read_in_another_way_are_refused(
+    fields: tuple[tuple[bytes, bytes], ...], killed: bool, addon: addon_module.PuppetInspector
+) -> None:
+    flow = tflow.tflow()
+    flow.live, flow.client_conn.timestamp_tls_setup = True, 1.0
+    flow.request.headers.fields = fields
+    addon.requestheaders(flow)
+    assert (flow.error is not None) == killed
+
+
+def test_claims_are_withheld_by_their_family_in_any_spelling(addon: addon_module.PuppetInspector) -> None:
+    flow = tflow.tflow()
+    flow.live, flow.client_conn.timestamp_tls_setup = True, 1.0
+    claims = (
+        b"X-Client-DN", b"x_client__verify", b"X-ClientCert", b"X-SSL-Subject", b"SSL_CLIENT_S_DN", b"SSL-Cipher",
+        b"Client-Cert", b"Client-Cert-Chain", b"X-Forwarded-Client-Cert", b"-X-Client-Cert-", b"X..SSL..Issuer",
+        b"x-client-dn",
+    )  # fmt: skip
+    others = (b"Host", b"X-Puppet-Version", b"Accept", b"X-Authentication", b"Ssl2")
+    flow.request.headers.fields = tuple((name, b"x") for name in (*claims, *others))
+    addon.requestheaders(flow)
+    assert flow.error is None
+    assert [name for name, _ in flow.request.headers.fields] == list(others)
+    assert addon._sent[flow.client_conn.id][2] == tuple(name.decode() for name in claims[:-1])
