@@ -403,7 +403,7 @@ def _value(known: KnownError, placeholder: str, pasted: str) -> str | None:
 
 def _loose(words: list[str]) -> str:
     """A pattern of words that accepts any spaces in between, and missing quotes."""
-    return regex.sub("['\"]", "['\"]?", r"\s+".join(map(regex.escape, words)))
+    return regex.sub(r"\\?['\"]", "['\"]?", r"\s+".join(map(regex.escape, words)))
 
 
 def _words(text: str) -> set[str]:

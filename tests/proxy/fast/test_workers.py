@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,13 @@ def settings(tmp_path: Path) -> options.Settings:
     """Those of a proxy that may take any port."""
     place = LabCA("master.example").enrol(tmp_path / "ssl", "proxy.example")
     given = {"puppet_listen": proxies.HOST, "puppet_master": "master.example", "puppet_ssldir": str(place.path)}
-    return options.resolve(options.with_defaults(**given, puppet_capture=str(tmp_path / "c.sqlite")), own_mode=False)
+    resolved = options.resolve(
+        options.with_defaults(**given, puppet_capture=str(tmp_path / "c.sqlite")), own_mode=False
+    )
+    # Not a port where another test of this process has left closed connections.
+    with socket.socket() as unused:
+        unused.bind((proxies.HOST, 0))
+        return dataclasses.replace(resolved, listen=unused.getsockname())
 
 
 def bind(address: tuple[str, int], option: int) -> None:
