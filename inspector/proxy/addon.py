@@ -407,9 +407,9 @@ class PuppetInspector:
         agent = self._agents.get(flow.client_conn.id)
         claims = {name for name, _ in sent if _claims(name.decode("latin-1"))}
         stripped: dict[bytes, str] = {}
-        for name, _ in sent:
-            if name in claims:
-                stripped.setdefault(name.lower(), name.decode("latin-1"))
+        for field, _ in sent:
+            if field in claims:
+                stripped.setdefault(field.lower(), field.decode("latin-1"))
         self._forget(flow.client_conn)
         self._sent[flow.client_conn.id] = (flow.id, sent, tuple(stripped.values()))
         if claims:

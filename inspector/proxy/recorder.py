@@ -326,6 +326,7 @@ class Recorder(threading.Thread):
         self._write_the_rest()
         if self._analysis and not self._analysis.close():
             self._write_line("-- the analysis did not finish in time: `puppet-inspector runs` shows the rest")
+        self._retire()
         while self._queue:  # gaps of internal errors
             if item := self._queue.popleft():
                 self._guard(self._process, *item)

@@ -19,6 +19,7 @@ from mitmproxy.proxy.layers.http._events import ErrorCode
 if TYPE_CHECKING:
     from mitmproxy.proxy.context import Context
     from mitmproxy.proxy.layer import CommandGenerator
+    from mitmproxy.proxy.layers.http import HttpStream
 
 HEAD = 256 * 2**10
 """Bytes of a message's head: a master's own limit is 8 to 64 kB."""
@@ -121,6 +122,8 @@ class FencedServer(_Fenced, _http1.Http1Server):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._since = time.monotonic()
+        self.streams: dict[int, HttpStream] = {}
+        """The exchanges of the connection."""
         self.open[context.client.id] = self
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
@@ -129,6 +132,10 @@ class FencedServer(_Fenced, _http1.Http1Server):
             if self.state == self.read_body or not self.buf:
                 self._since = now
         yield from super()._handle_event(event)
+
+    def waits(self) -> bool:
+        """Whether more of a body would only wait in memory."""
+        return self.state == self.read_body and any(stream._paused is not None for stream in self.streams.values())
 
     def stalled(self, now: float) -> tuple[str, float] | None:
         """Return what the agent is in the middle of sending (``head``, ``body``), and for how many seconds: of a head

@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 READ = 2**18
 """Bytes that are read from a connection at a time: as many as asyncio reads from a socket."""
+PIECE = 2**15
+"""Bytes of an agent that are passed on at a time."""
 FULL = 2**16
 """Unsent bytes above which reading pauses: asyncio's own limit."""
 HANDSHAKE = 30.0
@@ -45,6 +47,8 @@ STALLED = {"head": 30.0, "body": 60.0}
 silent for as long as the master allows."""
 CHECK = 5.0
 """Seconds between checks of these."""
+LOOK = 0.05
+"""Seconds between looks whether an agent's body can be passed on."""
 WITHIN = ("request", "responseheaders")
 """Hooks in the middle of an exchange. At its ends another exchange may follow on the same connection (pipelining), and
 the layers on the other side must first finish this one."""
@@ -130,7 +134,9 @@ class _HttpLayer(http.HttpLayer):
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
         if isinstance(event, events.Start):
-            self.connections.setdefault(self.context.client, fence.FencedServer(self.context.fork()))
+            server = fence.FencedServer(self.context.fork())
+            server.streams = self.streams
+            self.connections.setdefault(self.context.client, server)
         yield from super()._handle_event(event)
 
     def make_stream(self, stream_id: int) -> CommandGenerator[None]:
@@ -301,10 +307,22 @@ class Handler(mode_servers.ProxyConnectionHandler):
         await super().handle_connection(connection)
 
     def receive(self, connection: Connection, data: bytes) -> bool:
-        """Pass received data to the layers; return whether too many bytes are unsent."""
-        return bool(connection.state & ConnectionState.CAN_READ) and self._dispatch(
-            events.DataReceived(connection, data)
-        )
+        """Pass received data to the layers; return whether no more should be read: too many bytes are unsent, or
+        wait."""
+        # In one piece from the master, as files are large. What an agent sends is passed on in small ones: OpenSSL's
+        # buffers stay as large as the largest piece as long as the connection lives.
+        size = PIECE if connection is self.client else READ
+        full = False
+        for at in range(0, len(data), size):
+            if not connection.state & ConnectionState.CAN_READ:
+                return False
+            full |= self._dispatch(events.DataReceived(connection, data[at : at + size]))
+        return full or self.waits(connection)
+
+    def waits(self, connection: Connection) -> bool:
+        """Whether what an agent sends only waits in memory, for example for the connection to the master."""
+        served = fence.FencedServer.open.get(self.client.id) if connection is self.client else None
+        return served is not None and served.waits()
 
 
 class _DirectReader:
@@ -333,6 +351,8 @@ class _DirectReader:
 
     async def _resume_reading(self) -> None:
         await self._handler.drain_writers()  # type: ignore[no-untyped-call]
+        while self._handler.waits(self._connection) and not self._transport.is_closing():
+            await asyncio.sleep(LOOK)
         self._handler.pause(self._connection, paused=False)
         self._transport.resume_reading()
 

@@ -144,6 +144,7 @@ class Workers:
             self._stop()
             self._reserved.close()
             analysis.close()
+            self._delete_old(analysis.analyzed)
             write_line(f"The capture is {self._current}")
             self._console.close()
         return 0

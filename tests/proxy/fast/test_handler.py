@@ -53,7 +53,7 @@ def handler_of(*addons: Any) -> Any:
     chain = list(addons)
     made.listeners = handler.Listeners(SimpleNamespace(chain=chain, lookup=dict(enumerate(chain))))
     made.timeout_watchdog = SimpleNamespace(register_activity=lambda: None, disarm=Disarmed)
-    made.transports = {}
+    made.transports, made.client = {}, None
     return made
 
 
@@ -275,6 +275,9 @@ class Transport:
     def resume_reading(self) -> None:
         self.log.append("resumed")
 
+    def is_closing(self) -> bool:
+        return False
+
 
 def test_what_comes_is_taken_at_once_and_its_end_is_read() -> None:
     taken: list[int] = []
@@ -304,11 +307,15 @@ def test_what_comes_is_taken_at_once_and_its_end_is_read() -> None:
 def test_no_more_is_read_than_can_be_sent() -> None:
     transport = Transport()
     pauses: list[bool] = []
+    waiting = [True]
 
     async def play() -> None:
         sent = asyncio.Event()
         made: Any = SimpleNamespace(
-            receive=lambda *_: True, drain_writers=sent.wait, pause=lambda _, paused: pauses.append(paused)
+            receive=lambda *_: True,
+            drain_writers=sent.wait,
+            pause=lambda _, paused: pauses.append(paused),
+            waits=lambda _: waiting.pop() if waiting else False,
         )
         taker = handler._DirectReader(made, tflow.tclient_conn(), asyncio.StreamReader(), transport)  # type: ignore[arg-type]
         taker._receive(b"much")
@@ -317,7 +324,8 @@ def test_no_more_is_read_than_can_be_sent() -> None:
         assert pauses == [True]
         sent.set()
         await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        assert transport.log == ["paused"], "what was received still waits for the master"
+        await asyncio.sleep(handler.LOOK * 4)
 
     asyncio.run(play())
     assert transport.log == ["paused", "resumed"]
@@ -400,3 +408,32 @@ def test_what_a_connection_took_is_free_when_it_is_over(monkeypatch: pytest.Monk
     # Who decides about a flow only now, decides nothing any more.
     asyncio.run(made.server_event(events.HookCompleted(HttpRequestHook(tflow.tflow()))))
     assert not made._events
+
+
+def test_what_an_agent_sends_is_passed_on_in_small_pieces() -> None:
+    """OpenSSL's buffers stay as large as the largest piece."""
+    passed: list[int] = []
+    made, client, server = handler_of(), tflow.tclient_conn(), tflow.tserver_conn()
+    client.state = server.state = ConnectionState.OPEN
+
+    def dispatch(event: Any) -> bool:
+        passed.append(len(event.data))
+        return len(passed) == 2
+
+    made.client, made._dispatch = client, dispatch
+    assert made.receive(client, bytes(handler.PIECE * 2 + 1))
+    assert passed == [handler.PIECE, handler.PIECE, 1]
+    passed.clear()
+    assert not made.receive(server, bytes(handler.PIECE * 2 + 1))
+    assert passed == [handler.PIECE * 2 + 1]
+
+
+def test_an_agent_waits_while_its_body_cannot_be_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, client = handler_of(), tflow.tclient_conn()
+    client.state = ConnectionState.OPEN
+    made.client, made._dispatch = client, lambda _: False
+    served = SimpleNamespace(waits=lambda: True)
+    monkeypatch.setattr(fence.FencedServer, "open", {client.id: served})
+    assert made.receive(client, b"a")
+    served.waits = lambda: False
+    assert not made.receive(client, b"a")
