@@ -201,7 +201,9 @@ class Handler(mode_servers.ProxyConnectionHandler):
         now = time.monotonic()
         served = fence.FencedServer.open.get(self.client.id)
         stalled = served.stalled(now) if served and not self._paused else None
-        if (stalled and stalled[1] > STALLED[stalled[0]]) or (served is None and now - self._opened > HANDSHAKE):
+        if (stalled and stalled[1] > STALLED[stalled[0]]) or (
+            not self.client.tls_established and now - self._opened > HANDSHAKE
+        ):
             agent = self.transports.get(self.client)
             if agent is not None and agent.handler is not None:
                 agent.handler.cancel("the agent did not finish what it began to send")

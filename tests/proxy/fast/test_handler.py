@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from mitmproxy.addons import next_layer
 from mitmproxy.connection import ConnectionState
 from mitmproxy.exceptions import AddonHalt
@@ -28,8 +29,6 @@ from inspector.proxy.fast import fence, handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pytest
 
 
 class Writer:
@@ -332,42 +331,45 @@ def test_no_more_is_read_than_can_be_sent() -> None:
     assert pauses == [True, False]
 
 
-def test_who_does_not_finish_what_it_began_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the handshake is complete; within a head and within a body; not between requests, nor if it waits for
-    us."""
-    closed: list[str] = []
-    stalls: list[tuple[str, float] | None] = [
-        ("head", handler.STALLED["head"] + 1), ("head", handler.STALLED["head"] - 1),
-        ("body", handler.STALLED["body"] + 1), None,
-    ]  # fmt: skip
+HEAD, BODY = handler.STALLED["head"], handler.STALLED["body"]
+
+
+@pytest.mark.parametrize(
+    ("stalled", "age", "secured", "paused", "closed"),
+    [
+        (None, handler.HANDSHAKE - 1, False, False, False),
+        (None, handler.HANDSHAKE + 1, False, False, True),
+        (None, handler.HANDSHAKE + 1, True, False, False),
+        (("head", HEAD - 1), 1000, True, False, False),
+        (("head", HEAD + 1), 1000, True, False, True),
+        (("body", BODY - 1), 1000, True, False, False),
+        (("body", BODY + 1), 1000, True, False, True),
+        (("body", BODY + 1), 1000, True, True, False),
+    ],
+    ids=["handshake", "no handshake", "idle", "head", "no head", "body", "no body", "body that waits for us"],
+)
+def test_who_does_not_finish_what_it_began_is_closed(
+    stalled: tuple[str, float] | None,
+    age: float,
+    secured: bool,
+    paused: bool,
+    closed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cancelled: list[str] = []
     client = tflow.tclient_conn()
+    client.timestamp_tls_setup = 1.0 if secured else None
+    monkeypatch.setattr(fence.FencedServer, "open", {client.id: SimpleNamespace(stalled=lambda _: stalled)})
 
-    async def play() -> list[int]:
+    async def play() -> None:
         made = handler_of()
-        made.client, made._paused, made._opened = client, False, time.monotonic()
-        made.transports = {client: SimpleNamespace(handler=SimpleNamespace(cancel=closed.append))}
-        counts = []
-        for stalled in stalls:
-            served = SimpleNamespace(stalled=lambda _now, stalled=stalled: stalled)
-            monkeypatch.setattr(fence.FencedServer, "open", {client.id: served})
-            made._check_progress()
-            made._check.cancel()
-            counts.append(len(closed))
-        made._paused = True
-        monkeypatch.setattr(fence.FencedServer, "open", {client.id: SimpleNamespace(stalled=lambda _: stalls[0])})
+        made.client, made._paused, made._opened = client, paused, time.monotonic() - age
+        made.transports = {client: SimpleNamespace(handler=SimpleNamespace(cancel=cancelled.append))}
         made._check_progress()
         made._check.cancel()
-        counts.append(len(closed))
-        monkeypatch.setattr(fence.FencedServer, "open", {})
-        made._check_progress()
-        made._check.cancel()
-        counts.append(len(closed))
-        made._opened -= handler.HANDSHAKE + 1
-        made._check_progress()
-        made._check.cancel()
-        return [*counts, len(closed)]
 
-    assert asyncio.run(play()) == [1, 1, 2, 2, 2, 2, 3]
+    asyncio.run(play())
+    assert len(cancelled) == closed
 
 
 def test_nothing_comes_from_a_connection_that_is_closed() -> None:
