@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import __version__
+from inspector import __version__, installation
 from inspector.capture.store import Capture
 from inspector.cli import main
 from inspector.model import Exchange, Gap, Handshake, Identity, Leg, Request, Response
@@ -254,3 +255,14 @@ def test_no_option_hides_the_function_of_its_command(name: str) -> None:
     main._fill(parser, name)
     assert "function" not in {action.dest for action in parser._actions}
     assert callable(parser.get_default("function"))
+
+
+def test_an_output_that_cannot_be_written_is_one_sentence() -> None:
+    command = installation.command("inspector.cli.main", "explain", "B01")
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == [
+        "puppet-inspector: Cannot read or write the output: No space left on device.",
+        "  Check its permissions, and that its disk is not full.",
+    ]
