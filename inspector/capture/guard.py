@@ -54,7 +54,13 @@ def _text(data: bytes) -> str:
 def foreign(db: sqlite3.Connection, schema: str) -> str | None:
     """Return the first part of a file that its schema does not have; None if it has only our tables. Each of them must
     have our columns; one may be missing, and types differ (an older version). Raises sqlite3.Error."""
-    ours = _ours(schema)
+    try:
+        return _foreign(db, _ours(schema))
+    except UnicodeDecodeError:  # in the name of a column, which no text factory reads
+        return "names that are not UTF-8"
+
+
+def _foreign(db: sqlite3.Connection, ours: Tables) -> str | None:
     entries = db.execute("SELECT type, name, sql FROM sqlite_master").fetchmany(_MOST + 1)
     if len(entries) > _MOST:
         return "too many tables"

@@ -8,6 +8,7 @@ contain stays None.
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import TYPE_CHECKING
 
 from mitmproxy import certs, exceptions, flow, http
@@ -20,6 +21,7 @@ from inspector.privacy.redact import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from io import BufferedReader
     from pathlib import Path
 
     from mitmproxy import connection
@@ -115,6 +117,25 @@ def exchange_of(
     )
 
 
+class _Bounded:
+    """A file from which no more is read than it has: memory is reserved for the lengths in it, which may be any."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+        self._left = os.fstat(file.fileno()).st_size
+        self.peek = file.peek
+
+    def read(self, size: int = -1) -> bytes:
+        if size > max(self._left, 1):  # one byte: to find the end
+            raise ValueError("a length in it is larger than the file")
+        data = self._file.read(size)
+        self._left -= len(data)
+        return data
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def flows(source: Path) -> Iterator[Exchange]:
     """Yield the HTTP flows of a flow file, in the order in which they ended.
 
@@ -124,9 +145,11 @@ def flows(source: Path) -> Iterator[Exchange]:
     broken: Exception | None = None
     with source.open("rb") as file:
         try:
-            for flow in FlowReader(file).stream():
+            for flow in FlowReader(_Bounded(file)).stream():  # type: ignore[arg-type]
                 if isinstance(flow, http.HTTPFlow):
                     found.append(exchange_of(flow))
+        except RecursionError:
+            broken = ValueError("it is nested too deeply")
         except (exceptions.FlowReadException, ValueError, TypeError, KeyError, AttributeError) as error:
             broken = error
     yield from sorted(found, key=lambda exchange: exchange.ended)

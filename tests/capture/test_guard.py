@@ -90,6 +90,14 @@ def test_only_our_tables_are_read_and_written(name: str, path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_column_whose_name_is_not_utf8_is_refused(path: Path) -> None:
+    data = path.read_bytes()
+    assert data.count(b"closed_by TEXT") == 1
+    path.write_bytes(data.replace(b"closed_by TEXT", b"closed_b\xba TEXT"))
+    with pytest.raises(CaptureError, match="which no capture does"):
+        Capture.open(path)
+
+
 def test_a_trigger_that_is_added_later_does_not_run(path: Path) -> None:
     with Capture.create(path) as capture:
         change(path, FOREIGN["a trigger"])

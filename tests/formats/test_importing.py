@@ -38,6 +38,14 @@ if TYPE_CHECKING:
     from tests.conftest import Run
 
 
+def _nested(depth: int) -> bytes:
+    """Lists in lists, as a flow file has them."""
+    data = b"0:]"
+    for _ in range(depth):
+        data = b"%d:%s]" % (len(data), data)
+    return data
+
+
 @pytest.fixture
 def odd(tmp_path: Path) -> Path:
     path = tmp_path / "odd.sqlite"
@@ -321,3 +329,20 @@ def test_a_mistake_is_explained(
     status, out, err = run("export", refused, *arguments)
     assert (status, out) == (2, "")
     assert mistake in err
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"999999999999:x", "Invalid data format"),
+        (b"5000000000:x", "Invalid data format"),
+        (_nested(5000), "it is nested too deeply"),
+    ],
+    ids=["huge", "large", "deep"],
+)
+def test_a_flow_file_with_hostile_lengths_is_one_sentence(data: bytes, reason: str, tmp_path: Path) -> None:
+    source = tmp_path / "x.flows"
+    source.write_bytes(data)
+    loaded = load([source], tmp_path / "c.sqlite")
+    (error,) = loaded.errors
+    assert reason in error.message
