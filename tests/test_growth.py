@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST = 2.3
-LEAST = 0.02
+LEAST = 0.01
 """Seconds of CPU time that are long enough to be compared."""
-SIZES = (20_000, 40_000, 80_000, 160_000)
+SIZES = (20_000, 40_000, 80_000)
 
 
 def cost(function: Callable[[Any], object], value: object) -> float:
@@ -187,7 +187,9 @@ def _sized(made: Callable[[str], Exchange], text: Callable[[int], str], size: in
 @pytest.mark.parametrize("function", [analyze, redact.redacted, share], ids=["analyze", "redact", "share"])
 def test_records_are_read_in_linear_time(function: Callable[[Any], object]) -> None:
     worst = {}
-    for atom in HOSTILE:
+    for atom in HOSTILE[
+        :: 3 if function is share else 1
+    ]:  # it makes keys for each record, which takes most of the time
         text = repeated(atom)
         for place, made in PLACES.items():
             ratio = growth(function, partial(_sized, made, text))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inspector.model import Severity, Visible
 from inspector.rules import On, places, rule
 from inspector.rules.cases import HandshakeCase, Statement
-from inspector.rules.words import brief
+from inspector.rules.words import brief, cut
 from inspector.runs.examples import carried, catalog, made, refused, report, talk, wait
 from inspector.runs.history import agent_of
 
@@ -76,7 +76,7 @@ def handshakes_keep_failing(case: HandshakeCase, *, times: float = 3) -> Iterato
     cause = (_AGENT if by == "agent" else _OTHERS).get(handshake.alert)
     yield Statement(
         f"the {by} keeps ending handshakes{f' with {name}' if by != 'agent' else f' ({name})'}: "
-        f"{handshake.alert}{f', {cause}' if cause else ''}",
+        f"{cut(handshake.alert)}{f', {cause}' if cause else ''}",
         series.seqs,
         at=places.REFUSAL,
     )

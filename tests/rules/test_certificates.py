@@ -465,6 +465,8 @@ def test_t09_a_success_ends_the_series() -> None:
     # The download of the CA proves nothing: it is not verified.
     assert len(findings(talk(*three[:2], ca(), three[2]), "T09")) == 1
     assert findings(talk(*three[:2], refused("protocol_version")), "T09") == []
+    (long,) = findings(talk(*(refused("x" * 3000) for _ in range(3))), "T09")
+    assert len(long.message) < 1000
     assert findings(talk(*three[:2], wait(2 * DAY), three[2]), "T09") == []
 
 
