@@ -29,7 +29,7 @@ AHEAD = 256 * 2**10
 """Bytes of further requests that a peer may send before the current one is answered."""
 LINE = 64 * 2**10
 """Bytes of a line between the chunks of a body."""
-TOO_LARGE, BAD, TIMEOUT = 431, 400, 408
+TOO_LARGE, BAD = 431, 400
 
 
 class Head:
@@ -40,31 +40,25 @@ class Head:
 
     def excess(self, data: bytearray) -> tuple[int, str] | None:
         """Return which limit the head at the beginning of the data exceeds, as an HTTP status and a reason."""
-        if data[:1] == b"\n" or data[:2] == b"\r\n":
-            return None  # mitmproxy skips an empty line before a message
-        while (at := data.find(b"\n", self._examined)) >= 0:
+        # mitmproxy skips an empty line before a message; it takes only one each time that data arrives.
+        blank = data[:1] == b"\n" or data[:2] == b"\r\n"
+        while not blank and (at := data.find(b"\n", self._examined)) >= 0:
             line = bytes(data[self._begin : min(at, self._begin + 2)])
             self._begin = self._examined = at + 1
-            self._lines += 1
-            if not line or line == b"\r":
-                complete, *rest = at, self._lines - 1
+            if line in (b"", b"\r"):
                 self._begin = self._examined = self._lines = 0
-                return _excess(complete, *rest)
-            if line[:1] in (b" ", b"\t") and self._lines > 1:
-                return BAD, "a header is folded into several lines"
+                return _too_large(at)
+            self._lines += 1
             if self._lines > LINES:
-                break
-        else:
-            self._examined = len(data)
-        return _excess(len(data) if self._lines <= LINES else 0, self._lines)
+                return TOO_LARGE, f"there are more than {LINES} headers"
+            if self._lines > 1 and line[0] in b" \t":
+                return BAD, "a header is folded into several lines"
+        self._examined = 0 if blank else len(data)
+        return _too_large(len(data))
 
 
-def _excess(size: int, lines: int) -> tuple[int, str] | None:
-    if size > HEAD:
-        return TOO_LARGE, f"the headers have more than {HEAD} bytes"
-    if lines > LINES:
-        return TOO_LARGE, f"there are more than {LINES} headers"
-    return None
+def _too_large(size: int) -> tuple[int, str] | None:
+    return (TOO_LARGE, f"the headers have more than {HEAD} bytes") if size > HEAD else None
 
 
 class _Fenced(_http1.Http1Connection):
@@ -127,11 +121,18 @@ class FencedServer(_Fenced, _http1.Http1Server):
         self.open[context.client.id] = self
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
-        if isinstance(event, events.DataReceived):
-            now = time.monotonic()
-            if self.state == self.read_body or not self.buf:
-                self._since = now
+        if isinstance(event, events.DataReceived) and (self.state == self.read_body or not self.buf):
+            self.resume()
         yield from super()._handle_event(event)
+
+    def mark_done(self, *, request: bool = False, response: bool = False) -> CommandGenerator[None]:
+        """Go on to the next request: what was sent ahead of it counts from now on."""
+        self.resume()
+        yield from super().mark_done(request=request, response=response)
+
+    def resume(self) -> None:
+        """Count the time from now on: until now the agent could not send, or was not read."""
+        self._since = time.monotonic()
 
     def waits(self) -> bool:
         """Whether more of a body would only wait in memory."""

@@ -212,6 +212,8 @@ class Handler(mode_servers.ProxyConnectionHandler):
         """Note that reading from a connection has paused, or continues."""
         if connection is self.client:
             self._paused = paused
+            if served := fence.FencedServer.open.get(self.client.id):
+                served.resume()
 
     # -- hooks --------------------------------------------------------------------------------------
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from mitmproxy.proxy import commands, events
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
-from mitmproxy.test import taddons, tflow
+from mitmproxy.test import taddons, tflow, tutils
 
 from inspector.proxy.fast import fence
 
@@ -26,10 +26,14 @@ def served() -> Any:
 
 
 def send(connection: Any, data: bytes, size: int = 0) -> list[Any]:
-    """Send data, in pieces of this size; return the commands."""
-    pieces = [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
-    received = [events.DataReceived(connection.conn, piece) for piece in pieces]
-    return [command for event in received for command in connection.handle_event(event)]
+    """Send data, in pieces of this size, until the connection is closed; return the commands."""
+    sent: list[Any] = []
+    for at in range(0, len(data), size or len(data)):
+        received = events.DataReceived(connection.conn, data[at : at + (size or len(data))])
+        sent += connection.handle_event(received)
+        if any(isinstance(command, commands.CloseConnection) for command in sent):
+            break
+    return sent
 
 
 def statuses(sent: list[Any]) -> list[int]:
@@ -68,6 +72,8 @@ def test_as_many_headers_as_are_allowed_pass() -> None:
         (GET + b"X: 1\r\n a\r\n\r\n", 400),
         (GET + b"X: 1\n\ta\n\n", 400),
         (b"GET / HTTP/1.1\r\n a\r\n\r\n", 400),
+        (b"\n" * (fence.HEAD * 2), 431),
+        (b"\r\n" * fence.HEAD, 431),
     ],
 )
 def test_what_exceeds_a_limit_gets_one_answer(head: bytes, status: int, size: int) -> None:
@@ -119,19 +125,37 @@ def test_the_next_request_is_examined_like_the_first() -> None:
     assert statuses(list(connection.read_headers(events.DataReceived(connection.conn, b"")))) == [400]
 
 
-def test_what_is_begun_and_not_finished_is_known() -> None:
+def test_what_is_begun_and_not_finished_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(fence, "time", SimpleNamespace(monotonic=lambda: now))
     connection = served()
-    now = time.monotonic()
     assert connection.stalled(now + 100) is None, "between requests"
     send(connection, GET)
-    assert connection.stalled(now + 100)[0] == "head"
+    assert connection.stalled(now + 100) == ("head", 100)
+    now += 10
+    send(connection, b"X: 1\r\n")
+    assert connection.stalled(now + 100) == ("head", 110), "since its first byte"
     send(connection, b"Content-Length: 9\r\n\r\n")
-    kind, seconds = connection.stalled(now + 100)
-    assert kind == "body"
-    assert seconds == pytest.approx(100, abs=5)
-    send(connection, b"123456789")
+    now += 10
+    send(connection, b"1")
+    assert connection.stalled(now + 100) == ("body", 100), "since its last byte"
+    now += 10
+    connection.resume()
+    assert connection.stalled(now + 100) == ("body", 100), "since it is read again"
+    send(connection, b"23456789")
     assert connection.stalled(now + 100) is None, "the answer is awaited"
     assert fence.FencedServer.open[connection.context.client.id] is connection
+
+
+def test_a_request_that_was_sent_ahead_counts_from_the_answer_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(fence, "time", SimpleNamespace(monotonic=lambda: now))
+    connection = served()
+    send(connection, GET + b"\r\n" + GET)
+    now += 100
+    connection.response = tutils.tresp(content=b"")
+    list(connection.mark_done(response=True))
+    assert connection.stalled(now + 1) == ("head", 1)
 
 
 def test_a_masters_head_has_the_same_limits() -> None:
