@@ -57,16 +57,14 @@ STREAM = 64 * 2**10
 KEEP_ALL = 512 * 2**20
 """Limit for the copies of all bodies in transfer, in bytes: anyone who can reach the proxy can send bodies."""
 
-CLAIMS = regex.compile(
-    r"x-client.*|x-ssl.*|ssl(-.*)?|client-cert(-.*)?|(x-)?forwarded-client-cert(-.*)?", regex.IGNORECASE
-)
+CLAIMS = regex.compile(rb"x-client.*|x-ssl.*|ssl(-.*)?|client-cert(-.*)?|(x-)?forwarded-client-cert(-.*)?")
 """Headers that claim an identity towards a master behind a TLS terminator (docs/protocol.md#identity-in-headers; RFC
 9440), as ``_canonical`` writes them."""
-_FRAMING = frozenset({"content-length", "transfer-encoding"})
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 """Headers that say where a message ends."""
-_PUNCTUATION = regex.compile(r"[^0-9A-Za-z]+")
+_PUNCTUATION = regex.compile(rb"[^0-9A-Za-z]+")
 """Characters of a header's name that gateways (CGI, Rack) treat alike."""
-_LINES = regex.compile(rb"[\r\n\0]")
+_LINES = (b"\r", b"\n", b"\0")
 """Line ends within a header's value, after which another parser may read further headers (RFC 9112, 5.2)."""
 
 
@@ -401,11 +399,11 @@ class PuppetInspector:
             flow.kill()  # type: ignore[no-untyped-call]  # no master answers in plain text
             return
         sent = flow.request.headers.fields
-        if any(_LINES.search(value) for _, value in sent) or _ambiguous(sent):
+        if any(end in value for _, value in sent for end in _LINES) or _ambiguous(sent):
             flow.kill()  # type: ignore[no-untyped-call]  # no agent sends that
             return
         agent = self._agents.get(flow.client_conn.id)
-        claims = {name for name, _ in sent if _claims(name.decode("latin-1"))}
+        claims = {name for name, _ in sent if _claims(name)}
         stripped: dict[bytes, str] = {}
         for field, _ in sent:
             if field in claims:
@@ -562,23 +560,24 @@ def _annotate(flow: http.HTTPFlow, result: AnalysisResult) -> None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _claims(name: str) -> bool:
+def _claims(name: bytes) -> bool:
     return CLAIMS.fullmatch(_canonical(name)) is not None
 
 
-def _canonical(name: str) -> str:
+@functools.lru_cache(maxsize=1024)
+def _canonical(name: bytes) -> bytes:
     """Return a header's name as the most tolerant gateway reads it."""
-    return _PUNCTUATION.sub("-", name).strip("-").lower()
+    return _PUNCTUATION.sub(b"-", name).strip(b"-").lower()
 
 
 def _ambiguous(fields: Sequence[tuple[bytes, bytes]]) -> bool:
     """Whether a gateway may read these headers in another way: another header that says where the message ends, or an
     instruction to remove headers that say who the agent is."""
     for name, value in fields:
-        canonical = _canonical(name.decode("latin-1"))
-        if canonical in _FRAMING and name.lower() != canonical.encode():
+        canonical = _canonical(name)
+        if canonical in _FRAMING and name.lower() != canonical:
             return True
-        if canonical == "connection" and any(_claims(token) for token in value.decode("latin-1").split(",")):
+        if canonical == b"connection" and any(map(_claims, value.split(b","))):
             return True
     return False
 
