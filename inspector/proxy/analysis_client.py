@@ -25,8 +25,8 @@ CLOSE_TIMEOUT = 10.0
 """Seconds that the process has to analyze the rest when the proxy ends."""
 CHECK = 0.5
 """Seconds between looks whether the process has ended by itself."""
-MOST = 60.0
-"""Seconds until the process is started again, at most; one second at first, then twice as many each time."""
+PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+"""Seconds until the process is started again, if it ends soon once more; the last one from then on."""
 LONG = 60.0
 """Seconds after which a process that ends counts as the first one."""
 HOPELESS = 3
@@ -119,17 +119,28 @@ class AnalysisClient:
 
     def _run(self) -> None:
         with self._progress:
-            while not self._closing.is_set():
+            while True:
                 began = time.monotonic()
                 status = self._serve()
                 if self._closing.is_set():
                     self._complete = status == 0
                     return
                 self._deaths = 1 if time.monotonic() - began > LONG else self._deaths + 1
-                if self._closing.wait(min(2.0 ** (self._deaths - 1), MOST)):
+                if not self._restart():
                     self._complete = False
                     return
+
+    def _restart(self) -> bool:
+        """Start another process after a pause; False if the proxy ends first."""
+        while not self._closing.wait(PAUSES[min(self._deaths, len(PAUSES)) - 1]):
+            try:
                 self._process, self._stderr = self._start()
+            except OSError as error:  # no process or no descriptor is left
+                self._deaths += 1
+                self._write(f"-- the analysis cannot be started ({error.strerror}); recording continues")
+            else:
+                return True
+        return False
 
     def _serve(self) -> int:
         """Read the results of a process to its end; return its status."""

@@ -18,7 +18,7 @@ import pytest
 from inspector import installation
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap
-from inspector.proxy import analysis_worker, recorder
+from inspector.proxy import analysis_client, analysis_worker, recorder
 from inspector.proxy.analysis_client import AnalysisClient, AnalysisResult
 from inspector.proxy.fast.workers import Workers
 from inspector.proxy.recorder import Recorder
@@ -172,6 +172,33 @@ def test_a_poisonous_record_is_left_out_and_the_others_are_analyzed(
     assert [text.partition(", and")[0] for text in messages[:-1]] == ends
     assert messages[-1] == "-- record 2 is not analyzed: `puppet-inspector show` shows it"
     assert analysis.analyzed == math.inf, "no more results will come"
+
+
+def test_it_is_started_again_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after a thousand times, and if no process can be started for a while."""
+    monkeypatch.setattr(analysis_client, "PAUSES", (0.0,))
+    results: list[AnalysisResult] = []
+    starts = iter([OSError(11, "Resource temporarily unavailable"), None])
+    save(path, *talk(catalog()))
+    analysis = AnalysisClient(lambda: path, 0, None, results.append)
+    start = analysis._start
+
+    def started() -> Any:
+        if (error := next(starts, None)) is not None:
+            raise error
+        return start()
+
+    monkeypatch.setattr(analysis, "_start", started)
+    analysis._deaths = 5000
+    assert eventually(lambda: any(result.seq == 1 for result in results))
+    analysis._process.kill()
+    with Capture.create(path) as capture:
+        keep(capture, *talk(report()))
+    assert eventually(lambda: any(result.seq == 2 for result in results))
+    assert analysis.close()
+    lines = [result.text for result in results if result.text.startswith("-- ")]
+    assert lines[0].startswith("-- the analysis has stopped")
+    assert lines[1:] == ["-- the analysis cannot be started (Resource temporarily unavailable); recording continues"]
 
 
 _PROXY = """
