@@ -109,10 +109,10 @@ class Pattern[AnyStr: (str, bytes)]:
 
     def search(self, text: AnyStr, begin: int = 0) -> Match[AnyStr] | None:
         """Return the first match, at or after ``begin``."""
-        return next(self._matches(self._compiled.finditer, text, begin), None)
+        return next(self._matches(None, text, begin), None)
 
     def match(self, text: AnyStr, begin: int = 0) -> Match[AnyStr] | None:
-        """Return the match that starts at ``begin``."""
+        """Return the match that starts at ``begin``. It reads the whole text: not for a loop over a long one."""
         return next(self._matches(self._compiled.match, text, begin), None)
 
     def fullmatch(self, text: AnyStr) -> Match[AnyStr] | None:
@@ -122,11 +122,12 @@ class Pattern[AnyStr: (str, bytes)]:
 
     def finditer(self, text: AnyStr, begin: int = 0, end: int | None = None) -> Iterator[Match[AnyStr]]:
         """Yield the matches between two offsets, which do not overlap, from left to right."""
-        return self._matches(self._compiled.finditer, text, begin, end)
+        return self._matches(None, text, begin, end)
 
     def _matches(
-        self, find: Callable[..., Any], text: AnyStr, begin: int, end: int | None = None
+        self, anchored: Callable[..., Any] | None, text: AnyStr, begin: int, end: int | None = None
     ) -> Iterator[Match[AnyStr]]:
+        """Yield the match that an anchored function of RE2 finds, or all matches."""
         data: bytes
         offsets: Callable[[list[tuple[int, int]]], list[tuple[int, int]]] = _unchanged
         if isinstance(text, bytes):
@@ -139,7 +140,7 @@ class Pattern[AnyStr: (str, bytes)]:
             begin = len(text[:begin].encode("utf-8", "replace"))
             end = None if end is None else len(text[:end].encode("utf-8", "replace"))
             offsets = _Offsets(data)
-        for found in self._found(find, data, begin, end):
+        for found in self._found(data, begin, end) if anchored is None else filter(None, [anchored(data, begin)]):
             spans = [found.span(number) for number in self._numbers]
             if spans[0] == _ABSENT:
                 spans[0] = found.span()
@@ -147,12 +148,9 @@ class Pattern[AnyStr: (str, bytes)]:
                 continue  # an empty match within a character
             yield Match(text, offsets(spans), self._names)
 
-    def _found(self, find: Callable[..., Any], data: bytes, at: int, end: int | None) -> Iterator[Any]:
-        if find != self._compiled.finditer:
-            found = find(data, at, end)
-            yield from [found] if found else []
-        elif not self._it:
-            yield from find(data, at, end)
+    def _found(self, data: bytes, at: int, end: int | None) -> Iterator[Any]:
+        if not self._it:
+            yield from self._compiled.finditer(data, at, end)
         else:
             while at <= len(data) and (found := self._compiled.search(data, at, end)) is not None:
                 yield found

@@ -19,6 +19,7 @@ import pytest
 import inspector
 from inspector import regex
 from inspector.analysis.analyzer import Analyzer
+from inspector.formats import har_reader
 from inspector.formats.pseudonyms import Pseudonyms
 from inspector.formats.share import Pseudonymizer
 from inspector.model import Exchange, Leg, Request, Response
@@ -27,7 +28,7 @@ from inspector.text import as_json, clean
 from tests.support.conversations import START
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 MOST = 2.3
 LEAST = 0.01
@@ -47,10 +48,10 @@ def cost(function: Callable[[Any], object], value: object) -> float:
     return best
 
 
-def growth(function: Callable[[Any], object], make: Callable[[int], object]) -> float:
+def growth(function: Callable[[Any], object], make: Callable[[int], object], sizes: Sequence[int] = SIZES) -> float:
     """How much more work twice the input is, at the first size that is long enough to be compared; 0 if none is."""
     before = 0.0
-    for size in SIZES:
+    for size in sizes:
         now = cost(function, make(size))
         if before >= LEAST:
             # A busy machine may be slower for one of the two: then they are measured again.
@@ -107,6 +108,16 @@ def test_texts_are_read_in_linear_time(function: Callable[[str], object]) -> Non
 @pytest.mark.parametrize("text", ["password" + "1" * 180 + "x", "pass_" * 39 + "x"])
 def test_a_name_takes_no_exponential_time(text: str) -> None:
     assert not patterns.named(text)
+
+
+def _archive(size: int) -> str:
+    return '{"log":{"entries":[' + '{"a":1},\n' * (size // 9)
+
+
+def test_an_archive_that_is_cut_off_is_read_in_linear_time() -> None:
+    """A pattern that is matched at an offset reads the whole text each time."""
+    assert len(list(har_reader._whole_entries(_archive(9000)))) == 1000
+    assert growth(lambda text: list(har_reader._whole_entries(text)), _archive, (300_000, 600_000)) <= MOST
 
 
 HOSTILE = (

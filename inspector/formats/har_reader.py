@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from inspector.model import Headers, Record
 
 _ENTRIES = regex.compile(r'"entries"\s*:\s*\[')
-_BETWEEN = regex.compile(r"[\s,]*")
+_BETWEEN = frozenset(" \t\r\n,")
 _PORTS = {"https": 443, "http": 80}
 
 
@@ -171,9 +171,11 @@ def _whole_entries(text: str) -> Iterator[dict[str, Any]]:
     begin = _ENTRIES.search(text)
     decoder, at = json.JSONDecoder(), begin.end() if begin else len(text)
     while at < len(text):
-        between = _BETWEEN.match(text, at)
+        if text[at] in _BETWEEN:
+            at += 1
+            continue
         try:
-            entry, at = decoder.raw_decode(text, between.end() if between else at)
+            entry, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             return
         if not isinstance(entry, dict):
