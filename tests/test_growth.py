@@ -110,6 +110,11 @@ def test_a_name_takes_no_exponential_time(text: str) -> None:
     assert not patterns.named(text)
 
 
+def test_many_assignments_in_one_line_are_read_in_linear_time() -> None:
+    """Each of them was looked for at both ends of its line."""
+    assert growth(patterns.text, repeated("password:aaaaab "), (400_000, 800_000)) <= MOST
+
+
 def _archive(size: int) -> str:
     return '{"log":{"entries":[' + '{"a":1},\n' * (size // 9)
 

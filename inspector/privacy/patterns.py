@@ -89,6 +89,8 @@ _CODE = regex.compile(
     regex.IGNORECASE | regex.DOTALL,
 )
 """A reference, a mask, a call, a path, a word: values after ``password =`` that are not secrets."""
+_LINE_START = regex.compile(r"[ \t+-]*['\"]?[\w.:-]*")
+"""What may stand before an assignment that is a whole line."""
 _SIGNS = (
     "pass", "psk", "pw", "secret", "token", "credential", "community", "erlang", "_key", "-key", " key",
     "sslkey", "apikey", "authkey",
@@ -141,29 +143,25 @@ def is_shape(value: str) -> bool:
 def _unassigned(found: regex.Match[str]) -> str:
     quoted, bare = found["quoted"], found["bare"]
     if quoted is not None:
-        return (
-            found[0]
-            if harmless(quoted) or quoted[0] in "$%"
-            else f"{found['before']}{found['open']}{MASK}{found['end']}"
-        )
+        masked = f"{found['before']}{found['open']}{MASK}{found['end']}"
+        return found[0] if harmless(quoted) or quoted[0] in "$%" else masked
     # After a colon there may be any sentence, unless the name is quoted.
-    if (
-        _CODE.fullmatch(bare)
-        or len(set(bare)) == 1
-        or (found["sign"] == ":" and not found["close"] and not _line(found))
-    ):
+    sentence = found["sign"] == ":" and not found["close"] and not _line(found)
+    if sentence or len(set(bare)) == 1 or _CODE.fullmatch(bare):
         return found[0]
     return found["before"] + MASK
 
 
 def _line(found: regex.Match[str]) -> bool:
     """Whether a match is a whole line, as in YAML: ``db_password: hunter2``."""
-    begin = found.string.rfind("\n", 0, found.start()) + 1
-    end = found.string.find("\n", found.end())
-    rest = found.string[found.end() : end if end >= 0 else None]
-    return (
-        not rest.strip() and regex.fullmatch(r"[ \t+-]*['\"]?[\w.:-]*", found.string[begin : found.start()]) is not None
-    )
+    text, end = found.string, found.end()
+    while end < len(text) and text[end] in " \t\r":
+        end += 1
+    if end < len(text) and text[end] != "\n":
+        return False
+    # Only the last match of a line comes here: each line is read once.
+    before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    return _LINE_START.fullmatch(before) is not None
 
 
 # -- certificates and signing requests ----------------------------------------------------------------------
