@@ -7,6 +7,7 @@ To add a command, add a module with ``EXAMPLE``, ``add_arguments`` and ``execute
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import signal
@@ -60,6 +61,10 @@ exit status: 0 success, 1 findings at or above --fail-on, 2 wrong usage or unusa
 """
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Why an output cannot be written."""
+
+
 class Command(Protocol):
     """What a module of this package provides for the command of its name."""
 
@@ -95,10 +100,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _discard_output()
         return 0
     except OSError as error:
+        if error.errno not in _FULL:
+            raise
         _discard_output()
-        place = f" {clean(str(error.filename))}" if error.filename is not None else " the output"
-        print(f"puppet-inspector: Cannot read or write{place}: {error.strerror or error}.", file=sys.stderr)
-        print("  Check its permissions, and that its disk is not full.", file=sys.stderr)
+        print(f"puppet-inspector: Cannot write the output: {error.strerror}.", file=sys.stderr)
+        print("  Free some space, or write it elsewhere.", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -263,6 +263,6 @@ def test_an_output_that_cannot_be_written_is_one_sentence() -> None:
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 2
     assert ended.stderr.splitlines() == [
-        "puppet-inspector: Cannot read or write the output: No space left on device.",
-        "  Check its permissions, and that its disk is not full.",
+        "puppet-inspector: Cannot write the output: No space left on device.",
+        "  Free some space, or write it elsewhere.",
     ]
