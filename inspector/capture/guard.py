@@ -90,9 +90,13 @@ def _columns(db: sqlite3.Connection, table: str) -> tuple[tuple[str, int, int], 
 
 @contextlib.contextmanager
 def damage(path: Path, subject: str) -> Iterator[None]:
-    """Turn what damaged data raises into a CaptureError."""
+    """Turn what damaged data raises into a CaptureError; what is only locked, or on a failing disk, is not damaged."""
     try:
         yield
+    except sqlite3.OperationalError as error:
+        raise CaptureError(
+            f"{subject} of {path} cannot be read: {error}.", "Try again in a moment; if that fails, check its disk."
+        ) from error
     except (sqlite3.Error, ValueError, KeyError, TypeError, OverflowError, RecursionError, MemoryError) as error:
         reason = str(error) or type(error).__name__
         raise CaptureError(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector import clocks, regex, text
-from inspector.capture import paths
+from inspector.capture import guard, paths
 from inspector.capture.schema import marked
 from inspector.errors import InspectorError
 
@@ -177,6 +177,7 @@ def _left(path: Path) -> bool:
         # The file may be left by a reader, who cannot remove it, or by a killed proxy: the last process that closes a
         # capture after writing removes it.
         with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=0)) as db:
+            guard.distrust(db)
             db.execute("SELECT count(*) FROM meta").fetchone()
     return not os.path.lexists(log)
 

@@ -38,8 +38,8 @@ CACHED_LEGS = 1024
 
 _NONE: Mapping[str, Spool] = MappingProxyType({})
 _NOBODY = Leg("", "agent")
-_NAME = regex.compile(r"[^/.\x00-\x1f\x7f][^/\x00-\x1f\x7f]{0,254}")
-"""The name of a file."""
+_NAME = regex.compile(r"[^/\x00-\x1f\x7f]{0,250}\.sqlite")
+"""The name of a capture."""
 
 _KINDS: dict[str, type[Exchange | Handshake | Gap]] = {
     "exchange": Exchange,
