@@ -110,6 +110,7 @@ def test_a_name_takes_no_exponential_time(text: str) -> None:
     assert not patterns.named(text)
 
 
+@pytest.mark.slow
 def test_many_assignments_in_one_line_are_read_in_linear_time() -> None:
     """Each of them was looked for at both ends of its line."""
     assert growth(patterns.text, repeated("password:aaaaab "), (400_000, 800_000)) <= MOST
@@ -119,6 +120,7 @@ def _archive(size: int) -> str:
     return '{"log":{"entries":[' + '{"a":1},\n' * (size // 9)
 
 
+@pytest.mark.slow
 def test_an_archive_that_is_cut_off_is_read_in_linear_time() -> None:
     """A pattern that is matched at an offset reads the whole text each time."""
     assert len(list(har_reader._whole_entries(_archive(9000)))) == 1000

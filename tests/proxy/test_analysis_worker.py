@@ -146,6 +146,7 @@ sys.exit(analysis_worker.main(sys.argv[1:]))
 
 def poison(monkeypatch: pytest.MonkeyPatch, deed: str) -> None:
     """Make the analysis process do something at record 2."""
+    monkeypatch.setattr(analysis_client, "PAUSES", (0.0,))
     code = _POISONED.format(root=str(installation.PACKAGE.parent), deed=deed)
     monkeypatch.setattr(installation, "command", lambda _module, *given: [sys.executable, "-P", "-c", code, *given])
 
