@@ -16,7 +16,7 @@ from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.privacy import redact
 from inspector.protocol import decode, endpoints, x509
 from inspector.protocol import documents as d
-from inspector.protocol.kinds import Kind
+from inspector.protocol.kinds import Access, Kind
 from inspector.rules import On, all_rules
 from inspector.rules.cases import Case, ExchangeCase, HandshakeCase, RunCase
 from inspector.runs.history import Ledger
@@ -185,7 +185,10 @@ class Analyzer:
             step.phase = Phase.CERTIFICATES
         peer = self._leaf(chain)
         step.client = peer
-        step.certname = (peer.common_name if peer else None) or (match.certname if match else None)
+        stranger = not chain and isinstance(record, Exchange) and _shows_none(record, match)
+        step.certname = peer.common_name if peer else None
+        if step.certname is None and not stranger:
+            step.certname = match.certname if match else None
         placed = Placed(
             record,
             step.phase,
@@ -197,6 +200,7 @@ class Analyzer:
             leg_id=leg.id if leg else None,
             address=leg.address if leg and leg.side == "agent" else None,
             authenticated=bool(chain) and isinstance(record, Exchange),
+            stranger=stranger,
         )
         if isinstance(step.request, d.CertificateRequest) and match and match.endpoint.kind is Kind.CSR:
             placed.key = placed.key or step.request.key
@@ -324,6 +328,15 @@ def _agent_version(exchange: Exchange, request: d.Document | None) -> tuple[str 
     if isinstance(request, d.CatalogRequest) and isinstance(request.facts, d.Facts):
         return request.facts.puppet_version, "facts"
     return (request.puppet_version, "report") if isinstance(request, d.Report) else (None, None)
+
+
+def _shows_none(exchange: Exchange, match: Match | None) -> bool:
+    """Whether a request that needs a certificate came from a client that showed none.
+
+    The proxy asks everybody for one, and records the identity that it used. Where somebody else recorded, perhaps
+    nobody asked: then nothing is known.
+    """
+    return exchange.identity is not None and (match is None or match.endpoint.access is not Access.ANYBODY)
 
 
 def _tool(exchange: Exchange, match: Match | None) -> str | None:

@@ -27,7 +27,7 @@ def document(found: Sequence[Found], runs: Iterable[tuple[Path, Run]], limit: Se
     cases, failures = 0, 0
     for capture, run in runs:
         cases += 1
-        name = clean(run.certname or run.address or "an unnamed agent")
+        name = wording.agent(run)
         case = ET.SubElement(suite, "testcase", classname=_xml(name), name=f"{capture.name} run {run.number}",
                              time=f"{run.duration:.3f}")  # fmt: skip
         run_findings = [finding for _, other, finding in found if other is run]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from inspector import __version__
 from inspector.formats import baseline
 from inspector.rules import rule_of
+from inspector.summaries import wording
 from inspector.text import clean
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _described(ident: str) -> dict[str, Any]:
 
 
 def _result(capture: Path, run: Run, finding: Finding, ids: list[str]) -> dict[str, Any]:
-    name = clean(run.certname or run.address or "an unnamed agent")
+    name = wording.agent(run)
     remedy = clean(rule_of(finding.rule).remedy_for(run))
     evidence = ", ".join(map(str, finding.seqs))
     return {

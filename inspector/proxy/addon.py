@@ -25,7 +25,7 @@ from inspector import regex
 from inspector.capture.spool import KEEP, Spool
 from inspector.errors import InspectorError
 from inspector.formats import mitm_flows
-from inspector.model import Connection, Gap, Handshake
+from inspector.model import Connection, Gap, Handshake, Identity
 from inspector.protocol import endpoints
 from inspector.proxy import contentviews, options, tls
 from inspector.proxy.commands import PuppetCommands
@@ -395,6 +395,9 @@ class PuppetInspector:
             self._probe.on_request(flow.client_conn.id, _address(flow.client_conn), agent.certname, method, target)
 
     def _replace_claims(self, flow: http.HTTPFlow) -> None:
+        agent = self._agents.get(flow.client_conn.id)
+        if agent and self._settings:
+            agent.choose_identity(self._settings.identity_source)  # first: also of a refused request it is recorded
         if not flow.client_conn.tls_established:
             flow.kill()  # type: ignore[no-untyped-call]  # no master answers in plain text
             return
@@ -402,7 +405,6 @@ class PuppetInspector:
         if any(end in value for _, value in sent for end in _LINES) or _ambiguous(sent):
             flow.kill()  # type: ignore[no-untyped-call]  # no agent sends that
             return
-        agent = self._agents.get(flow.client_conn.id)
         claims = {name for name, _ in sent if _claims(name)}
         stripped: dict[bytes, str] = {}
         for field, _ in sent:
@@ -413,10 +415,8 @@ class PuppetInspector:
         if claims:
             # All at once: removing them one by one is quadratic.
             flow.request.headers.fields = tuple(field for field in sent if field[0] not in claims)
-        if agent and self._settings:
-            agent.choose_identity(self._settings.identity_source)
-            for name, value in agent.headers:
-                flow.request.headers.add(name, value)
+        for name, value in agent.headers if agent else ():
+            flow.request.headers.add(name, value)
         if _long(flow.request):
             flow.request.stream = self._tee(flow, "request")
 
@@ -450,11 +450,13 @@ class PuppetInspector:
         state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
         spools = self._restore(flow)
         _, fields, stripped = self._sent.pop(flow.client_conn.id, ("", flow.request.headers.fields, ()))
+        # A request in plain text has no state: no identity was used.
+        unknown = Identity(self._settings.identity_source.mode) if self._settings else None
         exchange = mitm_flows.exchange_of(
             flow,
             state.leg(flow.client_conn) if state else None,
             master.leg(flow.server_conn) if master else None,
-            state.identity if state else None,
+            state.identity if state else unknown,
             stripped,
         )
         if fields is not flow.request.headers.fields:

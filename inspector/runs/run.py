@@ -61,6 +61,8 @@ class Run:
     """Where the agent's version was found: ``header``, ``user agent``, ``facts`` or ``report``."""
     tool: str | None = None
     """The name of a client that is not an agent (``curl/7.88.1``): a tool that calls an agent's endpoints."""
+    stranger: bool = False
+    """Its requests need a certificate, and the client showed none: whoever sent them, the names in them are claims."""
     master_versions: dict[str, int] = field(default_factory=dict)
     """X-Puppet-Version of the responses, each with its first record."""
     compilers: dict[str, int] = field(default_factory=dict)
@@ -211,6 +213,7 @@ class Run:
             certname=self.certname,
             address=self.address,
             tool=self.tool,
+            stranger=self.stranger,
             dialect=self.dialect,
             agent_version=self.agent_version,
             version_from=self.version_from,
@@ -251,7 +254,7 @@ class Run:
         self._add_wait(record, phase)
         if placed.leg_id:
             self._use(placed.leg_id, record, phase)
-        self.tool = placed.tool
+        self.tool, self.stranger = placed.tool, placed.stranger
         began = self.ended if phase is self.phase and span.exchanges > 1 else time
         span.duration += max(0.0, ended - began)
         self.started = min(self.started, time)
@@ -495,6 +498,8 @@ class Placed:
     """The agent's address; None if only the master's leg is known."""
     authenticated: bool = False
     """The request was made with a client certificate."""
+    stranger: bool = False
+    """The request needs a client certificate, and the client showed none."""
 
 
 def _request(exchange: Exchange, endpoint: Endpoint) -> RequestSent:

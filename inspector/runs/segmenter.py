@@ -44,6 +44,9 @@ def _may_follow(run: Run, step: Placed) -> bool:
     """Whether a step can be a further step of a run."""
     if run.closed or step.phase not in PHASE_FOLLOWS[run.phase]:
         return False
+    # Who shows no certificate after others did, or where one is needed, is somebody else behind the same address.
+    if step.stranger != run.stranger or (run.authenticated and not step.authenticated):
+        return False
     if run.tool != step.tool and run.legs:
         return False
     if run.certname and step.certname and run.certname != step.certname:
@@ -182,6 +185,8 @@ class Segmenter:
     def _find_unnamed(self, step: Placed) -> Run | None:
         """The run of a request without a client identity: the current run of its address."""
         for run in reversed(self._at.get(step.address, [])):
+            if run.stranger != step.stranger:
+                continue
             recent = step.record.time - run.ended <= BURST
             if run.certname is None:
                 # A fresh agent downloads CA and CRL once: a repeated request after an answer comes from another agent.
@@ -219,7 +224,7 @@ class Segmenter:
     def _find_for_handshake(self, step: Placed, handshake: Handshake) -> Run | None:
         named = step.certname is not None
         for run in self._open(step.certname) if named else reversed(self._at.get(step.address, [])):
-            if handshake.time - run.ended > RETRY:
+            if run.stranger or handshake.time - run.ended > RETRY:
                 continue
             if run.key in (None, step.key) if named else not run.authenticated:
                 return run

@@ -35,6 +35,7 @@ class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     certname: str | None = None
     address: str | None = None
     tool: str | None = None
+    stranger: bool = False
     dialect: Dialect | None = None
     agent_version: str | None = None
     version_from: str | None = None

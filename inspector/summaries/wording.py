@@ -100,9 +100,15 @@ def identity(used: Identity | None) -> str:
     return f"no identity ({clean(used.reason)})" if used.reason else "no identity"
 
 
+def agent(run: Run | RunSnapshot) -> str:
+    """The name of a run's agent, or its address; and whether it showed no certificate though one was needed."""
+    name = clean(run.certname or run.address or "an unnamed agent")
+    return f"{name} (no certificate)" if run.stranger else name
+
+
 def summary(run: RunSnapshot) -> str:
     """A run in one line: agent, outcome, duration, phases, findings."""
-    name = clean(run.certname or run.address or "an unnamed agent")
+    name = agent(run)
     phases = " ".join(f"{span.phase} {span.exchanges}" for span in run.spans)
     ids = " ".join(finding.rule for finding in sorted(run.findings, key=lambda finding: -finding.severity.rank))
     deviations = f"; {counts(run.findings)}: {ids}" if run.findings else ""
@@ -119,7 +125,7 @@ def run_row(run: RunSnapshot) -> tuple[str, ...]:
     return (
         str(run.number),
         clock(run.started)[:8],
-        clean(run.name) + (f" ({clean(run.tool)})" if run.tool else ""),
+        agent(run) + (f" ({clean(run.tool)})" if run.tool else ""),
         clean(run.agent_version or "-"),
         clean(run.environment or "-"),
         run.outcome,
@@ -151,7 +157,7 @@ def conclusion(run: Run) -> Conclusion | None:
 
 
 def _message(run: Run, found: Verdict) -> str:
-    name = clean(run.certname or run.address or "an unnamed agent")
+    name = agent(run)
     when = utc(found.since)[:19].replace("T", " ")
     since = f"{'at' if run.outcome == 'complete' else 'since'} {when} UTC"
     cause = found.cause
@@ -287,7 +293,7 @@ def finding(found: Finding, rule: Rule, run: Run, where: str = "", *, brief: boo
 
     ``where`` says which capture the run is in, if there are several.
     """
-    name = clean(run.certname or run.address or "an unnamed agent")
+    name = agent(run)
     evidence = numbers(found.seqs) if found.seqs else "the whole run"
     lines = [
         f"{found.severity.upper()} {found.rule} {rule.title}: {clean(found.message)}",

@@ -10,6 +10,7 @@ from textual.widgets import Static
 
 from inspector.pages import palette
 from inspector.pages.styles import DOUBT
+from inspector.summaries import wording
 from inspector.text import clean, clock, day, seconds
 from inspector.tui.histogram import Histogram
 from inspector.tui.panes import NARROW, verdict_text
@@ -43,7 +44,7 @@ def _number(line: RunLine) -> Text | str:
 
 def _agent(line: RunLine) -> Text:
     run = line.run
-    text = Text(clean(run.name) + (f" ({clean(run.tool)})" if run.tool else ""))
+    text = Text(wording.agent(run) + (f" ({clean(run.tool)})" if run.tool else ""))
     if line.of:
         text.stylize("bold")
     return text

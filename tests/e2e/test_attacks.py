@@ -19,7 +19,7 @@ from inspector.host.puppetconf import split_address
 from inspector.model import Exchange, Response
 from tests.e2e.wire import Peer
 from tests.support import proxies
-from tests.support.proxies import records
+from tests.support.proxies import analyzed, records
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -127,3 +127,26 @@ def test_a_link_to_a_capture_that_is_being_written(lab: Lab, proxied: Proxied, c
         latest = capture.parent.parent / "latest.sqlite"
         latest.symlink_to(capture)
         assert len(records(latest)) == 1
+
+
+def test_who_shows_no_certificate_blames_no_node(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    catalog = f"/puppet/v3/catalog/{NAME}?environment=production"
+    hostile = f"GET {catalog} HTTP/1.1\r\nHost: n\r\nContent_Length: 1\r\nContent-Length: 1\r\n\r\n"
+    with proxied(lab) as proxy:
+        agent = lab.agent(NAME, proxy.address, enrolled=True)
+        for _ in range(2):
+            stranger = Peer(proxy.address, lab.proxy_name)
+            for method, target in (("GET", catalog), ("PUT", f"/puppet/v3/report/{NAME}"), ("POST", "/x")):
+                assert stranger.ask(method, target).status in (403, 404)
+            with stranger.connect() as connection:
+                connection.sendall(hostile.encode())
+                assert not connection.recv(1000)
+            with socket.create_connection(proxy.address, timeout=300) as plain:
+                plain.sendall(f"GET {catalog} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
+                plain.recv(10_000)
+            assert agent.run().status == 2
+    runs = analyzed(capture).runs
+    own = [run for run in runs if run.certname == NAME]
+    assert [run.outcome for run in own] == ["complete"] * 2
+    assert {finding.rule for run in own for finding in run.findings} == {"R21"}
+    assert {(run.certname, run.stranger) for run in runs} == {(NAME, False), (None, True)}

@@ -143,7 +143,7 @@ def test_an_agent_that_left_was_not_refused(addon: addon_module.PuppetInspector,
     agent = AgentConnection(tls.TlsState(), identity.Credentials((), pki.new_key()))
     agent.credentials = agent.presented
     addon._masters[flow.server_conn.id] = MasterConnection(tls.TlsState(), agent)
-    addon._settings = SimpleNamespace(master_name="puppet.example")  # type: ignore[assignment]
+    addon._settings = SimpleNamespace(master_name="puppet.example", identity_source=identity.NoIdentity())  # type: ignore[assignment]
     addon.error(flow)
     assert addon._recorder
     addon._recorder.finish()
