@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 MEMORY = 64 * 2**10
 """Bytes of one body that are kept in memory."""
@@ -35,10 +35,19 @@ class Spool:
         self._head = bytearray()
         self._file: IO[bytes] | None = None
         self._digest = hashlib.sha256()
+        self._sha256: bytes | None = None
         self.size = 0
         """Size of the body so far."""
         self.cut = False
         """Only the head is stored: the body is too large, or the disk is full."""
+
+    @classmethod
+    def received(cls, descriptor: int, size: int, sha256: bytes) -> Self:
+        """Return the copy of a body that another process wrote to a file; it owns the descriptor."""
+        spool = cls(Path())
+        spool._file = os.fdopen(descriptor, "rb", buffering=0)
+        spool.size, spool._sha256 = size, sha256
+        return spool
 
     def add(self, data: bytes, *, wanted: bool = True) -> None:
         """Add a piece of the body; if not ``wanted``, store no more of it. Never raises."""
@@ -80,13 +89,18 @@ class Spool:
     @property
     def sha256(self) -> bytes:
         """The digest of the whole body."""
-        return self._digest.digest()
+        return self._sha256 or self._digest.digest()
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the file that holds the body."""
+        assert self._file is not None  # noqa: S101 - only asked for after the body was moved to the disk
+        return self._file.fileno()
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the whole body from the disk. Raises OSError."""
-        assert self._file is not None  # noqa: S101 - only called after the body was moved to the disk
         at = 0
-        while data := os.pread(self._file.fileno(), CHUNK, at):
+        while data := os.pread(self.descriptor, CHUNK, at):
             at += len(data)
             yield data
 

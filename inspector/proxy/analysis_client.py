@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import signal
 import struct
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from inspector import installation
+from inspector.proxy import side_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,10 +25,6 @@ CLOSE_TIMEOUT = 10.0
 """Seconds that the process has to analyze the rest when the proxy ends."""
 CHECK = 0.5
 """Seconds between looks whether the process has ended by itself."""
-PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
-"""Seconds until the process is started again, if it ends soon once more; the last one from then on."""
-LONG = 60.0
-"""Seconds after which a process that ends counts as the first one."""
 HOPELESS = 3
 """Number of processes that ended, one soon after the other, after which old captures do not wait for the analysis."""
 PROGRESS = struct.Struct("<q")
@@ -54,7 +50,7 @@ class AnalysisResult(msgspec.Struct, array_like=True):
 class AnalysisClient:
     """The analysis process, which is started again whenever it ends. Its results arrive on a separate thread.
 
-    A record that takes it too long (``analysis_worker.CPU``), or at which it ends twice, is not analyzed; all others
+    A record that takes it too long (``side_process.CPU``), or at which it ends twice, is not analyzed; all others
     are. Recording never waits for it.
     """
 
@@ -68,9 +64,7 @@ class AnalysisClient:
         self._on_result = on_result
         self._last = after
         self._skipped: list[int] = []
-        self._deaths = 0
-        self._suspect = 0
-        """The record at which the process ended the last time."""
+        self._restarts = side_process.Restarts()
         self._closing = threading.Event()
         self._progress = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this object
         self._process, self._stderr = self._start()
@@ -81,7 +75,7 @@ class AnalysisClient:
     @property
     def analyzed(self) -> float:
         """The number of the record that was analyzed last; infinite while no more results will come."""
-        return math.inf if self._deaths >= HOPELESS or not self._thread.is_alive() else self._last
+        return math.inf if self._restarts.deaths >= HOPELESS or not self._thread.is_alive() else self._last
 
     def _start(self) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
         os.ftruncate(self._progress.fileno(), 0)
@@ -125,18 +119,18 @@ class AnalysisClient:
                 if self._closing.is_set():
                     self._complete = status == 0
                     return
-                self._deaths = 1 if time.monotonic() - began > LONG else self._deaths + 1
+                self._restarts.note(time.monotonic() - began)
                 if not self._restart():
                     self._complete = False
                     return
 
     def _restart(self) -> bool:
         """Start another process after a pause; False if the proxy ends first."""
-        while not self._closing.wait(PAUSES[min(self._deaths, len(PAUSES)) - 1]):
+        while not self._closing.wait(self._restarts.pause):
             try:
                 self._process, self._stderr = self._start()
             except OSError as error:  # no process or no descriptor is left
-                self._deaths += 1
+                self._restarts.deaths += 1
                 self._write(f"-- the analysis cannot be started ({error.strerror}); recording continues")
             else:
                 return True
@@ -176,16 +170,14 @@ class AnalysisClient:
         """Print why the process ended, and decide whether to leave out the record at which it did."""
         self._stderr.seek(0)
         reason = self._stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
-        too_long = status == -signal.SIGPROF
-        if too_long:
+        if side_process.took_too_long(status):
             reason = "a record took too long"
         place = f" at record {seq}" if seq else ""
         self._write(f"-- the analysis has stopped{place}{f' ({reason})' if reason else ''}; recording continues, and "
                     "the analysis is started again")  # fmt: skip
-        if seq and (too_long or seq == self._suspect):
+        if self._restarts.gives_up(seq, status):
             self._skipped.append(seq)
             self._write(f"-- record {seq} is not analyzed: `puppet-inspector show` shows it")
-        self._suspect = seq
 
     def _write(self, text: str) -> None:
         self._on_result(AnalysisResult(text))

@@ -8,12 +8,9 @@ value (``analysis_client.AnalysisResult``).
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import mmap
 import os
 import select
-import signal
 import sys
 import time
 from pathlib import Path
@@ -23,6 +20,7 @@ import msgspec
 
 from inspector.analysis import ruleset
 from inspector.errors import InspectorError
+from inspector.proxy import side_process
 from inspector.proxy.analysis_client import PROGRESS, AnalysisResult
 from inspector.summaries import filters
 from inspector.summaries.follow import DO, Follower
@@ -34,12 +32,6 @@ if TYPE_CHECKING:
 
 POLL = 1.0
 """Seconds between looks for runs that are over because their agent sends nothing more."""
-CPU = 20.0
-"""Seconds of CPU time that one record may take: beyond that, the kernel ends the process, and the next one leaves the
-record out. All analysis is linear in the size of a record, so this is the last net."""
-_PARENT_DEATH_SIGNAL = 1
-NICE = 5
-"""The proxy, and with it the agents, have priority."""
 
 
 def results(lines: Iterable[PrintedLine]) -> Iterator[AnalysisResult]:
@@ -61,11 +53,7 @@ def main(argv: list[str]) -> int:
     the number of the record that is being analyzed, and the numbers of the records to leave out."""
     path, after, rules, proxy, progress = Path(argv[0]), int(argv[1]), argv[2], int(argv[3]), int(argv[4])
     skipped = frozenset(int(seq) for seq in argv[5].split(",") if seq)
-    _end_with(proxy)
-    # The proxy handles Ctrl-C: it ends in order and closes our input.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(OSError):
-        os.nice(NICE)
+    side_process.attend(proxy)
     chosen = ruleset.load(Path(rules), time.time()) if rules else None
     begin_record = _limit(mmap.mmap(progress, PROGRESS.size))
     follower = Follower(
@@ -85,20 +73,12 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _end_with(proxy: int) -> None:
-    """End this process when the proxy does, whatever it is doing then."""
-    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != proxy:
-        sys.exit(0)
-
-
 def _limit(progress: mmap.mmap) -> Callable[[int], None]:
     """Return the function to call with the number of each record before it is analyzed, and with 0 after the last."""
 
     def begin_record(seq: int) -> None:
         PROGRESS.pack_into(progress, 0, seq)
-        # Its default action ends the process, also while the interpreter is in a library.
-        signal.setitimer(signal.ITIMER_PROF, CPU)
+        side_process.limit()
 
     return begin_record
 

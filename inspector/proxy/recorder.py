@@ -2,16 +2,16 @@
 
 The proxy's event loop only puts records into a queue; a few times a second the thread writes them. Writing can be slow,
 fail or hang: the agents' runs never wait for it. Records that could not be written are recorded as a gap. Another
-process analyzes the records (``analysis_client``).
+process analyzes the records (``analysis_client``), and if they are to be masked, one more masks them before
+(``masking_client``).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import sqlite3
 import threading
 import time
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,9 @@ from inspector.capture.rotation import Rotation
 from inspector.capture.store import Capture, Continued
 from inspector.errors import CaptureError
 from inspector.model import Connection, Exchange, Gap, Handshake
-from inspector.privacy import redact
-from inspector.protocol import endpoints, kinds
 from inspector.proxy.analysis_client import AnalysisClient
+from inspector.proxy.backlog import Backlog, Item
+from inspector.proxy.masking_client import MaskingClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from inspector.capture.spool import Spool
     from inspector.model import Record
     from inspector.proxy.analysis_client import AnalysisResult
-
-    type Callback = Callable[[AnalysisResult], None]
+    from inspector.proxy.backlog import Callback
 
 NEVER = Rotation(free=0)
 """A single capture, even on a full disk."""
@@ -48,20 +47,16 @@ MEMORY = 256 * 2**20
 QUIET = 5.0
 """Seconds without a record after which starting another capture splits no run."""
 QUEUE = 512 * 2**20
-"""Bytes of bodies in the queue. Above half of it the bodies of files are dropped, above it exchanges about files, and
-above twice the limit everything; each time the loss is reported."""
+"""Bytes in the queue above which detail is dropped (``Backlog``)."""
+MASKED_QUEUE = 64 * 2**20
+"""The same if records are masked first: they may come in faster than that for hours."""
+MASKING = 10.0
+"""Seconds for masking the rest when the proxy ends."""
 CONTINUES = "-- recording continues in "
 """The line, before the path, that reports that a capture continues in another one."""
 DELETED = "-- deleted the old capture {} (puppet_keep)"
 MAX_CALLBACKS = 10_000
 """Records whose analysis result is awaited by a callback."""
-_FILES = endpoints.paths(kinds.FILES)
-
-DROPS = {
-    "body": "{} exchanges about files recorded without bodies: traffic came in faster than it could be written",
-    "file": "{} exchanges about files lost: traffic came in faster than it could be written",
-    "record": "{} records lost: traffic came in faster than it could be written",
-}
 
 
 class Recorder(threading.Thread):
@@ -80,7 +75,7 @@ class Recorder(threading.Thread):
         """Open the capture.
 
         ``write_line`` gets each console line, on any thread. ``rules`` is a rules file. Without ``analyzes`` another
-        process analyzes the records. ``rotation`` says when another capture is started. ``redacts`` removes secrets
+        process analyzes the records. ``rotation`` says when another capture is started. ``redacts`` masks secrets
         before records are written.
 
         Raises CaptureError.
@@ -91,18 +86,17 @@ class Recorder(threading.Thread):
         self._rules = rules
         self.analyzes = analyzes
         self._rotation = rotation
-        self._redacts = redacts
         self._began = self._busy = time.monotonic()
         self._has_records = False
         """Whether any record was written to this capture."""
         self._previous_last: int | None = None
         """The last record of the previous capture: once a later one was analyzed, old captures may be deleted."""
-        self._queue: deque[tuple[Record | Connection, Callback | None, Mapping[str, Spool]] | None] = deque()
+        self._queue: deque[Item | None] = deque()
         """None is the end."""
         self._finishing = False
         self._wake = threading.Event()
-        self._queued_bytes = self._processed_bytes = 0
-        self._dropped: Counter[str] = Counter()
+        self._backlog = Backlog(MASKED_QUEUE, "masked") if redacts else Backlog(QUEUE, "written")
+        self._masking = MaskingClient(path.parent, self._deliver, write_line) if redacts else None
         self._buffered_bytes = 0
         self._lost = 0
         self._failure: str | None = None
@@ -115,7 +109,7 @@ class Recorder(threading.Thread):
 
     def put(
         self,
-        item: Record | Connection,
+        record: Record | Connection,
         callback: Callback | None = None,
         spools: Mapping[str, Spool] = MappingProxyType({}),
     ) -> None:
@@ -123,28 +117,20 @@ class Recorder(threading.Thread):
 
         ``callback`` gets the analysis result, on another thread. ``spools`` are the record's large bodies.
         """
-        waiting = self._queued_bytes - self._processed_bytes
-        if waiting > QUEUE // 2 and (reduced := self._reduced(item, waiting)) is not item:
-            spools = {}
-            if reduced is None:
-                return
-            item = reduced
-        self._queued_bytes += _weight(item)
-        self._queue.append((item, callback, spools))
+        if item := self._backlog.add(record, callback, spools):
+            self._enqueue(item)
 
-    def _reduced(self, item: Record | Connection, waiting: int) -> Record | Connection | None:
-        """Return what is recorded of an item while the queue is too long: bodies are dropped first, then exchanges."""
-        about_files = isinstance(item, Exchange) and _FILES.search(item.request.target) is not None
-        if waiting > 2 * QUEUE:
-            self._dropped["record"] += 1
-            return None
-        if waiting > QUEUE and about_files:
-            self._dropped["file"] += 1
-            return None
-        if isinstance(item, Exchange) and about_files and (bare := _without_bodies(item)) is not item:
-            self._dropped["body"] += 1
-            return bare
-        return item
+    def _enqueue(self, item: Item | None) -> None:
+        if self._masking:
+            self._masking.put(item)
+        else:
+            self._deliver(item)
+
+    def _deliver(self, item: Item | None) -> None:
+        """Queue what may be written; None is the end."""
+        self._queue.append(item)
+        if item is None:
+            self._wake.set()
 
     @property
     def path(self) -> Path:
@@ -153,8 +139,9 @@ class Recorder(threading.Thread):
 
     def finish(self, timeout: float = 30.0) -> None:
         """Write and analyze the rest of the queue, then end the thread."""
-        self._queue.append(None)
-        self._wake.set()
+        if self._masking:
+            self._masking.finish(MASKING)
+        self._enqueue(None)
         self.join(timeout)
 
     def run(self) -> None:
@@ -162,22 +149,26 @@ class Recorder(threading.Thread):
         while not self._finishing:
             # At intervals, not for each record: every switch of the interpreter's lock costs more than a record.
             self._wake.wait(FLUSH)
-            while self._queue and not self._finishing:
-                self._process_batch()
+            while self._process_batch():
                 self._guard(self._flush)
             self._guard(self._flush)
         self._guard(self._end)
 
-    def _process_batch(self) -> None:
-        for _ in range(min(BATCH, len(self._queue))):
+    def _process_batch(self) -> bool:
+        """Take a batch off the queue; return whether it was a full one."""
+        number = min(BATCH, len(self._queue))
+        for _ in range(number):
             item = self._queue.popleft()
             if item is None:
                 self._finishing = True
-                return
-            self._processed_bytes += _weight(item[0])
-            self._guard(self._process, *item)
+                return False
+            self._backlog.remove(item)
+            self._guard(self._process, item)
+        return number == BATCH
 
     def _begin(self) -> None:
+        if self._masking:
+            self._masking.start()
         if self.analyzes:
             # An existing capture is continued: its records are needed to tell runs apart, but were reported before.
             self._analysis = AnalysisClient(lambda: self.path, self._capture.last, self._rules, self._on_result)
@@ -187,28 +178,29 @@ class Recorder(threading.Thread):
             act(*args)
         except BaseException as error:  # noqa: BLE001 - a bug of ours (or a panic in a library) must not end this thread
             self._write_line(f"-- internal error: {error!r} (please report it)")
-            self._append(Gap(time.time(), f"puppet-inspector failed: {error!r}"))
+            # What an error quotes may have to be masked.
+            reason = type(error).__name__ if self._masking else repr(error)
+            self._append(Gap(time.time(), f"puppet-inspector failed: {reason}"))
 
     # -- writing ------------------------------------------------------------------------------------
 
-    def _process(self, item: Record | Connection, callback: Callback | None, spools: Mapping[str, Spool]) -> None:
-        size = _weight(item)
-        if self._failure and self._buffered_bytes + size > MEMORY:
-            self._lost += not isinstance(item, Connection)
+    def _process(self, item: Item) -> None:
+        record = item.record
+        if self._failure and self._buffered_bytes + item.weight > MEMORY:
+            self._lost += not isinstance(record, Connection)
+            item.close()
             return
-        self._buffered_bytes += size
-        if isinstance(item, Connection):
-            self._capture.note(dataclasses.replace(item, leg=redact.leg(item.leg)) if self._redacts else item)
+        self._buffered_bytes += item.weight
+        if isinstance(record, Connection):
+            self._capture.note(record)
             return
-        if self._redacts:
-            item, spools = redact.redacted(_loaded(item, spools)), {}
-        if isinstance(item, Exchange):
-            self._capture.note(Connection(item.agent))
-            if item.master:
-                self._capture.note(Connection(item.master))
-        elif isinstance(item, Handshake):
-            self._capture.note(Connection(item.leg))
-        self._append(item, callback, spools)
+        if isinstance(record, Exchange):
+            self._capture.note(Connection(record.agent))
+            if record.master:
+                self._capture.note(Connection(record.master))
+        elif isinstance(record, Handshake):
+            self._capture.note(Connection(record.leg))
+        self._append(record, item.callback, item.spools)
 
     def _append(
         self, record: Record, callback: Callback | None = None, spools: Mapping[str, Spool] = MappingProxyType({})
@@ -237,10 +229,8 @@ class Recorder(threading.Thread):
 
     def _record_drops(self) -> None:
         """Record what ``put`` dropped since the last time."""
-        for kind in list(self._dropped):
-            number = self._dropped.pop(kind)
-            text = DROPS[kind].format(number)
-            self._append(Gap(time.time(), text, 0 if kind == "body" else number))
+        for text, lost in self._backlog.drops():
+            self._append(Gap(time.time(), text, lost))
             self._write_line(f"-- {text}")
 
     def _attempt(self) -> list[Record]:
@@ -327,9 +317,11 @@ class Recorder(threading.Thread):
         if self._analysis and not self._analysis.close():
             self._write_line("-- the analysis did not finish in time: `puppet-inspector runs` shows the rest")
         self._retire()
+        if self._masking:
+            self._masking.close()
         while self._queue:  # gaps of internal errors
             if item := self._queue.popleft():
-                self._guard(self._process, *item)
+                self._guard(self._process, item)
         self._write_the_rest()
         self._capture.abandon()
 
@@ -361,29 +353,3 @@ class Recorder(threading.Thread):
             self.put(Gap(time.time(), error))
         if result.seq is not None and (callback := self._awaiting_result.pop(result.seq, None)):
             callback(result)
-
-
-def _weight(record: Record | Connection) -> int:
-    if isinstance(record, Exchange):
-        return 1000 + len(record.request.body) + (len(record.response.body) if record.response else 0)
-    return 1000
-
-
-def _loaded(record: Record, spools: Mapping[str, Spool]) -> Record:
-    """Return a record with its large bodies included. Raises OSError."""
-    for side, spool in spools.items():
-        body = b"".join(spool.chunks())
-        spool.close()
-        record = dataclasses.replace(record, **{side: dataclasses.replace(getattr(record, side), body=body)})
-    return record
-
-
-def _without_bodies(exchange: Exchange) -> Exchange:
-    request, response = exchange.request, exchange.response
-    if not request.body and not (response and response.body):
-        return exchange
-    return dataclasses.replace(
-        exchange,
-        request=dataclasses.replace(request, body=b"", lost=request.lost + len(request.body)),
-        response=response and dataclasses.replace(response, body=b"", lost=response.lost + len(response.body)),
-    )

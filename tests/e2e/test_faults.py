@@ -17,6 +17,7 @@ import pytest
 from inspector.capture.store import Capture
 from inspector.model import Connection, Exchange, Gap, Leg
 from inspector.proxy import analysis_worker, recorder
+from inspector.proxy.backlog import Item
 from inspector.proxy.recorder import Recorder
 from inspector.rules import all_rules
 from inspector.rules.cases import Statement
@@ -175,7 +176,7 @@ def test_connections_are_not_kept_without_end_while_nothing_can_be_written(
     recording = Recorder(tmp_path / "c.sqlite", lambda _line: None)
     recording._failure = "the disk is full"
     for number in range(100):
-        recording._process(Connection(Leg(str(number), "agent", "192.0.2.1", number)), None, {})
+        recording._process(Item(Connection(Leg(str(number), "agent", "192.0.2.1", number)), weight=1000))
     assert len(recording._capture._connections) == 5
     assert recording._lost == 0
     recording._capture.abandon()

@@ -17,8 +17,8 @@ import pytest
 
 from inspector import installation
 from inspector.capture.store import Capture
-from inspector.model import Exchange, Gap
-from inspector.proxy import analysis_client, analysis_worker, recorder
+from inspector.model import Gap
+from inspector.proxy import analysis_worker, side_process
 from inspector.proxy.analysis_client import AnalysisClient, AnalysisResult
 from inspector.proxy.fast.workers import Workers
 from inspector.proxy.recorder import Recorder
@@ -132,21 +132,21 @@ _POISONED = """
 import os, sys
 sys.path.insert(0, {root!r})
 from inspector.analysis.analyzer import Analyzer
-from inspector.proxy import analysis_worker
+from inspector.proxy import analysis_worker, side_process
 feed = Analyzer.feed
 def poisoned(self, record):
     while record.seq == 2:
         {deed}
     return feed(self, record)
 Analyzer.feed = poisoned
-analysis_worker.CPU = 0.5
+side_process.CPU = 0.5
 sys.exit(analysis_worker.main(sys.argv[1:]))
 """
 
 
 def poison(monkeypatch: pytest.MonkeyPatch, deed: str) -> None:
     """Make the analysis process do something at record 2."""
-    monkeypatch.setattr(analysis_client, "PAUSES", (0.0,))
+    monkeypatch.setattr(side_process, "PAUSES", (0.0,))
     code = _POISONED.format(root=str(installation.PACKAGE.parent), deed=deed)
     monkeypatch.setattr(installation, "command", lambda _module, *given: [sys.executable, "-P", "-c", code, *given])
 
@@ -177,7 +177,7 @@ def test_a_poisonous_record_is_left_out_and_the_others_are_analyzed(
 
 def test_it_is_started_again_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also after a thousand times, and if no process can be started for a while."""
-    monkeypatch.setattr(analysis_client, "PAUSES", (0.0,))
+    monkeypatch.setattr(side_process, "PAUSES", (0.0,))
     results: list[AnalysisResult] = []
     starts = iter([OSError(11, "Resource temporarily unavailable"), None])
     save(path, *talk(catalog()))
@@ -190,7 +190,7 @@ def test_it_is_started_again_for_ever(path: Path, monkeypatch: pytest.MonkeyPatc
         return start()
 
     monkeypatch.setattr(analysis, "_start", started)
-    analysis._deaths = 5000
+    analysis._restarts.deaths = 5000
     assert eventually(lambda: any(result.seq == 1 for result in results))
     analysis._process.kill()
     with Capture.create(path) as capture:
@@ -259,34 +259,3 @@ def test_what_is_known_already_is_not_reported_again(path: Path) -> None:
         keep(capture, *talk(report()))
     assert analysis.close()
     assert results[0].seq == 2
-
-
-def test_when_too_much_waits_detail_goes_before_exchanges_and_exchanges_before_runs(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (file,) = talk(content("app/large", b"x" * 5000))
-    assert isinstance(file, Exchange)
-    assert file.response
-    weight = recorder._weight(file)
-    monkeypatch.setattr(recorder, "QUEUE", 4 * weight)
-    lines: list[str] = []
-    recording = Recorder(path, lines.append)
-    for _ in range(20):
-        recording.put(file)
-    recording.put(talk(catalog())[0])
-    recording.start()
-    recording.finish()
-    with Capture.open(path) as capture:
-        records = list(capture.records())
-    gaps = [record for record in records if isinstance(record, Gap)]
-    exchanges = [record for record in records if isinstance(record, Exchange)]
-    whole = [exchange for exchange in exchanges if exchange.response and exchange.response.body]
-    bare = [exchange for exchange in exchanges if exchange.response and exchange.response.lost]
-    assert len(whole) == 3 + 1  # and the catalog, though it came last
-    assert {exchange.response.lost for exchange in bare if exchange.response} == {5000}
-    assert sum(gap.lost for gap in gaps) == 20 - 3 - len(bare) > 0
-    assert {gap.reason.partition(" ")[2] for gap in gaps} == {
-        recorder.DROPS[kind].partition("{} ")[2] for kind in ("file", "body")
-    }
-    assert {gap.reason.partition(" ")[0] for gap in gaps if not gap.lost} == {str(len(bare))}
-    assert len([line for line in lines if line.startswith("-- ")]) == 2

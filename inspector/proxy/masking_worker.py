@@ -1,0 +1,113 @@
+"""The masking process of a proxy (`puppet_redact=write`): takes the secrets out of records before they are recorded.
+
+Masking holds the interpreter's lock, for seconds if a body is large, and every agent would have to wait. So the proxy
+passes each record through this process, and writes only what it gets back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from inspector.capture.spool import CHUNK, Spool
+from inspector.model import Connection, Exchange
+from inspector.privacy import redact
+from inspector.proxy import masking_channel, side_process
+from inspector.proxy.masking_channel import Answer, Channel, Question
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspector.model import Record
+    from inspector.proxy.masking_channel import Frame, SentBody
+
+
+def main(argv: list[str]) -> int:
+    """Run with ``FOLDER PROXY SOCKET``: a directory for large masked bodies (in unnamed files), the process number of
+    the proxy, and the descriptor of the connection to it."""
+    folder, proxy, descriptor = Path(argv[0]), int(argv[1]), int(argv[2])
+    side_process.attend(proxy)
+    channel = Channel(socket.socket(fileno=descriptor), masking_channel.ready)
+    try:
+        while frame := channel.receive():
+            for question in msgspec.msgpack.decode(frame.content, type=list[Question]):
+                side_process.limit()
+                _answer(channel, question, frame, folder)
+            frame.close()
+    except ConnectionError:
+        pass  # the proxy has ended
+    return 0
+
+
+def _answer(channel: Channel, question: Question, frame: Frame, folder: Path) -> None:
+    descriptors = [frame.descriptors.pop(0) for _ in question.bodies]
+    try:
+        answer, spools = _masked(question, descriptors, folder)
+    except Exception as error:  # noqa: BLE001 - one record must not stop all others
+        # Only its type: the text may quote what should have been masked.
+        answer, spools = Answer(failure=type(error).__name__), []
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    channel.send(msgspec.msgpack.encode(answer), [spool.descriptor for spool in spools])
+    for spool in spools:
+        spool.close()
+
+
+def _masked(question: Question, descriptors: Sequence[int], folder: Path) -> tuple[Answer, list[Spool]]:
+    """Return the answer to a question, and the large bodies that come with it."""
+    record = masking_channel.unpack(question.record, masking_channel.KINDS[question.kind])
+    if isinstance(record, Connection):
+        leg = redact.leg(record.leg)
+        if leg is record.leg:
+            return Answer(), []
+        return Answer(masking_channel.pack(dataclasses.replace(record, leg=leg))), []
+    whole = _whole(record, question.bodies, descriptors)
+    masked = redact.redacted(whole)
+    if masked is whole:
+        return Answer(), []
+    spools: dict[str, Spool] = {}
+    for body in question.bodies:
+        masked, spool = _spooled(masked, body.side, folder)
+        if spool:
+            spools[body.side] = spool
+    bodies, _ = masking_channel.sent(spools)
+    return Answer(masking_channel.pack(masked), bodies), list(spools.values())
+
+
+def _whole(record: Record, bodies: Sequence[SentBody], descriptors: Sequence[int]) -> Record:
+    """Return a record with its large bodies included. Raises OSError."""
+    for body, descriptor in zip(bodies, descriptors, strict=True):
+        record = _with_body(record, body.side, _content(descriptor, body.size))
+    return record
+
+
+def _content(descriptor: int, size: int) -> bytes:
+    parts = bytearray()
+    while data := os.pread(descriptor, CHUNK, len(parts)):
+        parts += data
+    if len(parts) != size:
+        raise OSError("a body is incomplete")
+    return bytes(parts)
+
+
+def _spooled(record: Record, side: str, folder: Path) -> tuple[Record, Spool | None]:
+    """Move a body that is large to an unnamed file. Raises OSError."""
+    body = getattr(record, side).body
+    spool = Spool(folder, keep=len(body))
+    spool.add(body)
+    if spool.cut:
+        raise OSError("the disk is full")
+    if spool.body is not None:
+        return record, None
+    return _with_body(record, side, b""), spool
+
+
+def _with_body(record: Record, side: str, body: bytes) -> Record:
+    assert isinstance(record, Exchange)  # noqa: S101 - no other record has bodies
+    return dataclasses.replace(record, **{side: dataclasses.replace(getattr(record, side), body=body)})
