@@ -20,8 +20,8 @@ import inspector
 from inspector import regex
 from inspector.analysis.analyzer import Analyzer
 from inspector.formats import har_reader
+from inspector.formats.outgoing import Outgoing
 from inspector.formats.pseudonyms import Pseudonyms
-from inspector.formats.share import Pseudonymizer
 from inspector.model import Exchange, Leg, Request, Response
 from inspector.privacy import patterns, redact
 from inspector.text import as_json, clean
@@ -192,9 +192,9 @@ def analyze(record: Exchange) -> None:
 
 def share(record: Exchange) -> None:
     """Make one record ready to be shared."""
-    pseudonymizer = Pseudonymizer()
-    pseudonymizer.learn(record)
-    pseudonymizer.record(record)
+    outgoing = Outgoing(pseudonyms=True)
+    outgoing.learn(record)
+    outgoing.record(record)
 
 
 def _sized(made: Callable[[str], Exchange], text: Callable[[int], str], size: int) -> Exchange:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import add_filter
+from inspector.cli.opening import add_opening, opened_by
 from inspector.formats import exporting
+from inspector.formats.outgoing import summary
 
 if TYPE_CHECKING:
     import argparse
@@ -23,23 +25,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the file to create (default: standard output)"
     )
-    parser.add_argument("--with-secrets", action="store_true", help="do not mask secrets")
+    add_opening(parser)
+    parser.add_argument("--with-secrets", action="store_true", help="mask and withhold nothing")
     add_filter(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Export the records of a capture: as flows for mitmproxy, as an HTTP archive (HAR) for browsers, or as one line
-    of JSON per record (docs/json/export.schema.json). Secrets are masked. `import` reads all three formats."""
+    of JSON per record (docs/json/export.schema.json). Secrets are masked. Facts, parameters, logs and file contents are
+    withheld unless `--with` opens them: stand-ins take their place. Names, findings and error texts stay. `import`
+    reads all three formats."""
     output = arguments.output
     kind = arguments.format or (exporting.format_of(output) if output else "jsonl")
-    chosen = exporting.Chosen.by(arguments.capture, arguments.filter)
+    opened = None if arguments.with_secrets else opened_by(arguments.opened)
+    chosen = exporting.Chosen.by(arguments.capture, arguments.filter, opened)
     if output is None:
-        for line in chosen.lines(kind, secrets=arguments.with_secrets):
+        for line in chosen.lines(kind):
             print(line)
     else:
-        number = chosen.write(kind, output, secrets=arguments.with_secrets)
+        number = chosen.write(kind, output)
         masked = "" if arguments.with_secrets else ", secrets masked (--with-secrets keeps them)"
         print(f"{number} records written to {output}{masked}")
-    for note in chosen.notes(kind):
+    for note in (*chosen.notes(kind), *filter(None, [summary(chosen.withheld)])):
         print(f"puppet-inspector: {note}", file=sys.stderr)
     return 0

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inspector.cli.opening import add_opening, opened_by
 from inspector.cli.output import print_json
+from inspector.formats.outgoing import Content, summary
 from inspector.formats.share import share
 
 if TYPE_CHECKING:
@@ -20,22 +22,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: CAPTURE-shared.sqlite beside CAPTURE"
     )
+    add_opening(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Copy a capture so that it does not reveal its origin but gives the same findings. Secrets are masked. Certnames,
-    host names, addresses, fingerprints, SSH keys and serial numbers are replaced by consistent pseudonyms, and
-    certificates are reissued. Names of environments, modules, resources and users stay, and so does other text in
-    manifests and files: review the copy before you share it."""
+    host names, addresses and fingerprints are replaced by consistent pseudonyms, and certificates are reissued. Facts,
+    parameters, logs and file contents are withheld unless `--with` opens them: stand-ins take their place. Only what
+    is known to reveal nothing stays: types, versions, small numbers, words of Puppet, names of classes and
+    environments."""
     capture = arguments.capture
     target = arguments.output or capture.with_name(f"{capture.stem}-shared.sqlite")
-    number = share(capture, target, lambda note: print(f"puppet-inspector: {note}", file=sys.stderr))
+    opened = opened_by(arguments.opened)
+    number, withheld = share(
+        capture, target, lambda note: print(f"puppet-inspector: {note}", file=sys.stderr), opened=opened
+    )
     if arguments.json:
-        print_json({"capture": str(target), "records": number})
-    else:
-        print(
-            f"{number} records written to {target}, without secrets and with pseudonyms: "
-            "review the copy before you share it"
-        )
+        counts = {str(content): withheld[content] for content in Content}
+        print_json({"capture": str(target), "records": number, "withheld": counts})
+        return 0
+    review = ": review the copy before you share it" if opened else ""
+    print(f"{number} records written to {target}, without secrets and with pseudonyms{review}")
+    if withheld:
+        print(summary(withheld))
     return 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import files, har, jsonl, lossless
+from inspector.formats.outgoing import Outgoing
 from inspector.model import Connection
 from inspector.summaries import follow, summary, wording
 
@@ -21,15 +22,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inspector.formats.lossless import CaptureItem
+    from inspector.formats.outgoing import Content
     from inspector.model import Record
     from inspector.runs.run import Run
     from inspector.summaries.summary import RunBrief
 
 
-def _write_flows(records: Iterator[Record], path: Path, *, secrets: bool) -> int:
+def _write_flows(records: Iterator[Record], path: Path) -> int:
     from inspector.formats.mitm_flows import export_flows  # imports mitmproxy
 
-    return export_flows(records, path, secrets=secrets)
+    return export_flows(records, path)
 
 
 class Format(NamedTuple):
@@ -38,7 +40,8 @@ class Format(NamedTuple):
     endings: tuple[str, ...]
     """Of file names, in lower case."""
     lines: Callable[..., Iterator[str]] | None = None
-    """Yields lines of the items of a capture, the runs of their records, and ``secrets``, as ``jsonl.lines`` does."""
+    """Yields lines of the items of a capture, the runs of their records, and what becomes of findings' sentences, as
+    ``jsonl.lines`` does."""
     write: Callable[..., int] | None = None
     """Writes records to a new file and returns their number, as ``mitm_flows.export_flows`` does."""
     note: str = ""
@@ -81,9 +84,13 @@ class Chosen:
     """The run of each record, by record number."""
     kinds: Counter[str] = field(default_factory=Counter)
     """The number of records of each kind, if they were counted."""
+    opened: frozenset[Content] | None = frozenset()
+    """What is not withheld; None: everything leaves as it is, secrets too."""
+    withheld: Counter[Content] = field(default_factory=Counter)
+    """The number of values that were withheld, once the records are written."""
 
     @classmethod
-    def by(cls, capture: Path, text: str = "") -> Chosen:
+    def by(cls, capture: Path, text: str = "", opened: frozenset[Content] | None = frozenset()) -> Chosen:
         """Select the records that match a filter. Raises InspectorError."""
         owners: dict[int, RunBrief | None] = {}
         kinds: Counter[str] = Counter()
@@ -93,10 +100,10 @@ class Chosen:
                 runs[run] = summary.of_run(run, wording.conclusion(run))
             owners[brief.seq] = runs[run] if run else None
             kinds[brief.kind] += 1
-        return cls(capture, not text.strip(), owners, kinds)
+        return cls(capture, not text.strip(), owners, kinds, opened)
 
-    def lines(self, name: str, *, secrets: bool = False) -> Iterator[str]:
-        """Yield them in a format that is text; secrets are masked unless ``secrets`` is set.
+    def lines(self, name: str) -> Iterator[str]:
+        """Yield them in a format that is text.
 
         Raises InspectorError for a binary format, and CaptureError.
         """
@@ -106,16 +113,16 @@ class Chosen:
                 f"The format {name} is binary and is not written to standard output.",
                 f"Pass a file: -o FILE{FORMATS[name].endings[0]}",
             )
-        return self._lines(lines, secrets=secrets)
+        return self._lines(lines)
 
-    def write(self, name: str, path: Path, *, secrets: bool = False) -> int:
+    def write(self, name: str, path: Path) -> int:
         """Write them to a new file; return their number. Raises InspectorError."""
         binary = FORMATS[name].write
         if binary is None:
-            files.write(self.lines(name, secrets=secrets), path)
+            files.write(self.lines(name), path)
             return len(self.owners)
         with Capture.open(self.capture) as capture:
-            return binary(self._records(capture), path, secrets=secrets)
+            return binary(self._records(capture, self._outgoing(capture)), path)
 
     def notes(self, name: str) -> Iterator[str]:
         """Return notes about records that the format cannot contain, or contains where other tools do not look."""
@@ -123,20 +130,39 @@ class Chosen:
         if others and (note := FORMATS[name].note):
             yield note.format(others=others)
 
-    def _lines(self, lines: Callable[..., Iterator[str]], *, secrets: bool) -> Iterator[str]:
+    def _lines(self, lines: Callable[..., Iterator[str]]) -> Iterator[str]:
         with Capture.open(self.capture) as capture:
-            yield from lines(self._items(capture), self.owners.get, secrets=secrets)
+            outgoing = self._outgoing(capture)
+            sentence = outgoing.sentence if outgoing else str
+            yield from lines(self._items(capture, outgoing), self.owners.get, sentence)
 
-    def _records(self, capture: Capture) -> Iterator[Record]:
-        return (record for seq in self.owners if (record := capture.record(seq)))
+    def _outgoing(self, capture: Capture) -> Outgoing | None:
+        if self.opened is None:
+            return None
+        outgoing = Outgoing.of(capture, capture.last, pseudonyms=False, opened=self.opened)
+        self.withheld = outgoing.withheld
+        return outgoing
 
-    def _items(self, capture: Capture) -> Iterator[CaptureItem]:
+    def _records(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[Record]:
+        records = (record for seq in self.owners if (record := capture.record(seq)))
+        return map(outgoing.record, records) if outgoing else records
+
+    def _items(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[CaptureItem]:
         written: set[str] = set()
-        for record in self._records(capture):
+        made = {} if outgoing is None else {outgoing.leg(item.leg).id: item for item in capture.connections()}
+        for record in self._records(capture, outgoing):
             for leg in lossless.legs(record):
                 if leg.id not in written:
                     written.add(leg.id)
-                    yield capture.connection(leg.id) or Connection(leg)
+                    known = made.get(leg.id) if outgoing else capture.connection(leg.id)
+                    yield _connection(known, outgoing) if known else Connection(leg)
             yield record
         if self.whole:
-            yield from (connection for connection in capture.connections() if connection.leg.id not in written)
+            for connection in capture.connections():
+                closed = _connection(connection, outgoing)
+                if closed.leg.id not in written:
+                    yield closed
+
+
+def _connection(connection: Connection, outgoing: Outgoing | None) -> Connection:
+    return Connection(outgoing.leg(connection.leg), connection.closed) if outgoing else connection

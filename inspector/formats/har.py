@@ -20,7 +20,6 @@ from inspector import __version__
 from inspector.analysis.analyzer import retrace
 from inspector.formats import json_output, lossless
 from inspector.model import Connection, Exchange
-from inspector.privacy import redact
 from inspector.protocol import decode
 from inspector.text import clean, utc
 
@@ -39,10 +38,12 @@ _URL = "!#$%&'()*+,-./:;=?@[]_~"
 
 
 def lines(
-    items: Iterable[CaptureItem], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
+    items: Iterable[CaptureItem],
+    owner: Callable[[int], RunBrief | None] = lambda _: None,
+    sentence: Callable[[str], str] = str,
 ) -> Iterator[str]:
-    """Yield the archive, one line per entry; secrets are masked unless ``secrets`` is set. ``owner`` returns the run of
-    a record number."""
+    """Yield the archive, one line per entry. ``owner`` returns the run of a record number, ``sentence`` a finding's
+    sentence as it may leave."""
     creator = {"name": "puppet-inspector", "version": __version__}
     yield f'{{"log":{{"version":"1.2","creator":{_json(creator)},"entries":['
     waiting: list[Connection] = []
@@ -53,32 +54,32 @@ def lines(
         if isinstance(item, Connection):
             waiting.append(item)
             continue
-        record = item if secrets else redact.redacted(item)
-        run = owner(record.seq)
-        extra = _extra(record, run, str if secrets else redact.text)
-        if not isinstance(record, Exchange):
+        run = owner(item.seq)
+        extra = _extra(item, run, sentence)
+        if not isinstance(item, Exchange):
             others.append(extra)
             continue
         if run and run.number:
             runs[run.number] = run
-        extra["connections"] = [lossless.connection(connection, secrets=secrets) for connection in waiting]
+        extra["connections"] = [lossless.connection(connection) for connection in waiting]
         waiting = []
-        yield comma + _json(_entry(record, run, extra))
+        yield comma + _json(_entry(item, run, extra))
         comma = ","
     rest = {
         "records": others,
-        "connections": [lossless.connection(connection, secrets=secrets) for connection in waiting],
+        "connections": [lossless.connection(connection) for connection in waiting],
     }
-    pages = [_page(runs[number], str if secrets else redact.text) for number in sorted(runs)]
-    yield f'],"pages":{_json(pages)},"comment":{_json(_comment(others, secrets=secrets))},"_puppet":{_json(rest)}}}}}'
+    pages = [_page(runs[number], sentence) for number in sorted(runs)]
+    comment = _comment(others, closed=sentence is not str)
+    yield f'],"pages":{_json(pages)},"comment":{_json(comment)},"_puppet":{_json(rest)}}}}}'
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _comment(others: list[dict[str, Any]], *, secrets: bool) -> str:
-    sentences = [] if secrets else ["Secrets are masked."]
+def _comment(others: list[dict[str, Any]], *, closed: bool) -> str:
+    sentences = ["Secrets are masked, and other values withheld."] if closed else []
     if others:
         sentences.append(
             f"Failed TLS handshakes and gaps ({len(others)}) are in _puppet.records: HAR cannot express them."
@@ -86,12 +87,12 @@ def _comment(others: list[dict[str, Any]], *, secrets: bool) -> str:
     return " ".join(sentences)
 
 
-def _extra(record: Record, run: RunBrief | None, masked: Callable[[str], str]) -> dict[str, Any]:
-    """Return the fields of ``_puppet`` for a record. ``masked`` replaces secrets in texts that quote captured data."""
+def _extra(record: Record, run: RunBrief | None, sentence: Callable[[str], str]) -> dict[str, Any]:
+    """Return the fields of ``_puppet`` for a record."""
     (step,) = retrace([record])
     shown = json_output.show(step, [finding for finding in run.findings if record.seq in finding.seqs] if run else [])
     for finding in shown["findings"]:
-        finding["message"] = masked(finding["message"])
+        finding["message"] = sentence(finding["message"])
     shown |= {
         "run": (run.number or None) if run else None,
         "certname": (run.certname if run else None) or step.certname,
@@ -99,7 +100,7 @@ def _extra(record: Record, run: RunBrief | None, masked: Callable[[str], str]) -
     return {name: shown[name] for name in _COPIED if name in shown} | {"exact": lossless.exact(record)}
 
 
-def _page(run: RunBrief, masked: Callable[[str], str]) -> dict[str, Any]:
+def _page(run: RunBrief, sentence: Callable[[str], str]) -> dict[str, Any]:
     name = run.certname or run.address or "an unnamed agent"
     page = {
         "startedDateTime": _date(run.started),
@@ -108,7 +109,7 @@ def _page(run: RunBrief, masked: Callable[[str], str]) -> dict[str, Any]:
         "pageTimings": {"onContentLoad": -1, "onLoad": _ms(run.duration)},
     }
     verdict = run.verdict
-    return page | {"comment": masked(f"{verdict.message}. Fix: {verdict.fix}")} if verdict else page
+    return page | {"comment": f"{sentence(verdict.message)}. Fix: {verdict.fix}"} if verdict else page
 
 
 def _entry(exchange: Exchange, run: RunBrief | None, extra: dict[str, Any]) -> dict[str, Any]:

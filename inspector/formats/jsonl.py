@@ -11,7 +11,6 @@ import msgspec
 from inspector.analysis.analyzer import retrace
 from inspector.formats import json_output, lossless
 from inspector.model import Connection, Exchange
-from inspector.privacy.redact import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,23 +22,25 @@ if TYPE_CHECKING:
 
 
 def lines(
-    items: Iterable[CaptureItem], owner: Callable[[int], RunBrief | None] = lambda _: None, *, secrets: bool = False
+    items: Iterable[CaptureItem],
+    owner: Callable[[int], RunBrief | None] = lambda _: None,
+    sentence: Callable[[str], str] = str,
 ) -> Iterator[str]:
-    """Yield one line per record and connection (docs/json/export.schema.json). Secrets are masked unless ``secrets`` is
-    set. ``owner`` returns the run of a record number."""
+    """Yield one line per record and connection (docs/json/export.schema.json). ``owner`` returns the run of a record
+    number, ``sentence`` a finding's sentence as it may leave."""
     for item in items:
         if isinstance(item, Connection):
-            yield json.dumps(lossless.connection(item, secrets=secrets), separators=(",", ":"))
+            yield json.dumps(lossless.connection(item), separators=(",", ":"))
         else:
-            yield line(item, owner(item.seq), secrets=secrets)
+            yield line(item, owner(item.seq), sentence)
 
 
-def line(record: Record, run: RunBrief | None = None, *, secrets: bool = False) -> str:
-    """Return a record as one JSON object (docs/json/export.schema.json) with its run; secrets are masked unless
-    ``secrets`` is set."""
-    record = record if secrets else redacted(record)
+def line(record: Record, run: RunBrief | None = None, sentence: Callable[[str], str] = str) -> str:
+    """Return a record as one JSON object (docs/json/export.schema.json) with its run."""
     (step,) = retrace([record])
     fields = json_output.show(step, [finding for finding in run.findings if record.seq in finding.seqs] if run else [])
+    for finding in fields["findings"]:
+        finding["message"] = sentence(finding["message"])
     fields["run"] = (run.number or None) if run else None
     fields["certname"] = (run.certname if run else None) or step.certname
     if isinstance(record, Exchange):

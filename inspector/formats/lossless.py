@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inspector.model import Connection, Exchange, Gap, Handshake
-from inspector.privacy.redact import redacted
 
 if TYPE_CHECKING:
     from inspector.model import Headers, Leg, Record
@@ -58,11 +57,8 @@ def exact(record: Record) -> dict[str, Any]:
     return {"kind": type(record).__name__.lower()} | _filled(msgspec.to_builtins(record))
 
 
-def connection(of: Connection, *, secrets: bool = False) -> dict[str, Any]:
-    """Return a connection, its certificates as DER in base64; secrets in them are masked unless ``secrets`` is set."""
-    if not secrets:
-        handshake = redacted(Handshake(of.leg, 0.0, ""))
-        of = dataclasses.replace(of, leg=handshake.leg if isinstance(handshake, Handshake) else of.leg)
+def connection(of: Connection) -> dict[str, Any]:
+    """Return a connection, its certificates as DER in base64."""
     return {"kind": "connection"} | _filled(msgspec.to_builtins(of))
 
 

@@ -17,7 +17,6 @@ from mitmproxy.io import FlowReader, FlowWriter
 
 from inspector.formats.files import created
 from inspector.model import Exchange, Leg, Request, Response
-from inspector.privacy.redact import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -160,10 +159,10 @@ def flows(source: Path) -> Iterator[Exchange]:
 # -- writing --------------------------------------------------------------------------------------------
 
 
-def export_flows(records: Iterable[Record], path: Path, *, secrets: bool = False) -> int:
+def export_flows(records: Iterable[Record], path: Path) -> int:
     """Write the exchanges among some records to a flow file that mitmproxy opens; return their number.
 
-    Secrets are masked unless ``secrets`` is set. A flow cannot contain the identity that was used, the headers that
+    A flow cannot contain the identity that was used, the headers that
     were removed, the size of bodies that were not recorded whole, or whether a TLS session was resumed. The file is new
     and has mode 0600; raises InspectorError if it exists.
     """
@@ -171,9 +170,8 @@ def export_flows(records: Iterable[Record], path: Path, *, secrets: bool = False
     with created(path) as file:
         writer = FlowWriter(file)  # type: ignore[no-untyped-call]
         for record in records:
-            shown = record if secrets else redacted(record)
-            if isinstance(shown, Exchange):
-                writer.add(flow_of(shown))
+            if isinstance(record, Exchange):
+                writer.add(flow_of(record))
                 number += 1
     return number
 

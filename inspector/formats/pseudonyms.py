@@ -86,6 +86,10 @@ class Pseudonyms:
         self._v4 = (str(host) for network in _NETWORKS for host in ipaddress.IPv4Network(network).hosts())
         self._v6 = (f"2001:db8::{number:x}" for number in itertools.count(1))
         self._addresses: dict[str, str] = {}
+        self._given: set[str] = set()
+        """The pseudonyms of names."""
+        self._words: set[str] = set()
+        """The words of the texts that have a pseudonym."""
 
     # -- learning -----------------------------------------------------------------------------------------
 
@@ -107,6 +111,7 @@ class Pseudonyms:
 
     def _name(self, name: str, new: str) -> None:
         self._names[name] = new
+        self._given.add(new)
         _plant(self._tree, name)
 
     def _domain(self, domain: str) -> None:
@@ -121,6 +126,7 @@ class Pseudonyms:
 
     def authority(self, name: str) -> None:
         """Learn a CA's common name."""
+        self._words.update(name.lower().split())
         if name and not _PUPPETS_CA.fullmatch(name) and name.lower() not in self._names:
             self._phrase(name, "Authority ")
 
@@ -132,6 +138,7 @@ class Pseudonyms:
     def _phrase(self, name: str, kind: str) -> None:
         if name not in self._phrases:
             self._phrases[name] = f"{kind}{next(self._numbers[kind])}"
+            self._words.update(name.lower().split())
 
     def digest(self, old: str, new: str) -> None:
         """Set the pseudonym of a digest, both in hexadecimal. A learned name takes precedence."""
@@ -160,6 +167,21 @@ class Pseudonyms:
                 self._name(value.lower(), new)
         else:
             self._phrases.setdefault(value, new)
+
+    # -- recognizing --------------------------------------------------------------------------------------
+
+    def known(self, word: str) -> bool:
+        """Whether a word was learned as a name, or belongs to a domain that was; addresses are names too."""
+        word = word.lower().removeprefix("*.")
+        if word in self._names or word in self._words or _is_address(word.partition("/")[0]):
+            return True
+        labels = word.split(".") if len(word) < _LONGEST and _HOST.fullmatch(word) else [word]
+        return len(labels) > 1 and _longest(self._domains, labels, 1) == len(labels)
+
+    def given(self, word: str) -> bool:
+        """Whether a word is a pseudonym, or an address, which has been replaced if it identifies a host."""
+        lowered = word.lower().removeprefix("*.")
+        return lowered in self._given or lowered.endswith(f".{_DOMAIN}") or _is_address(word.partition("/")[0])
 
     # -- replacing ----------------------------------------------------------------------------------------
 

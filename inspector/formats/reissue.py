@@ -17,6 +17,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
+from inspector.formats import der_values
 from inspector.privacy import patterns
 from inspector.protocol.pem import Malformed, guard
 from inspector.protocol.signatures import rsa_padding, verifies
@@ -31,18 +32,9 @@ if TYPE_CHECKING:
 
     from inspector.protocol.signatures import Signed
 
-type DerValue = tuple[int, int, int, int]
-"""A value in DER: its start, its tag, the start and the end of its contents."""
-
 _EXPONENT = 65537
 _SMALLEST, _COMMON = 1024, 2048
-_DEPTH = 30
-_CONSTRUCTED, _ENDLESS = 0x20, 0x80
-_OCTETS, _BITS = 0x04, 0x03
-_TEXTS = {0x0C: "utf-8", 0x13: "latin-1", 0x14: "latin-1", 0x16: "latin-1", 0x1E: "utf-16-be",
-          0x81: "latin-1", 0x82: "latin-1", 0x86: "latin-1"}  # fmt: skip
-"""Tags of texts; the last three are those of names in subjectAltName and of places in others."""
-_ADDRESS = 0x87
+_BITS = 0x03
 _VERSION = 0xA0
 _OF_REQUEST, _OF_CERTIFICATE = 2, 5
 """The index of the public key; in a certificate after the version, if there is one."""
@@ -71,7 +63,7 @@ class Reissuer:
     def learn(self, der: bytes) -> None:
         """Learn a certificate, a signing request or a CRL that will be issued again."""
         try:
-            read = _read(der)
+            read = parse(der)
         except Malformed:
             return
         self._unmasked[patterns.der(der)] = der
@@ -91,45 +83,28 @@ class Reissuer:
         return self._made[der]
 
     def _anew(self, der: bytes) -> bytes:
-        read = _read(der)
+        read = parse(der)
         signer = self._signer(read)  # first, as its key's identifier is part of what it signs
         if not isinstance(read, x509.CertificateRevocationList):
             self._key(read.public_key())
-        for identifier in _identifiers(read):
+        for identifier in identifiers(read):
             new = hashlib.sha256(self._salt + identifier).digest()[: len(identifier)]
             self._identifiers.setdefault(identifier, new)
         der = patterns.der(der)
-        outer = _places(der, 0, len(der))[0]
-        inner, algorithm, _ = _places(der, *outer[2:])
-        fields = _places(der, *inner[2:])
-        parts = [self._changed(der, field, 0) for field in fields]
+        outer = der_values.places(der, 0, len(der))[0]
+        inner, algorithm, _ = der_values.places(der, *outer[2:])
+        fields = der_values.places(der, *inner[2:])
+        changes = der_values.Changes(self._text, self._address, self._salt, self._identifiers)
+        parts = [der_values.rewritten(der, field, changes) for field in fields]
         if not isinstance(read, x509.CertificateRevocationList):
             request = isinstance(read, x509.CertificateSigningRequest)
             at = _OF_REQUEST if request else _OF_CERTIFICATE + (fields[0][1] == _VERSION)
             parts[at] = _spki(self._key(read.public_key()).public_key())
-        signed = _value(inner[1], b"".join(parts))
+        signed = der_values.value(inner[1], b"".join(parts))
         signature = self._signature(signer, read, signed)
-        return _value(outer[1], signed + der[algorithm[0] : algorithm[3]] + _value(_BITS, b"\0" + signature))
-
-    # -- contents ------------------------------------------------------------------------------------------
-
-    def _changed(self, der: bytes, place: DerValue, depth: int) -> bytes:
-        """Return a value with new texts, addresses and key identifiers."""
-        whole, begin, end = place[0], place[2], place[3]
-        tag, contents = place[1], der[begin:end]
-        new = contents
-        if contents in self._identifiers:
-            new = self._identifiers[contents]
-        elif tag in _TEXTS:
-            old = contents.decode(_TEXTS[tag], "replace")
-            new = self._text(old).encode(_TEXTS[tag], "replace") if self._text(old) != old else contents
-        elif tag == _ADDRESS and len(contents) in (4, 16):
-            new = self._address(contents)
-        elif (tag & _CONSTRUCTED or tag == _OCTETS) and depth < _DEPTH:
-            inner = _places(der, begin, end)
-            if inner and inner[-1][3] == end:
-                new = b"".join(self._changed(der, value, depth + 1) for value in inner)
-        return der[whole:end] if new == contents else _value(tag, new)
+        return der_values.value(
+            outer[1], signed + der[algorithm[0] : algorithm[3]] + der_values.value(_BITS, b"\0" + signature)
+        )
 
     # -- keys ----------------------------------------------------------------------------------------------
 
@@ -185,7 +160,7 @@ class Reissuer:
                 return self._key(key)
         if named:
             return self._stranger(b"forger", named[0])
-        owner = read.issuer.public_bytes() + b"".join(_identifiers(read, own=False))
+        owner = read.issuer.public_bytes() + b"".join(identifiers(read, own=False))
         if owner not in self._keys:
             elliptic = read.signature_algorithm_oid.dotted_string.startswith(_ECDSA)
             self._keys[owner] = ec.generate_private_key(ec.SECP256R1()) if elliptic else self._any_rsa(_COMMON)
@@ -198,7 +173,7 @@ class Reissuer:
         return self._keys[owner]
 
 
-def _read(der: bytes) -> Signed:
+def parse(der: bytes) -> Signed:
     """Parse a certificate, a signing request or a CRL. Raises Malformed."""
     loads: tuple[Callable[[bytes], Signed], ...] = (
         x509.load_der_x509_certificate, x509.load_der_x509_csr, x509.load_der_x509_crl
@@ -209,7 +184,7 @@ def _read(der: bytes) -> Signed:
     raise Malformed("not a certificate, signing request or CRL")
 
 
-def _identifiers(read: Signed, *, own: bool = True) -> list[bytes]:
+def identifiers(read: Signed, *, own: bool = True) -> list[bytes]:
     """Return the key identifiers in its extensions: of its own key, of its signer's."""
     found: list[bytes | None] = []
     for extension in read.extensions:
@@ -249,30 +224,3 @@ def _sign(key: CertificateIssuerPrivateKeyTypes, read: Signed, contents: bytes) 
         case ed25519.Ed25519PrivateKey() | ed448.Ed448PrivateKey():
             return key.sign(contents)
     raise ValueError("signed with another key")
-
-
-# -- DER --------------------------------------------------------------------------------------------------
-
-
-def _places(data: bytes, begin: int, end: int) -> list[DerValue]:
-    """Return the values of a sequence, up to the first that is not DER."""
-    found = []
-    while begin + 2 <= end:
-        tag, size, at = data[begin], data[begin + 1], begin + 2
-        if size == _ENDLESS:
-            break
-        if size > _ENDLESS:
-            at, size = at + size - _ENDLESS, int.from_bytes(data[at : at + size - _ENDLESS])
-        if at + size > end:
-            break
-        found.append((begin, tag, at, at + size))
-        begin = at + size
-    return found
-
-
-def _value(tag: int, contents: bytes) -> bytes:
-    size = len(contents)
-    if size < _ENDLESS:
-        return bytes([tag, size]) + contents
-    length = size.to_bytes((size.bit_length() + 7) // 8)
-    return bytes([tag, _ENDLESS + len(length)]) + length + contents

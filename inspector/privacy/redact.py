@@ -9,6 +9,7 @@ invalid signatures.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -90,6 +91,31 @@ def exchange(of: Exchange) -> Exchange:
         error=text(of.error) if of.error else of.error,
     )
     return of if new == of else new
+
+
+def known(of: Exchange) -> set[str]:
+    """Return the secrets of an exchange that are distinctive enough to be searched elsewhere."""
+    found: set[str] = set()
+    for message in (of.request, of.response):
+        if message is None:
+            continue
+        found |= _Part(message).known
+        for name, value in message.headers:
+            if secrets.credential(name):
+                words = regex.split(r"[\s;]+", value)
+                parts = {value.strip(), *words, *(word.partition("=")[2] for word in words)}
+                found |= {part for part in parts if _telling(part, sure=True)}
+    target = endpoints.match(of.request.method, of.request.target)
+    if target is not None and target.endpoint.kind is Kind.CSR:
+        for message in (of.request, of.response):
+            with contextlib.suppress(x509.Malformed, bodies.Unreadable):
+                document = x509.read_csr(bodies.plain(message)) if message is not None else None
+                found |= {
+                    secret
+                    for secret in secrets.within(document)
+                    if isinstance(secret, str) and _telling(secret, sure=True)
+                }
+    return found
 
 
 def quotable(of: Exchange, *, request: bool = True) -> set[str]:

@@ -38,7 +38,7 @@ class Leaf:
     """A scalar, and its replacement."""
 
     value: Any
-    new: str | None = None
+    new: str | float | None = None
     """None: unchanged."""
     begin: int = 0
     end: int = 0
@@ -68,10 +68,12 @@ class Tree:
 
     top: ValueNode
     write: Callable[[], bytes]
+    always: bool = False
+    """Whether there are parts besides leaves that ``write`` replaces."""
 
     @property
     def changed(self) -> bool:
-        return any(leaf.new is not None for leaf in leaves(self.top))
+        return self.always or any(leaf.new is not None for leaf in leaves(self.top))
 
 
 def leaves(top: ValueNode) -> Iterator[Leaf]:
@@ -102,25 +104,25 @@ def media(message: Message) -> str:
     return declared
 
 
-def read(body: bytes, media: str) -> Tree:
-    """Parse a body without its Content-Encoding, by its media type; without a structure it is one leaf. Raises
-    Unreadable."""
+def read(body: bytes, media: str, between: Callable[[str], str] | None = None) -> Tree:
+    """Parse a body without its Content-Encoding, by its media type; without a structure it is one leaf. ``between``
+    replaces what YAML has between leaves: comments, tags, anchors. Raises Unreadable."""
     if media == FORM:
-        return form(body)
+        return form(body, between)
     if media in bodies.PACKED:
         return _packed(bodies.structure(body, media, Any))
     if media in bodies.YAML or (media in ("", "text/plain") and body[:4] == b"--- "):
-        return _yaml(body)
+        return _yaml(body, between)
     declared = any(notation in media for notation in ("json", "pson"))
     if declared or (media != "application/octet-stream" and _is_json(body)):
         return _json(body, "text/pson" if "pson" in media else "application/json")
     return text(body)
 
 
-def anything(body: bytes, media: str) -> Tree:
-    """Parse a body by its media type; as one leaf if it is not valid."""
+def anything(body: bytes, media: str, between: Callable[[str], str] | None = None) -> Tree:
+    """Parse a body by its media type, as ``read`` does; as one leaf if it is not valid."""
     try:
-        return read(body, media)
+        return read(body, media, between)
     except (Unreadable, *bodies.WRONG):
         return text(body)
 
@@ -133,7 +135,7 @@ def text(body: bytes) -> Tree:
     """Return a body as one leaf."""
     decoded, encoding = _decoded(body)
     leaf = Leaf(decoded)
-    return Tree(leaf, lambda: leaf.now.encode(encoding, "replace"))
+    return Tree(leaf, lambda: str(leaf.now).encode(encoding, "replace"))
 
 
 def _decoded(body: bytes) -> tuple[str, str]:
@@ -235,23 +237,35 @@ def _scalar(token: str) -> Any:
         return token
 
 
-def _spliced(source: str, top: ValueNode, written: Callable[[Leaf, str], str]) -> str:
+def _spliced(
+    source: str,
+    top: ValueNode,
+    written: Callable[[Leaf, str | float], str],
+    between: Callable[[str], str] | None = None,
+) -> str:
     parts, at = [], 0
-    for leaf in sorted((leaf for leaf in leaves(top) if leaf.new is not None), key=lambda leaf: leaf.begin):
-        if leaf.new is not None and leaf.begin >= at:
-            parts += [source[at : leaf.begin], written(leaf, leaf.new)]
+    kept = between or _unchanged
+    places = (leaf for leaf in leaves(top) if between or leaf.new is not None)
+    for leaf in sorted(places, key=lambda leaf: leaf.begin):
+        if leaf.begin >= at:
+            own = source[leaf.begin : leaf.end]
+            parts += [kept(source[at : leaf.begin]), own if leaf.new is None else written(leaf, leaf.new)]
             at = leaf.end
-    return "".join([*parts, source[at:]])
+    return "".join([*parts, kept(source[at:])])
 
 
-def _quoted(_leaf: Leaf, new: str) -> str:
+def _unchanged(text: str) -> str:
+    return text
+
+
+def _quoted(_leaf: Leaf, new: str | float) -> str:
     return json.dumps(new)
 
 
 # -- YAML -------------------------------------------------------------------------------------------------
 
 
-def _yaml(body: bytes) -> Tree:
+def _yaml(body: bytes, between: Callable[[str], str] | None = None) -> Tree:
     try:
         ruby_yaml.load(bodies.utf8(body))  # limits depth, number of values and cycles
     except bodies.WRONG as error:
@@ -294,14 +308,15 @@ def _yaml(body: bytes) -> Tree:
             keys.append(None)
 
     def write() -> bytes:
-        new = _spliced(source, top, lambda leaf, text: _as_yaml(source[leaf.begin : leaf.end], text)).encode(encoding)
+        written = _spliced(source, top, lambda leaf, text: _as_yaml(source[leaf.begin : leaf.end], text), between)
+        new = written.encode(encoding)
         try:
             ruby_yaml.load(bodies.utf8(new))
         except bodies.WRONG as error:
             raise Unreadable(f"the result is not valid YAML: {error}") from error
         return new
 
-    return Tree(top, write)
+    return Tree(top, write, always=between is not None)
 
 
 def _place(event: yaml.Event) -> tuple[int, int]:
@@ -319,7 +334,7 @@ def _plain(event: yaml.ScalarEvent) -> Any:
 _ANCHOR = regex.compile(r"(?:!\S*\s+)?(&\S+\s)")
 
 
-def _as_yaml(before: str, text: str) -> str:
+def _as_yaml(before: str, text: str | float) -> str:
     """Return a scalar as YAML, with its anchor and the line end of a block."""
     anchor = _ANCHOR.match(before)
     return (anchor[1] if anchor else "") + json.dumps(text, ensure_ascii=False) + ("\n" if before[-1:] == "\n" else "")
@@ -360,26 +375,28 @@ def _rebuilt(node: ValueNode) -> Any:
 # -- forms ------------------------------------------------------------------------------------------------
 
 
-def form(body: bytes) -> Tree:
+def form(body: bytes, between: Callable[[str], str] | None = None) -> Tree:
     """Parse a form or a query, and the facts in it. Raises Unreadable."""
     values = bodies.form(body)
     notation = values.get(b"facts_format", b"").decode("latin-1")
     top = Fields([])
-    fields: list[tuple[bytes, Tree, Callable[[bytes], bytes]]] = []
+    fields: list[tuple[bytes, Leaf, Tree, Callable[[bytes], bytes]]] = []
     for field in body.split(b"&"):
         name, _, value = field.partition(b"=")
         key = Leaf(_decoded(bodies.unescape(name))[0])
-        tree, written = _field(key.value, bodies.unescape(value), notation)
+        tree, written = _field(key.value, bodies.unescape(value), notation, between)
         top.pairs.append((key, tree.top))
-        fields.append((field, tree, written))
+        fields.append((field, key, tree, written))
 
     def write() -> bytes:
-        return b"&".join(
-            field.partition(b"=")[0] + b"=" + written(tree.write()) if tree.changed else field
-            for field, tree, written in fields
-        )
+        made = []
+        for field, key, tree, written in fields:
+            name, equals, value = field.partition(b"=")
+            name = name if key.new is None else _escaped(str(key.new).encode("utf-8", "replace"))
+            made.append(name + b"=" + written(tree.write()) if tree.changed else name + equals + value)
+        return b"&".join(made)
 
-    return Tree(top, write)
+    return Tree(top, write, always=any(tree.always for _, _, tree, _ in fields))
 
 
 def _escaped(value: bytes) -> bytes:
@@ -390,7 +407,9 @@ def _twice(value: bytes) -> bytes:
     return _escaped(_escaped(value))
 
 
-def _field(name: str, value: bytes, notation: str) -> tuple[Tree, Callable[[bytes], bytes]]:
+def _field(
+    name: str, value: bytes, notation: str, between: Callable[[str], str] | None
+) -> tuple[Tree, Callable[[bytes], bytes]]:
     """Return a field's value and how to write it; facts as in ``bodies.facts_of_form``."""
     if name != "facts":
         return text(value), _escaped
@@ -399,7 +418,7 @@ def _field(name: str, value: bytes, notation: str) -> tuple[Tree, Callable[[byte
         twice = b"%" in value
         packed = (bodies.unescape(value) if twice else value).replace(b" ", b"+")
         try:
-            tree = _yaml(bodies.inflate(base64.b64decode(packed), zlib.MAX_WBITS, "zlib"))
+            tree = _yaml(bodies.inflate(base64.b64decode(packed), zlib.MAX_WBITS, "zlib"), between)
         except ValueError as error:
             raise Unreadable(str(error)) from error
         escape = _twice if twice else _escaped
@@ -407,4 +426,4 @@ def _field(name: str, value: bytes, notation: str) -> tuple[Tree, Callable[[byte
     twice = (b"%" in head or b"+" in head[:4]) if notation == "yaml" else head[:1] != b"{"
     inner = bodies.unescape(value) if twice else value
     media = {"yaml": "text/yaml", "pson": "text/pson"}.get(notation, notation if notation in bodies.PACKED else "")
-    return read(inner, media or "application/json"), _twice if twice else _escaped
+    return read(inner, media or "application/json", between), _twice if twice else _escaped

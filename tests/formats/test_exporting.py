@@ -207,15 +207,19 @@ SECRET = Exchange(
 
 
 def test_secrets_are_masked_unless_they_are_wanted(tmp_path: Path) -> None:
-    (masked,), (raw,) = jsonl.lines([SECRET]), jsonl.lines([SECRET], secrets=True)
+    capture = save(tmp_path / "c.sqlite", SECRET)
+    masked = "".join(exporting.Chosen.by(capture).lines("jsonl"))
+    raw = "".join(exporting.Chosen.by(capture, opened=None).lines("jsonl"))
     assert "hunter2" not in masked
-    assert json.loads(masked)["response"]["document"]["resources"][0]["parameters"]["p"]["__pvalue"] == "MASKED"
     assert raw.count("hunter2-horse") == 3
-    jsonschema.Draft202012Validator(schema()).validate(json.loads(masked))
-    export_flows([SECRET], tmp_path / "masked.mitm")
-    export_flows([SECRET], tmp_path / "raw.mitm", secrets=True)
-    assert b"hunter2" not in (tmp_path / "masked.mitm").read_bytes()
-    assert (tmp_path / "raw.mitm").read_bytes().count(b"hunter2-horse") == 2
+    line = next(line for line in exporting.Chosen.by(capture).lines("jsonl") if '"exchange"' in line)
+    assert json.loads(line)["response"]["document"]["resources"][0]["parameters"]["p"]["__pvalue"] == "MASKED"
+    jsonschema.Draft202012Validator(schema()).validate(json.loads(line))
+    for kind in ("har", "flows"):
+        exporting.Chosen.by(capture).write(kind, tmp_path / f"masked.{kind}")
+        exporting.Chosen.by(capture, opened=None).write(kind, tmp_path / f"raw.{kind}")
+        assert b"hunter2" not in (tmp_path / f"masked.{kind}").read_bytes()
+        assert b"hunter2-horse" in (tmp_path / f"raw.{kind}").read_bytes()
 
 
 def test_show_masks_too(tmp_path: Path, run: Command) -> None:
@@ -228,7 +232,7 @@ def test_show_masks_too(tmp_path: Path, run: Command) -> None:
 
 
 def test_a_format_is_one_row(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def numbers(items: Iterable[object], *_: object, secrets: bool = False) -> Iterator[str]:
+    def numbers(items: Iterable[object], *_: object) -> Iterator[str]:
         yield from (str(item.seq) for item in items if isinstance(item, Exchange))
 
     row = exporting.Format((".csv",), lines=numbers, note="CSV cannot express {others}.")

@@ -9,6 +9,7 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 from cryptography import x509 as lib
 from cryptography.hazmat.primitives import hashes
@@ -19,6 +20,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import share
+from inspector.formats.outgoing import Outgoing
 from inspector.formats.pseudonyms import Pseudonyms
 from inspector.formats.reissue import Reissuer
 from inspector.host import pki
@@ -27,6 +29,7 @@ from inspector.privacy import rewrite
 from inspector.protocol import bodies, x509
 from inspector.rules import all_rules
 from inspector.runs.examples import asking_for, bucket, catalog, content, csr, metadata, plugins, report, talk
+from tests.support import places
 from tests.support.recorded import RECORDINGS, SAMPLES, name_of, records_of
 from tests.support.secrets import KEY, WORD
 
@@ -131,7 +134,7 @@ def numbered(records: Iterable[Record]) -> list[Record]:
 
 
 def by_other_names(records: Sequence[Record]) -> list[Record]:
-    other = share.Pseudonymizer()
+    other = Outgoing(pseudonyms=True)
     for record in records:
         other.learn(record)
     for record in records:
@@ -348,7 +351,17 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     status, _, error = run("share", own)
     assert status == 2
     assert "already" in error
-    assert run("share", own, "-o", tmp_path / "x.sqlite", "--json")[0] == 0
+    status, out, _ = run("share", own, "-o", tmp_path / "x.sqlite", "--json")
+    schema = json.loads((places.SCHEMAS / "share.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(made := json.loads(out))
+    assert (status, made["records"]) == (0, len(conversation()))
+    assert made["withheld"]["facts"] > 0
+    opened = json.loads(run("share", own, "-o", tmp_path / "y.sqlite", "--json", "--with", "all")[1])
+    assert set(opened["withheld"].values()) == {0}
+    with Capture.open(tmp_path / "y.sqlite") as capture:
+        assert "corp-name" not in text_of(capture.records())
+    assert run("share", own, "-o", tmp_path / "z.sqlite", "--with", "x")[0] == 2
+    assert not (tmp_path / "z.sqlite").exists()
 
 
 def test_half_a_capture_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,7 +370,7 @@ def test_half_a_capture_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def fail(*_: Any) -> Any:
         raise RuntimeError("stopped")
 
-    monkeypatch.setattr(share.Pseudonymizer, "record", fail)
+    monkeypatch.setattr(Outgoing, "record", fail)
     with pytest.raises(RuntimeError):
         share.share(own, tmp_path / "out.sqlite")
     assert [path.name for path in tmp_path.iterdir()] == ["own.sqlite"]

@@ -1,0 +1,602 @@
+"""What leaves a capture: every record of a shared capture and of an export passes through here.
+
+Closed unless known: secrets are masked (``redact``, ``known``), and of the rest only what is known to be harmless
+stays (``harmless``). What is needed for runs, findings and the structure of catalogs does; the values of facts and
+parameters, the contents of files and the texts of logs do not, unless the user opens them. Where names are replaced too
+(``pseudonyms``), certificates are issued again (``reissue``). Digests are adapted to the new contents.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import dataclasses
+import itertools
+import secrets
+from collections import Counter
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.x509.oid import NameOID
+
+from inspector import regex
+from inspector.analysis.analyzer import retrace
+from inspector.formats import der_values
+from inspector.formats.pseudonyms import Pseudonyms
+from inspector.formats.reissue import Reissuer, identifiers, parse
+from inspector.model import Exchange, Gap, Handshake, Request, Response
+from inspector.privacy import patterns, redact, rewrite
+from inspector.privacy import secrets as marks
+from inspector.privacy.harmless import Harmless
+from inspector.privacy.known import KnownSecrets
+from inspector.privacy.rewrite import Fields, Leaf
+from inspector.protocol import bodies, endpoints, files, kinds
+from inspector.protocol import documents as d
+from inspector.protocol.pem import guard
+from inspector.protocol.x509 import Malformed, fingerprint, key_id, read_der
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from inspector.capture.store import Capture
+    from inspector.formats.pseudonyms import NameKind
+    from inspector.model import Headers, Leg, Message, Record
+    from inspector.privacy.rewrite import ValueNode
+    from inspector.protocol.kinds import Kind
+
+
+class Content(StrEnum):
+    """What a user can open."""
+
+    FACTS = "facts"
+    PARAMETERS = "parameters"
+    LOGS = "logs"
+    FILES = "files"
+    OTHER = "other"
+
+
+ALL = frozenset(Content)
+_NOUNS = {
+    Content.FACTS: "values of facts",
+    Content.PARAMETERS: "values of parameters",
+    Content.LOGS: "texts of logs and errors",
+    Content.FILES: "contents of files",
+    Content.OTHER: "other values",
+}
+_CONTENT = (*kinds.CONTENT, kinds.Kind.BACKUP)
+"""Kinds of requests whose bodies have digests that other requests contain."""
+_PEM = regex.compile(
+    r"(-----BEGIN ((?:NEW )?CERTIFICATE REQUEST|(?:X509 |TRUSTED )?CERTIFICATE|X509 CRL)-----\s*)([A-Za-z0-9+/=\s]*?)"
+    r"(\s*-----END ([A-Z0-9 ]{1,40})-----)"
+)
+_CIPHER = regex.compile(
+    r"(?:TLS|SSL|ECDHE?|DHE?|EDH|A(?:EC)?DH|RSA|DSS|ECDSA|PSK|SRP|KRB5|AES(?:128|256)?|CAMELLIA(?:128|256)?|ARIA(?:128|256)?"
+    r"|CHACHA20|POLY1305|RC[24]|I?DES|3DES|EDE3?|CBC3?|GCM|CCM8?|SHA(?:1|256|384|512)?|MD5|NULL|EXP(?:ORT)?(?:1024)?|SEED|IDEA"
+    r"|WITH|GOST(?:94|2001|2012|89)?|128|256|40|56|8|[-_])+"
+)
+"""Names of cipher suites."""
+_HEADERS = frozenset(
+    """
+    accept accept-encoding accept-language accept-ranges age allow cache-control connection content-disposition
+    content-encoding content-language content-length content-range content-type date etag expect expires from host
+    if-modified-since if-none-match keep-alive last-modified link location max-forwards pragma range referer retry-after
+    server strict-transport-security te trailer transfer-encoding upgrade user-agent vary via warning x-forwarded-for
+    x-forwarded-host x-forwarded-proto x-forwarded-port x-puppet-version x-puppet-compiler-name x-puppet-compiler-uri
+    x-puppetdb-version x-openvox-version x-runtime x-powered-by x-cache x-request-id x-content-type-options
+    x-frame-options content-security-policy forwarded proxy-connection www-authenticate x-real-ip x-client-verify
+    x-client-dn x-client-cn x-client-cert x-ssl-subject ssl-client-verify ssl-client-dn
+    """.split()  # noqa: SIM905 - names in a row are easier to read
+)
+"""Headers whose values are texts of the protocol; of all others only the names leave."""
+_PIECES = 16
+"""Pieces of a path at which a secret may begin that has slashes in it."""
+_DESCRIBED = frozenset({"previous_value", "desired_value", "historical_value"})
+_VALUES = frozenset({"parameters", "values", *_DESCRIBED})
+"""The fields with free values: numbers in them are free too."""
+_CODE = frozenset({"type", "classes", "class", "environment", "resource_type", "property", "file_type", "server_facts"})
+
+
+def summary(withheld: Counter[Content]) -> str:
+    """Return how much was withheld, and how to open it; an empty text if nothing was."""
+    found = [content for content in Content if withheld[content]]
+    if not found:
+        return ""
+    numbers = ", ".join(f"{withheld[content]} {_NOUNS[content]}" for content in found)
+    kinds = ",".join(content for content in found if content is not Content.OTHER)
+    openings = (
+        f"--with {kinds} opens these kinds, --with all everything but secrets" if kinds else "--with all opens them"
+    )
+    return f"withheld: {numbers} ({openings})"
+
+
+class Outgoing:
+    """Replaces what must not leave. It learns all records first: a name or a secret of one may be in another."""
+
+    def __init__(
+        self,
+        *,
+        pseudonyms: bool,
+        opened: frozenset[Content] = frozenset(),
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """``pseudonyms`` replaces names too, as strangers may see it; without it the texts of errors stay as well.
+        ``opened`` is what leaves though it is free. ``progress`` is called with messages about slow steps."""
+        salt = secrets.token_bytes(32)
+        self._pseudonyms, self._opened, self._salt = pseudonyms, opened, salt
+        self.names = Pseudonyms(salt)
+        self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known)
+        self.known = KnownSecrets()
+        self.certificates = Reissuer(self._text, self.names.packed, salt, progress)
+        for algorithm in files.DIGESTS:  # nothing is withheld of an empty file
+            empty = files.digest(b"", algorithm) or ""
+            self._digest(empty, empty)
+        self._learned: set[bytes] = set()
+        self._texts: dict[bytes, bytes] = {}
+        self.withheld: Counter[Content] = Counter()
+        """The number of values that were withheld, by what opens them."""
+        self.leg = lru_cache(maxsize=1024)(self._leg)
+
+    # -- learning -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def of(
+        cls,
+        capture: Capture,
+        last: int,
+        *,
+        pseudonyms: bool,
+        opened: frozenset[Content] = frozenset(),
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Outgoing:
+        """Learn a whole capture up to a record number. Raises CaptureError."""
+        made = cls(pseudonyms=pseudonyms, opened=opened, progress=progress)
+        for connection in capture.connections():
+            made.learn_leg(connection.leg)
+        for learn in (made.learn, made.learn_digests):
+            for record in itertools.takewhile(lambda record: record.seq <= last, capture.records()):
+                learn(record)
+        made.withheld.clear()  # what was only looked at
+        return made
+
+    def learn(self, record: Record) -> None:
+        """Learn the names, the identifiers and the secrets in a record, and its certificates."""
+        match record:
+            case Exchange():
+                found = endpoints.match(record.request.method, record.request.target)
+                self.names.host((record.request.header("host") or "").partition(":")[0], "master")
+                self.learn_leg(record.agent)
+                if record.master:
+                    self.learn_leg(record.master)
+                self.names.host(found.certname if found else None, "agent")
+                self.names.host(record.identity.certname if record.identity else None, "agent")
+                self.harmless.identifier(found.environment if found else None)
+                (step,) = retrace([record])
+                self._document(step.request)
+                self._document(step.response)
+                for message in (record.request, record.response):
+                    for der in _ders(message) if message else ():
+                        self._der(der, "agent")
+                for secret in redact.known(record):
+                    self.known.add(secret)
+            case Handshake():
+                self.learn_leg(record.leg)
+
+    def learn_leg(self, leg: Leg) -> None:
+        """Learn the names of a connection, and its certificates."""
+        self.names.host(leg.sni, "master")
+        agent, master = (leg.peer_chain, leg.own_chain) if leg.side == "agent" else (leg.own_chain, leg.peer_chain)
+        for der in master:
+            self._der(der, "master")
+        for der in agent:
+            self._der(der, "agent")
+
+    def _der(self, der: bytes, kind: NameKind) -> None:
+        if der in self._learned:
+            return
+        self._learned.add(der)
+        self.certificates.learn(der)
+        with contextlib.suppress(Malformed, ValueError):
+            read = read_der(der)
+            parsed = x509.load_der_x509_certificate(der)
+            for secret in marks.within(d.Certificates([read])):
+                self.known.add(str(secret))
+            for attribute in (*parsed.subject, *parsed.issuer):
+                value = attribute.value if isinstance(attribute.value, str) else attribute.value.decode("latin-1")
+                if attribute.oid not in (NameOID.COMMON_NAME, NameOID.COUNTRY_NAME):
+                    self.names.subject_part(value)
+            self._authority(parsed.issuer)
+            with contextlib.suppress(x509.ExtensionNotFound):
+                signer = parsed.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+                for name in signer.authority_cert_issuer or ():
+                    if isinstance(name, x509.DirectoryName):
+                        self._authority(name.value)
+            if read.is_ca:
+                self._authority(parsed.subject)
+            else:
+                self._hosts(read.common_name, read.alt_names, kind)
+
+    def _authority(self, name: x509.Name) -> None:
+        for attribute in name.get_attributes_for_oid(NameOID.COMMON_NAME):
+            common_name = str(attribute.value)
+            if ": " in common_name:  # Puppet CA: master.example.com
+                self.names.host(common_name.rpartition(": ")[2], "master")
+            self.names.authority(common_name)
+
+    def _hosts(self, name: str | None, alt_names: Iterable[str], kind: NameKind) -> None:
+        self.names.host(name, kind)
+        for alt_name in alt_names:
+            sort, _, value = alt_name.partition(":")
+            if sort == "DNS":
+                self.names.host(value, kind)
+
+    def _document(self, document: d.Document | None) -> None:
+        match document:
+            case d.CatalogRequest(facts=d.Facts() as facts):
+                self._document(facts)
+                self.harmless.identifier(document.environment)
+            case d.Facts():
+                self.names.host(document.name, "agent")
+                self.names.facts(document.values)
+                for fact in document.values:
+                    self.harmless.identifier(fact)
+            case d.Node():
+                self.names.host(document.name, "agent")
+                self.names.facts(document.parameters or {})
+                self._code(document.environment, *(document.classes or ()))
+            case d.Catalog():
+                self.names.host(document.name, "agent")
+                self._code(document.environment, *(document.classes or ()))
+                for resource in document.resources:
+                    self._code(resource.type, *resource.parameters)
+            case d.Report():
+                self.names.host(document.host, "agent")
+                self._code(document.environment)
+            case d.CertificateRequest():
+                self._hosts(document.common_name, document.alt_names, "agent")
+            case d.CertificateStatus():
+                self.names.host(document.name, "agent")
+            case d.CertificateStatuses():
+                for certificate in document.certificates:
+                    self.names.host(certificate.name, "agent")
+
+    def _code(self, *identifiers: object) -> None:
+        for identifier in identifiers:
+            self.harmless.identifier(identifier)
+
+    def learn_digests(self, record: Record) -> None:
+        """Learn the new digests of contents and certificates."""
+        match record:
+            case Exchange():
+                masked = redact.exchange(record)
+                for before, after in ((record.request, masked.request), (record.response, masked.response)):
+                    if before and after and before.body and _is_content(record, before):
+                        self._contents(before, after)
+                    for der in _ders(before) if before else ():
+                        self._fingerprints(der)
+                for leg in (record.agent, record.master):
+                    for der in (*leg.peer_chain, *leg.own_chain) if leg else ():
+                        self._fingerprints(der)
+            case Handshake():
+                for der in (*record.leg.peer_chain, *record.leg.own_chain):
+                    self._fingerprints(der)
+
+    def _fingerprints(self, der: bytes) -> None:
+        made = self._issued(der)
+        for digest in ("sha256", "sha1", "md5", "sha512"):
+            old, new = fingerprint(der, digest), fingerprint(made, digest)
+            self._digest(old.replace(":", ""), new.replace(":", ""))
+        if (key := _key(der)) and (other := _key(made)):
+            self._digest(key, other)
+
+    def _contents(self, before: Message, after: Message) -> None:
+        old, masked = _plain(before), _plain(after)
+        new = self._content(masked)
+        for algorithm in files.DIGESTS:
+            digest = files.digest(new, algorithm) or ""
+            for content in (old, masked):
+                self._digest(files.digest(content, algorithm) or "", digest)
+
+    def _digest(self, old: str, new: str) -> None:
+        self.names.digest(old, new)
+        self.harmless.digest(old, new)
+
+    # -- records ------------------------------------------------------------------------------------------
+
+    def record(self, record: Record) -> Record:
+        """Return a record as it may leave."""
+        match masked := redact.redacted(record):
+            case Exchange():
+                identity = masked.identity
+                return dataclasses.replace(
+                    masked,
+                    agent=self.leg(masked.agent),
+                    master=self.leg(masked.master) if masked.master else None,
+                    request=self._message(masked, masked.request),
+                    response=self._message(masked, masked.response) if masked.response else None,
+                    identity=dataclasses.replace(
+                        identity,
+                        certname=self._text(identity.certname) if identity.certname else None,
+                        reason=self._reason(identity.reason) if identity.reason else None,
+                    )
+                    if identity
+                    else None,
+                    error=self._reason(masked.error) if masked.error else masked.error,
+                    stripped=tuple(map(self._text, masked.stripped)),
+                )
+            case Handshake():
+                return dataclasses.replace(
+                    masked,
+                    leg=self.leg(masked.leg),
+                    reason=self._reason(masked.reason),
+                    culprits=tuple(map(self._reason, masked.culprits)),
+                )
+            case Gap():
+                return dataclasses.replace(masked, reason=self._reason(masked.reason))
+
+    def _leg(self, leg: Leg) -> Leg:
+        return dataclasses.replace(
+            leg,
+            id=self._text(leg.id),
+            address=self.names.address(leg.address) if leg.address and self._pseudonyms else leg.address,
+            sni=self._text(leg.sni) if leg.sni else leg.sni,
+            cipher=leg.cipher if leg.cipher is None or _CIPHER.fullmatch(leg.cipher) else self._text(leg.cipher),
+            alpn=self._text(leg.alpn) if leg.alpn else leg.alpn,
+            peer_chain=tuple(map(self._issued, leg.peer_chain)),
+            own_chain=tuple(map(self._issued, leg.own_chain)),
+        )
+
+    def sentence(self, text: str) -> str:
+        """Return a finding's sentence as it may leave."""
+        return self._reason(redact.text(text))
+
+    # -- messages -----------------------------------------------------------------------------------------
+
+    def _message[M: Message](self, exchange: Exchange, message: M) -> M:
+        found = endpoints.match(exchange.request.method, exchange.request.target)
+        plain, packed = _unpacked(message)
+        if _is_content(exchange, message):
+            new = self._content(plain)
+        else:
+            new = self._body(message, plain, found.endpoint.kind if found else None)
+        body = message.body if new == plain else rewrite.encoded(message, new) if packed else new
+        headers = self._headers(message.headers, len(body) - len(message.body))
+        digest = message.digest if body == message.body else ""
+        changed = dataclasses.replace(
+            message, headers=headers, body=body, digest=digest, http_version=self._text(message.http_version)
+        )
+        if isinstance(changed, Request):
+            changed = dataclasses.replace(
+                changed, method=self._text(changed.method), target=self._target(changed.target)
+            )
+        if isinstance(changed, Response):
+            changed = dataclasses.replace(changed, reason=self._reason(changed.reason))
+        return changed
+
+    def _target(self, target: str) -> str:
+        path, mark, query = target.partition("?")
+        pieces = path.split("/")
+        whole = [unquote(piece) for piece in pieces]
+        ends = ("/".join(whole[at:]) for at in range(min(len(whole), _PIECES)))
+        if any(self.known.masked(end) != end for end in ends):  # in several pieces, perhaps
+            pieces = [quote(self.harmless.text(self._renamed(piece))) for piece in whole]
+        path = "/".join(
+            piece if (new := self._text(plain := unquote(piece))) == plain else quote(new) for piece in pieces
+        )
+        if query:
+            tree = rewrite.anything(query.encode("latin-1", "replace"), rewrite.FORM, self._text)
+            query = self._rewritten(tree, query.encode("latin-1", "replace"), Content.OTHER, None).decode("latin-1")
+        return f"{path}{mark}{query}"
+
+    def _headers(self, headers: Headers, longer: int) -> Headers:
+        return tuple(
+            (self._text(name), self._header(name, rewrite.promised(name, value, longer))) for name, value in headers
+        )
+
+    def _header(self, name: str, value: str) -> str:
+        if "-----BEGIN" in value and "%" in value:  # a certificate, as passed on by a TLS-terminating proxy
+            return quote(self._text(unquote(value)), safe="")
+        if name.strip().lower() in _HEADERS or marks.credential(name) or Content.OTHER in self._opened:
+            return self._text(value)
+        new = self.harmless.stand_in(value) if value else value
+        self.withheld[Content.OTHER] += bool(value)
+        return new
+
+    def _content(self, plain: bytes) -> bytes:
+        """Return a file's content. Its digest was learned: later names must not change the result."""
+        if Content.FILES in self._opened:
+            return self._rewritten(rewrite.text(plain), plain, Content.FILES, None)
+        self.withheld[Content.FILES] += bool(plain)
+        return self.harmless.content(plain)
+
+    def _body(self, message: Message, plain: bytes, kind: Kind | None) -> bytes:
+        if not plain:
+            return plain
+        content = _content_of(message, kind)
+        tree = rewrite.anything(plain, rewrite.media(message), self._text)
+        prose = content is Content.LOGS and not self._pseudonyms and isinstance(message, Response)
+        return self._rewritten(tree, plain, content, kind, prose=prose)
+
+    def _rewritten(
+        self, tree: rewrite.Tree, plain: bytes, content: Content, kind: Kind | None, *, prose: bool = False
+    ) -> bytes:
+        self._close(tree.top, content, kind, prose=prose)
+        if not tree.changed:
+            return plain
+        try:
+            return tree.write()
+        except (bodies.Unreadable, *bodies.WRONG):
+            return self._closed(plain.decode("latin-1"), content).encode("latin-1", "replace")
+
+    def _close(self, top: ValueNode, content: Content, kind: Kind | None, *, prose: bool) -> None:
+        """Replace the leaves of a body."""
+        waiting: list[tuple[ValueNode, Content, bool, bool]] = [(top, content, False, prose)]
+        visited: set[int] = set()
+        while waiting:
+            node, content, free, prose = waiting.pop()
+            if isinstance(node, Leaf):
+                new = self._leaf(node.value, content, free=free, prose=prose)
+                node.new = None if new is node.value or new == node.value else new
+                continue
+            if id(node) in visited:
+                continue
+            visited.add(id(node))
+            if not isinstance(node, Fields):
+                waiting += [(child, content, free, prose) for child in node]
+                continue
+            loud = prose or (kind is kinds.Kind.REPORT and not self._pseudonyms and _failed(node))
+            for key, value in node.pairs:
+                name = str(key.value)
+                key.new = None if (written := self._key(name)) == name else written
+                of = Content.PARAMETERS if name in _DESCRIBED else content
+                if content is Content.FACTS and node is top and name != "facts" and node.get("facts"):
+                    of = Content.OTHER  # a field of the form that requests a catalog
+                waiting.append((value, of, free or name in _VALUES, loud and name == "message"))
+
+    def _leaf(self, value: Any, content: Content, *, free: bool, prose: bool) -> str | float | None:
+        match value:
+            case None | bool():
+                return value
+            case str():
+                return self._closed(value, content, prose=prose)
+            case int() | float():
+                if not free or content in self._opened:
+                    return value
+                new = self.harmless.number(value)
+                self.withheld[content] += new != value
+                return new
+        return self.harmless.stand_in(repr(value))
+
+    def _key(self, name: str) -> str:
+        return self._renamed(name) if self._opened == ALL else self.harmless.key(self._renamed(name))
+
+    # -- texts --------------------------------------------------------------------------------------------
+
+    def _text(self, value: str) -> str:
+        return self._closed(value, Content.OTHER)
+
+    def _reason(self, value: str) -> str:
+        """Return the text of an error, which stays in an export."""
+        return self._closed(value, Content.OTHER, prose=not self._pseudonyms)
+
+    def _closed(self, value: str, content: Content, *, prose: bool = False) -> str:
+        if "-----BEGIN " not in value:
+            return self._harmless(value, content, prose=prose)
+        parts, at = [], 0
+        for found in _PEM.finditer(value):
+            parts += [self._harmless(value[at : found.start()], content, prose=prose), self._block(found, content)]
+            at = found.end()
+        return "".join([*parts, self._harmless(value[at:], content, prose=prose)])
+
+    def _harmless(self, value: str, content: Content, *, prose: bool) -> str:
+        renamed = self._renamed(value)
+        if content in self._opened:
+            return renamed
+        new = self.harmless.text(renamed, prose=prose)
+        self.withheld[content] += new != renamed
+        return new
+
+    def _renamed(self, value: str) -> str:
+        value = self.known.masked(value)
+        return self.names.text(value) if self._pseudonyms else value
+
+    def _block(self, found: regex.Match[str], content: Content) -> str:
+        der = _decoded(found[3]) if found[2] == found[5] else None
+        if der is None:
+            return found[1] + self._harmless(found[3], content, prose=False) + found[4]
+        lines = regex.findall(".{1,64}", base64.b64encode(self._issued(der)).decode())
+        return found[1] + "\n".join(lines) + found[4]
+
+    def _issued(self, der: bytes) -> bytes:
+        """Return a certificate, a signing request or a CRL as it may leave."""
+        if self._pseudonyms:
+            return self.certificates.made(der)
+        if der not in self._texts:
+            self._texts[der] = self._anew(patterns.der(der))
+        return self._texts[der]
+
+    def _anew(self, der: bytes) -> bytes:
+        """Return a certificate with harmless texts; if a text changed, its signature no longer fits."""
+        try:
+            known = {identifier: identifier for identifier in identifiers(guard(parse, der))}
+        except Malformed:
+            return self._text(der.decode("latin-1")).encode("latin-1", "replace")
+        changes = der_values.Changes(self._text, bytes, self._salt, known)
+        outer = der_values.places(der, 0, len(der))[0]
+        inner, *rest = der_values.places(der, *outer[2:])
+        made = der_values.rewritten(der, inner, changes)
+        return (
+            der if made == der[inner[0] : inner[3]] else der_values.value(outer[1], made + der[rest[0][0] : outer[3]])
+        )
+
+
+def _key(der: bytes) -> str | None:
+    """Return the digest of the public key in a certificate or a signing request."""
+    with contextlib.suppress(Malformed, ValueError, TypeError, UnsupportedAlgorithm):
+        read = parse(der)
+        return None if isinstance(read, x509.CertificateRevocationList) else key_id(read.public_key())
+    return None
+
+
+def _failed(node: Fields) -> bool:
+    """Whether a mapping is a line of a log about an error."""
+    level = node.get("level")
+    return isinstance(level, Leaf) and str(level.value).lstrip(":").lower() in (
+        "err",
+        "error",
+        "crit",
+        "alert",
+        "emerg",
+    )
+
+
+def _content_of(message: Message, kind: Kind | None) -> Content:
+    """Return what a body consists of."""
+    if isinstance(message, Response):
+        if message.status >= 400:
+            return Content.LOGS
+        return Content.PARAMETERS if kind in (kinds.Kind.CATALOG, kinds.Kind.NODE) else Content.OTHER
+    if kind in (kinds.Kind.CATALOG, kinds.Kind.FACTS):
+        return Content.FACTS
+    return Content.LOGS if kind is kinds.Kind.REPORT else Content.OTHER
+
+
+def _is_content(exchange: Exchange, message: Message) -> bool:
+    if isinstance(message, Response) and message.status >= 400:
+        return False
+    found = endpoints.match(exchange.request.method, exchange.request.target)
+    return found is not None and found.endpoint.kind in _CONTENT
+
+
+def _plain(message: Message) -> bytes:
+    return _unpacked(message)[0]
+
+
+def _unpacked(message: Message) -> tuple[bytes, bool]:
+    """Return a body without its Content-Encoding, and whether that was correct."""
+    try:
+        return bodies.plain(message), True
+    except bodies.Unreadable:
+        return message.body, False
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _ders(message: Message) -> Iterator[bytes]:
+    """Yield the DER of what a body contains as PEM."""
+    plain = _plain(message)
+    if b"-----BEGIN " not in plain:
+        return
+    for leaf in rewrite.leaves(rewrite.anything(plain, rewrite.media(message)).top):
+        for found in _PEM.finditer(leaf.value) if isinstance(leaf.value, str) else ():
+            if (der := _decoded(found[3])) is not None:
+                yield der

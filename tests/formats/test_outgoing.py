@@ -1,0 +1,207 @@
+"""What leaves a capture: nothing that is not known to be harmless, in any encoding."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.capture.store import Capture
+from inspector.formats import exporting
+from inspector.formats.lossless import legs
+from inspector.formats.outgoing import ALL, Content, Outgoing, summary
+from inspector.model import Exchange, Handshake, Leg, Request
+from inspector.protocol import bodies
+from inspector.runs.examples import catalog, content, report, talk
+from tests.support.planted import ENCODINGS, PLACES, core, found, planted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from inspector.model import Record
+
+QUICK = [
+    encoding if encoding in ("raw", "base64") else pytest.param(encoding, marks=pytest.mark.slow)
+    for encoding in ENCODINGS
+]
+
+
+def everything(records: Iterable[Record]) -> bytes:
+    """All that is in some records, without Content-Encoding."""
+    parts: list[bytes] = []
+    for record in records:
+        parts.append(str(dataclasses.replace(record, seq=0)).encode("utf-8", "replace"))
+        parts += [der for leg in legs(record) for der in (*leg.peer_chain, *leg.own_chain)]
+        if isinstance(record, Exchange):
+            for message in (record.request, record.response):
+                if message is not None:
+                    parts.append(bodies.plain(message))
+    return b"\n".join(parts)
+
+
+def closed(records: list[Record], *, pseudonyms: bool, opened: frozenset[Content] = frozenset()) -> list[Record]:
+    outgoing = Outgoing(pseudonyms=pseudonyms, opened=opened)
+    for record in records:
+        outgoing.learn(record)
+    for record in records:
+        outgoing.learn_digests(record)
+    return [outgoing.record(record) for record in records]
+
+
+def searched(seed: int, part: float, *, pseudonyms: bool) -> list[tuple[str, str, str]]:
+    leaks = []
+    for secret in planted(seed, part):
+        records = [dataclasses.replace(record, seq=number) for number, record in enumerate(secret.records, 1)]
+        if found([secret.core], everything(closed(records, pseudonyms=pseudonyms))):
+            leaks.append((secret.kind, secret.place, secret.encoding))
+    return leaks
+
+
+@pytest.mark.parametrize("pseudonyms", [True, False], ids=["share", "export"])
+def test_no_planted_secret_leaves(pseudonyms: bool) -> None:
+    """A few hundred of some six thousand."""
+    assert searched(1, 0.02, pseudonyms=pseudonyms) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("pseudonyms", [True, False], ids=["share", "export"])
+def test_none_of_many_planted_secrets_leaves(pseudonyms: bool, seed: int) -> None:
+    assert searched(seed, 0.1, pseudonyms=pseudonyms) == []
+
+
+def test_the_search_finds_what_is_planted() -> None:
+    """Else the tests above would prove nothing."""
+    for secret in planted(2, 0.02):
+        if secret.place not in ("signing request", "certificate", "header's name", "method", "reason", "cookie"):
+            assert found([secret.core], everything(secret.records)), secret[:3]
+
+
+# -- what a record marks is secret in all of them ---------------------------------------------------------
+
+
+def marked(secret: str) -> list[Record]:
+    return talk(catalog(resources=[{
+        "type": "User", "title": "app", "parameters": {"password": secret}, "sensitive_parameters": ["password"],
+    }]))  # fmt: skip
+
+
+@pytest.mark.parametrize("pseudonyms", [True, False], ids=["share", "export"])
+@pytest.mark.parametrize("encoding", QUICK)
+def test_what_is_marked_once_leaves_in_no_encoding_though_everything_else_does(encoding: str, pseudonyms: bool) -> None:
+    """``--with all`` opens what is free, not what is secret."""
+    secret = core(random.Random(encoding))  # noqa: S311 - nothing to protect
+    for place, plant in PLACES.items():
+        records = [*plant(ENCODINGS[encoding](f"the secret {secret}")), *marked(secret)]
+        numbered = [dataclasses.replace(record, seq=number) for number, record in enumerate(records, 1)]
+        outgoing = everything(closed(numbered, pseudonyms=pseudonyms, opened=ALL))
+        assert not found([secret], outgoing), place
+
+
+def test_a_challenge_password_and_a_cookie_are_secret_everywhere() -> None:
+    challenge, cookie = "challenge-Xy77", "session-cookie-Zz88"
+    records = [
+        *PLACES["signing request"](challenge), *PLACES["cookie"](cookie),
+        *PLACES["error"](f"{challenge} and a={cookie}"), *PLACES["log"](f"{challenge} {cookie}"),
+    ]  # fmt: skip
+    made = everything(closed(records, pseudonyms=False, opened=ALL))
+    assert challenge.encode() not in made
+    assert cookie.encode() not in made
+
+
+def test_a_finding_at_a_runs_end_quotes_no_secret_of_another_record(tmp_path: Path) -> None:
+    secret = "correct-Horse-77"
+    failed = {"level": "err", "source": "Puppet", "message": f"Could not apply: wrong password {secret}"}
+    status = {"resource": "Exec[x]", "failed": True, "events": [{"status": "failure", "message": f"wrong {secret}"}]}
+    records = [*marked(secret), *talk(report(result="failed", logs=[failed], resource_statuses={"Exec[x]": status}))]
+    path = tmp_path / "c.sqlite"
+    with Capture.create(path) as capture:
+        for record in records:
+            capture.append(record)
+    raw = "\n".join(exporting.Chosen.by(path, opened=None).lines("jsonl"))
+    assert f"wrong {secret}" in raw
+    for kind in ("jsonl", "har"):
+        assert secret not in "\n".join(exporting.Chosen.by(path).lines(kind))
+
+
+# -- what stays -------------------------------------------------------------------------------------------
+
+
+def texts(opened: frozenset[Content], *, pseudonyms: bool = False) -> str:
+    records = talk(
+        catalog(facts={"rack": "Xq7-fact"}, resources=[
+            {"type": "Notify", "title": "a", "parameters": {"message": "Xq7-parameter"}},
+        ]),
+        content("modules/a/b", b"Xq7-file"),
+        report(logs=[{"level": "notice", "source": "Puppet", "message": "Xq7-log"}]),
+    )  # fmt: skip
+    return everything(closed(records, pseudonyms=pseudonyms, opened=opened)).decode("latin-1")
+
+
+@pytest.mark.parametrize(("content_", "word"), [
+    (Content.FACTS, "Xq7-fact"), (Content.PARAMETERS, "Xq7-parameter"), (Content.FILES, "Xq7-file"),
+    (Content.LOGS, "Xq7-log"),
+])  # fmt: skip
+def test_what_is_opened_stays_and_nothing_else(content_: Content, word: str) -> None:
+    for pseudonyms in (True, False):
+        made = texts(frozenset({content_}), pseudonyms=pseudonyms)
+        assert word in made
+        assert made.count("Xq7") == made.count(word)
+    assert "Xq7" not in texts(frozenset())
+    assert set(re.findall(r"Xq7-\w+", texts(ALL))) == {"Xq7-fact", "Xq7-parameter", "Xq7-file", "Xq7-log"}
+
+
+def test_an_export_keeps_the_texts_of_errors_and_names_and_a_shared_capture_does_not() -> None:
+    message = "Could not find class ::wombat for node1.example"
+    error = PLACES["error"]("x")[0]
+    assert isinstance(error, Exchange)
+    assert error.response
+    response = dataclasses.replace(error.response, body=json.dumps({"message": message}).encode())
+    records: list[Record] = [dataclasses.replace(error, response=response)]
+    assert message.encode() in everything(closed(records, pseudonyms=False))
+    shared = everything(closed(records, pseudonyms=True))
+    assert b"wombat" not in shared
+    assert b"Could not find class ::withheld-" in shared
+    assert b"for agent1.example" in shared
+
+
+def test_what_was_withheld_is_counted() -> None:
+    outgoing = Outgoing(pseudonyms=False)
+    records = talk(catalog(facts={"rack": "Xq7", "site": "Yq8"}), content("modules/a/b", b"Xq7"))
+    for record in records:
+        outgoing.learn(record)
+    for record in records:
+        outgoing.record(record)
+    assert outgoing.withheld[Content.FILES] == 1
+    assert outgoing.withheld[Content.FACTS] == 2
+    line = summary(outgoing.withheld)
+    assert line.startswith("withheld: 2 values of facts, 1 contents of files")
+    assert "--with facts,files opens these kinds" in line
+    assert summary(Outgoing(pseudonyms=True).withheld) == ""
+
+
+def test_a_comment_and_a_tag_in_yaml_are_no_hiding_place() -> None:
+    (record,) = PLACES["YAML"]("x")
+    assert isinstance(record, Exchange)
+    assert record.response
+    body = b"--- !ruby/object:Puppet::Node # Xq7comment\nname: &Xq7anchor node1.example\nother: *Xq7anchor\n"
+    records: list[Record] = [dataclasses.replace(record, response=dataclasses.replace(record.response, body=body))]
+    made = everything(closed(records, pseudonyms=False))
+    assert b"Xq7" not in made
+    assert b"!ruby/object:Puppet::Node" in made
+    assert b"name: &withheld-" in made
+
+
+def test_what_no_agent_sends_does_not_stop_it() -> None:
+    records: list[Record] = [
+        Exchange(Leg("", "agent", peer_chain=(b"\x30\x03\x02", b"", b"\xff" * 50)), Request(target="\xff?%&=")),
+        Handshake(Leg("", "master", own_chain=(b"0" * 70_000,)), 0.0, "\0"),
+        Exchange(Leg("", "agent"), Request((("content-encoding", "gzip"),), b"\x1f\x8b broken", method="PUT")),
+    ]
+    for pseudonyms in (True, False):
+        assert len(closed(records, pseudonyms=pseudonyms)) == 3
