@@ -1,7 +1,8 @@
 """The analyzer: records in, steps out. It matches and decodes each record, places it in a run, and applies the rules.
 
 Live and offline use both call ``Analyzer.feed``, so they always agree. No clock, no I/O. Internal errors (a rule that
-raises) are stored as ``Step.trouble`` and never stop the analysis.
+raises) are stored as ``Step.trouble`` and never stop the analysis; a record that cannot be analyzed is marked
+(``Step.unanalyzed``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inspector import regex
+from inspector.analysis import limits
 from inspector.model import Exchange, Finding, Handshake, Phase
 from inspector.privacy import redact
 from inspector.protocol import decode, endpoints, x509
@@ -38,6 +40,8 @@ UNREAD = 2**20
 """Size from which the body of a refused request (401, 403) is not decoded."""
 FINDINGS = 20
 """Maximum number of different findings of one rule in a run."""
+UNANALYZED = 1000
+"""Maximum number of records that were not analyzed of which the reason is kept."""
 KEPT = 4096
 """Maximum number of agents whose decoded certificates are cached."""
 _USER_AGENT = regex.compile(r"Puppet/([0-9]+(?:\.[0-9]+)+)")
@@ -62,6 +66,8 @@ class Step:
     """The findings of this record; findings about a whole run are with the run."""
     trouble: list[str] = field(default_factory=list)
     """Internal errors during its analysis."""
+    unanalyzed: str = ""
+    """Why it was not analyzed, or not completely; empty if it was. Such a record still belongs to its run."""
 
     @property
     def exchange(self) -> Exchange | None:
@@ -84,6 +90,8 @@ class Analyzer:
         self._segmenter = Segmenter()
         self._ledger = Ledger() if ledger is None else ledger
         self._chains: dict[bytes, d.Certificate | None] = {}
+        self.unanalyzed: dict[int, str] = {}
+        """The numbers of records that were not analyzed, or not completely, and why."""
 
     @property
     def runs(self) -> list[Run]:
@@ -96,37 +104,69 @@ class Analyzer:
         self._over.pop(run.place, None)
 
     def feed(self, record: Record) -> Step:
-        """Analyze the next record."""
+        """Analyze the next record. Whatever fails in it, or takes too long, costs only this record."""
         step = Step(record)
-        if isinstance(record, Exchange):
-            self._read(step, record)
-        self._place(step)
-        if step.run is not None:
-            if isinstance(record, Exchange):
-                case: Case = ExchangeCase(step.run, self._ledger, step, record)
-                step.findings += self._ask(On.EXCHANGE, case, step.trouble, functools.partial(_secrets, step, record))
-            elif isinstance(record, Handshake):
-                case = HandshakeCase(step.run, self._ledger, record, step.certname)
-                step.findings += self._ask(On.HANDSHAKE, case, step.trouble)
-            self._ledger.remember(step.run, step)
-            while self._segmenter.over:
-                over = self._segmenter.over.pop(0)
-                self._end(over, step.trouble)
-                step.over.append(over)
+        parts = iter((self._read, self._place, self._apply))
+        limits.begin(limits.SECONDS)
+        unfinished = True
+        while unfinished:
+            try:
+                for part in parts:
+                    part(step)
+                limits.end()
+                unfinished = False
+            except limits.TooLong as error:
+                self._leave_out(step, str(error))
+                limits.begin(limits.REST)
+            except Exception as error:  # noqa: BLE001 - a mistake of ours must not stop the analysis
+                step.trouble.append(f"the analysis failed: {error!r}")
+                self._leave_out(step, f"internal error ({type(error).__name__})")
         return step
+
+    def leave_out(self, record: Record, reason: str) -> Step:
+        """Return the step of a record that cannot be analyzed."""
+        step = Step(record)
+        self._leave_out(step, reason)
+        return step
+
+    def _leave_out(self, step: Step, reason: str) -> None:
+        step.unanalyzed = step.unanalyzed or reason
+        if len(self.unanalyzed) < UNANALYZED:
+            self.unanalyzed.setdefault(step.record.seq, step.unanalyzed)
+
+    def _apply(self, step: Step) -> None:
+        """Apply the rules to a record, and to the runs that are over now."""
+        record = step.record
+        if step.run is None:
+            return
+        if isinstance(record, Exchange):
+            case: Case = ExchangeCase(step.run, self._ledger, step, record)
+            step.findings += self._ask(On.EXCHANGE, case, step.trouble, functools.partial(_secrets, step, record))
+        elif isinstance(record, Handshake):
+            case = HandshakeCase(step.run, self._ledger, record, step.certname)
+            step.findings += self._ask(On.HANDSHAKE, case, step.trouble)
+        self._ledger.remember(step.run, step)
+        while self._segmenter.over:
+            over = self._segmenter.over.pop(0)
+            self._end(over, step.trouble)
+            step.over.append(over)
 
     def finish(self) -> list[Run]:
         """Judge the runs that are still open; return all runs."""
         for run in sorted(self._segmenter.open, key=lambda run: run.ended):
             run.closed = True
-            self._end(run, [])
+            with limits.limited():
+                self._end(run, [])
         self._segmenter.open.clear()
         return self.runs
 
     def judge(self, run: Run, trouble: list[str] | None = None) -> list[Finding]:
         """The current findings of the rules for whole runs, for a run that is still open. Internal errors are added
         to ``trouble``."""
-        return self._judge(run, [] if trouble is None else trouble, keep=False)
+        findings: list[Finding] = []
+        with limits.limited():
+            findings += self._judge(run, [] if trouble is None else trouble, keep=False)
+        return findings
 
     def _end(self, run: Run, trouble: list[str]) -> None:
         if run.number is not None:
@@ -146,7 +186,11 @@ class Analyzer:
 
     # -- decoding -------------------------------------------------------------------------------------
 
-    def _read(self, step: Step, exchange: Exchange) -> None:
+    def _read(self, step: Step) -> None:
+        """Match and decode an exchange."""
+        exchange = step.exchange
+        if exchange is None:
+            return
         step.match = match = endpoints.match(exchange.request.method, exchange.request.target)
         if match is None:
             return
@@ -170,6 +214,7 @@ class Analyzer:
             return decoder(*given)
         except Exception as error:  # noqa: BLE001 - an error of the inspector must never stop an agent's run
             step.trouble.append(f"decoding failed: {error!r}")
+            self._leave_out(step, f"decoding failed ({type(error).__name__})")
             return d.Undecodable(f"puppet-inspector could not decode it: {error!r}")
 
     def _place(self, step: Step) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.cli.arguments import moment
-from inspector.cli.output import print_json
+from inspector.cli.output import print_json, print_unanalyzed
 from inspector.errors import InspectorError
 from inspector.explain import bootstrap_text
 from inspector.explain.bootstrap import Bootstraps
@@ -58,4 +58,5 @@ def execute(arguments: argparse.Namespace) -> int:
             print(line)
     if not chosen:
         print("The capture contains no bootstrap.")
+    print_unanalyzed(analyzer.unanalyzed.items(), aside=True)
     return 0

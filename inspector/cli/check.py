@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from inspector.analysis import verdicts
 from inspector.analysis.ruleset import load
-from inspector.cli.output import print_json, print_verdicts
+from inspector.cli.output import print_json, print_unanalyzed, print_verdicts
 from inspector.cli.reading import analyze_together
 from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
@@ -48,24 +48,27 @@ def execute(arguments: argparse.Namespace) -> int:
     ruleset = load(arguments.rules, time.time())
     for warning in ruleset.warnings:
         print(f"puppet-inspector: {warning}", file=sys.stderr)
-    runs = analyze_together(arguments.capture, ruleset)
+    runs, unanalyzed = analyze_together(arguments.capture, ruleset)
     findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]
     if arguments.baseline:
         findings = baseline.new(findings, baseline.read(arguments.baseline))
     limit = None if arguments.fail_on == "never" else Severity(arguments.fail_on)
     match "json" if arguments.json else arguments.format:
         case "json":
-            print_json(json_output.check(findings))
+            print_json(json_output.check(findings, unanalyzed))
         case "sarif":
             print_json(sarif.document(findings))
+            _print_unanalyzed(unanalyzed, arguments.capture, aside=True)
         case "junit":
             print(junit.document(findings, runs, limit))
+            _print_unanalyzed(unanalyzed, arguments.capture, aside=True)
         case _:
             known = sum(len(run.findings) for _, run in runs) - len(findings)
             ignored = sum(run.ignored for _, run in runs)
             if not known and print_verdicts([run for _, run in runs]):
                 print()
             _print_findings(findings, several=len(arguments.capture) > 1)
+            _print_unanalyzed(unanalyzed, arguments.capture)
             summary = counts([finding for _, _, finding in findings])
             summary = summary or (
                 "no new findings" if known else "no findings" if ignored else "no deviations from the protocol"
@@ -73,6 +76,13 @@ def execute(arguments: argparse.Namespace) -> int:
             summary += f"; {known} in {arguments.baseline}, not shown" if known else ""
             print(summary + (f"; {ignored} ignored by {arguments.rules}" if ignored else ""))
     return int(limit is not None and any(finding.severity.rank >= limit.rank for _, _, finding in findings))
+
+
+def _print_unanalyzed(
+    unanalyzed: Sequence[tuple[Path, int, str]], captures: Sequence[Path], *, aside: bool = False
+) -> None:
+    for capture, seq, reason in unanalyzed:
+        print_unanalyzed([(seq, reason)], f"{capture.name} " if len(captures) > 1 else "", aside=aside)
 
 
 def _print_findings(findings: Sequence[tuple[Path, Run, Finding]], *, several: bool) -> None:

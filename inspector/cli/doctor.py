@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.cli.output import print_json
+from inspector.cli.output import print_json, print_unanalyzed
 from inspector.doctor import report
 from inspector.errors import InspectorError
 from inspector.formats import json_output
@@ -35,20 +35,22 @@ def execute(arguments: argparse.Namespace) -> int:
     capture, directories = arguments.capture, arguments.ssldir or arguments.cadir
     if not (capture or directories or arguments.live):
         raise InspectorError("There is nothing to check.", "Pass a capture, --ssldir DIR, --cadir DIR or --live HOST.")
-    agents, runs, keys = report.of_capture(capture) if capture else ([], 0, [])
+    found = report.of_capture(capture) if capture else report.CaptureReport()
     diagnoses = []
     if directories:
-        diagnoses += report.of_directories(arguments.ssldir, arguments.cadir, arguments.certname, keys)
+        diagnoses += report.of_directories(arguments.ssldir, arguments.cadir, arguments.certname, found.keys)
     if arguments.live:
         diagnoses += report.of_master(arguments.live, arguments.ssldir, arguments.cert, arguments.key)
     if arguments.json:
         verdicts = [{"run": agent.run.number, "certname": agent.run.certname, "runs": agent.times,
-                     **(json_output.verdict_fields(agent.run) or {})} for agent in agents]  # fmt: skip
-        print_json({"verdicts": verdicts, "diagnoses": report.plain(diagnoses)})
+                     **(json_output.verdict_fields(agent.run) or {})} for agent in found.agents]  # fmt: skip
+        unanalyzed = [{"seq": seq, "reason": reason} for seq, reason in found.unanalyzed.items()]
+        print_json({"verdicts": verdicts, "diagnoses": report.plain(diagnoses), "not_analyzed": unanalyzed})
     else:
-        for line in report.verdict_lines(agents, runs) if capture else ():
+        for line in report.verdict_lines(found.agents, found.runs) if capture else ():
             print(line)
+        print_unanalyzed(found.unanalyzed.items())
         for line in report.diagnosis_lines(diagnoses) if directories or arguments.live else ():
             print(line)
-    failed = any(agent.rank == Severity.ERROR.rank for agent in agents)
+    failed = any(agent.rank == Severity.ERROR.rank for agent in found.agents)
     return int(failed or any(diagnosis.severity is Severity.ERROR for diagnosis in diagnoses))

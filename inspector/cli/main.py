@@ -16,6 +16,7 @@ import threading
 from typing import TYPE_CHECKING, Protocol, cast
 
 from inspector import __version__
+from inspector.analysis import limits
 from inspector.errors import InspectorError
 from inspector.text import clean
 
@@ -85,6 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if threading.current_thread() is threading.main_thread():
         # As with Ctrl-C, a proxy that this process started must end with it: it has keys.
         signal.signal(signal.SIGTERM, _terminated)
+        limits.arm()
     try:
         status: int = arguments.function(arguments)
         sys.stdout.flush()

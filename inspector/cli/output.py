@@ -56,6 +56,12 @@ def print_verdicts(runs: Iterable[Run]) -> int:
     return printed
 
 
+def print_unanalyzed(records: Iterable[tuple[int, str]], where: str = "", *, aside: bool = False) -> None:
+    """Print which records were not analyzed, and why; ``aside`` from the output."""
+    for seq, reason in records:
+        print(f"{where}{wording.unanalyzed(seq, reason)}", file=sys.stderr if aside else sys.stdout)
+
+
 def progress(line: str) -> None:
     """Print a progress line to standard error, if that is a terminal."""
     if sys.stderr.isatty():

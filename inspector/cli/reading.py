@@ -30,8 +30,11 @@ def analyze(capture: Path, on_step: Callable[[Step], None]) -> Analyzer:
     return analyzer
 
 
-def analyze_together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[Path, Run]]:
-    """Return the runs of several captures, analyzed with one ledger: some findings need records of several captures.
+def analyze_together(
+    captures: Sequence[Path], ruleset: Ruleset
+) -> tuple[list[tuple[Path, Run]], list[tuple[Path, int, str]]]:
+    """Return the runs of several captures, and the records that were not analyzed, each with the reason. They are
+    analyzed with one ledger: some findings need records of several captures.
 
     Raises CaptureError.
     """
@@ -45,4 +48,6 @@ def analyze_together(captures: Sequence[Path], ruleset: Ruleset) -> list[tuple[P
         ]
         for analyzer, record in heapq.merge(*streams, key=lambda pair: pair[1].ended):
             analyzer.feed(record)
-    return [(path, run) for path, analyzer in zip(captures, analyzers, strict=True) for run in analyzer.finish()]
+    pairs = list(zip(captures, analyzers, strict=True))
+    runs = [(path, run) for path, analyzer in pairs for run in analyzer.finish()]
+    return runs, [(path, seq, reason) for path, analyzer in pairs for seq, reason in analyzer.unanalyzed.items()]

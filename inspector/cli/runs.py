@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inspector.cli.arguments import add_filter
-from inspector.cli.output import print_json, print_rows, print_verdicts
+from inspector.cli.output import print_json, print_rows, print_unanalyzed, print_verdicts
 from inspector.cli.reading import analyze
 from inspector.formats import json_output
 from inspector.summaries import filters, follow, wording
@@ -52,13 +52,15 @@ def print_runs(capture: Path, *, as_json: bool, filtered: str = "") -> int:
         )
     ]
     if as_json:
-        print_json(json_output.runs(run for run, _ in runs))
+        print_json(json_output.runs((run for run, _ in runs), analyzer.unanalyzed))
         return 0
     if not runs:
         print(f"No run in {capture} matches the filter." if analyzer.runs else f"There are no runs in {capture}.")
+        print_unanalyzed(analyzer.unanalyzed.items())
         return 0
     print_rows(wording.RUN_COLUMNS, [wording.run_row(facts) for _, facts in runs], below="phases")
     findings: list[Finding] = [finding for _, facts in runs for finding in facts.findings]
     print_verdicts(run for run, _ in runs)
+    print_unanalyzed(analyzer.unanalyzed.items())
     print(f"{counts(findings)}: puppet-inspector check {capture}" if findings else f"no findings: {capture}")
     return 0

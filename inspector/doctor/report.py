@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from inspector.analysis import verdicts
@@ -42,11 +42,21 @@ class AgentVerdict:
     times: int = 1
 
 
-def of_capture(path: Path) -> tuple[list[AgentVerdict], int, list[WireKey]]:
-    """Return the verdicts of a capture, worst first, the number of its runs, and the public keys in its traffic.
+@dataclass(slots=True)
+class CaptureReport:
+    """What is known of a capture."""
 
-    Raises CaptureError.
-    """
+    agents: list[AgentVerdict] = field(default_factory=list)
+    """Worst first."""
+    runs: int = 0
+    keys: list[WireKey] = field(default_factory=list)
+    """The public keys in its traffic."""
+    unanalyzed: dict[int, str] = field(default_factory=dict)
+    """The records that were not analyzed, and why."""
+
+
+def of_capture(path: Path) -> CaptureReport:
+    """Return what is known of a capture. Raises CaptureError."""
     analyzer = Analyzer()
     keys: dict[tuple[str, str, str], WireKey] = {}
     with Capture.open(path) as capture:
@@ -54,7 +64,7 @@ def of_capture(path: Path) -> tuple[list[AgentVerdict], int, list[WireKey]]:
             for key in _keys(analyzer.feed(record)):
                 keys[key.kind, key.certname, key.key] = key
     runs = analyzer.finish()
-    return agent_verdicts(runs), len(runs), list(keys.values())
+    return CaptureReport(agent_verdicts(runs), len(runs), list(keys.values()), analyzer.unanalyzed)
 
 
 def agent_verdicts(runs: Iterable[Run]) -> list[AgentVerdict]:

@@ -88,19 +88,24 @@ class Chosen:
     """What is not withheld; None: everything leaves as it is, secrets too."""
     withheld: Counter[Content] = field(default_factory=Counter)
     """The number of values that were withheld, once the records are written."""
+    unanalyzed: dict[int, str] = field(default_factory=dict)
+    """The numbers of those that were not analyzed, and why."""
 
     @classmethod
     def by(cls, capture: Path, text: str = "", opened: frozenset[Content] | None = frozenset()) -> Chosen:
         """Select the records that match a filter. Raises InspectorError."""
         owners: dict[int, RunBrief | None] = {}
         kinds: Counter[str] = Counter()
+        unanalyzed: dict[int, str] = {}
         runs: dict[Run, RunBrief] = {}
         for brief, run, _ in follow.listed(capture, text):
             if run and run not in runs:
                 runs[run] = summary.of_run(run, wording.conclusion(run))
             owners[brief.seq] = runs[run] if run else None
             kinds[brief.kind] += 1
-        return cls(capture, not text.strip(), owners, kinds, opened)
+            if brief.unanalyzed:
+                unanalyzed[brief.seq] = brief.unanalyzed
+        return cls(capture, not text.strip(), owners, kinds, opened, unanalyzed=unanalyzed)
 
     def lines(self, name: str) -> Iterator[str]:
         """Yield them in a format that is text.
@@ -125,10 +130,13 @@ class Chosen:
             return binary(self._records(capture, self._outgoing(capture)), path)
 
     def notes(self, name: str) -> Iterator[str]:
-        """Return notes about records that the format cannot contain, or contains where other tools do not look."""
+        """Yield notes about records that the format cannot contain, or contains where other tools do not look, and
+        about those that were not analyzed."""
         others = " and ".join(f"{noun} ({self.kinds[kind]})" for kind, noun in _OTHERS if self.kinds[kind])
         if others and (note := FORMATS[name].note):
             yield note.format(others=others)
+        for seq, reason in self.unanalyzed.items():
+            yield f"{wording.unanalyzed(seq, reason)}."
 
     def _lines(self, lines: Callable[..., Iterator[str]]) -> Iterator[str]:
         with Capture.open(self.capture) as capture:

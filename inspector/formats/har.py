@@ -30,7 +30,19 @@ if TYPE_CHECKING:
     from inspector.model import Message, Record, Request, Response
     from inspector.summaries.summary import RunBrief
 
-_COPIED = ("seq", "run", "certname", "phase", "endpoint", "environment", "findings", "identity", "stripped", "tls")
+_COPIED = (
+    "seq",
+    "run",
+    "certname",
+    "phase",
+    "endpoint",
+    "environment",
+    "findings",
+    "identity",
+    "stripped",
+    "tls",
+    "not_analyzed",
+)
 """The fields of ``show --json`` that are copied."""
 _UNKNOWN = "x-unknown"
 """The media type of a body without one, as browsers write it."""

@@ -6,6 +6,7 @@ Stable: keys are only ever added. Times are ISO 8601 UTC, durations seconds, byt
 from __future__ import annotations
 
 import dataclasses
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,13 +21,15 @@ from inspector.summaries import wording
 from inspector.text import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from inspector.analysis.analyzer import Step
     from inspector.clocks import Offset
     from inspector.model import Finding, Leg, Message
     from inspector.runs.run import Run
+
+_NONE: Mapping[int, str] = MappingProxyType({})
 
 
 def masked(step: Step) -> Step:
@@ -38,9 +41,9 @@ def masked(step: Step) -> Step:
     return dataclasses.replace(step, record=record, match=again.match, request=again.request, response=again.response)
 
 
-def runs(analyzed: Iterable[Run]) -> list[dict[str, Any]]:
-    """Return runs that are over (docs/json/runs.schema.json)."""
-    return [_run(run) for run in analyzed]
+def runs(analyzed: Iterable[Run], unanalyzed: Mapping[int, str] = _NONE) -> list[dict[str, Any]]:
+    """Return runs that are over (docs/json/runs.schema.json); ``unanalyzed`` are the records that were not analyzed."""
+    return [_run(run) | {"not_analyzed": [seq for seq in run.seqs if seq in unanalyzed]} for run in analyzed]
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -95,11 +98,15 @@ def verdict_fields(run: Run) -> dict[str, Any] | None:
     }
 
 
-def check(found: Iterable[tuple[Path, Run, Finding]]) -> dict[str, Any]:
-    """Return findings with their captures and runs (docs/json/check.schema.json)."""
+def check(
+    found: Iterable[tuple[Path, Run, Finding]], unanalyzed: Iterable[tuple[Path, int, str]] = ()
+) -> dict[str, Any]:
+    """Return findings with their captures and runs (docs/json/check.schema.json); ``unanalyzed`` are the records that
+    were not analyzed, and why."""
     findings = [_finding(finding, run) | {"capture": str(capture)} for capture, run, finding in found]
     counts = {severity: sum(finding["severity"] == severity for finding in findings) for severity in SEVERITIES}
-    return {"findings": findings, "counts": counts}
+    left = [{"capture": str(path), "seq": seq, "reason": reason} for path, seq, reason in unanalyzed]
+    return {"findings": findings, "counts": counts, "not_analyzed": left}
 
 
 def _offset(offset: Offset | None) -> dict[str, float] | None:
@@ -137,6 +144,7 @@ def show(step: Step, findings: Sequence[Finding]) -> dict[str, Any]:
         "run": step.run.number if step.run else None,
         "certname": (step.run.certname if step.run else None) or step.certname,
         "phase": str(step.phase),
+        "not_analyzed": step.unanalyzed or None,
         "findings": [
             {"rule": finding.rule, "severity": str(finding.severity), "message": finding.message}
             for finding in findings

@@ -50,7 +50,7 @@ class AnalysisResult(msgspec.Struct, array_like=True):
 class AnalysisClient:
     """The analysis process, which is started again whenever it ends. Its results arrive on a separate thread.
 
-    A record that takes it too long (``side_process.CPU``), or at which it ends twice, is not analyzed; all others
+    A record that takes it too long (``analysis_worker.CPU``), or at which it ends twice, is not analyzed; all others
     are. Recording never waits for it.
     """
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inspector.analysis import ruleset
+from inspector.analysis import limits, ruleset
 from inspector.errors import InspectorError
 from inspector.proxy import side_process
 from inspector.proxy.analysis_client import PROGRESS, AnalysisResult
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from inspector.summaries.follow import PrintedLine
 
+CPU = limits.SECONDS + 10.0
+"""Seconds of CPU time for a record after which the kernel ends the process. The analysis itself gives up before."""
 POLL = 1.0
 """Seconds between looks for runs that are over because their agent sends nothing more."""
 
@@ -54,6 +56,7 @@ def main(argv: list[str]) -> int:
     path, after, rules, proxy, progress = Path(argv[0]), int(argv[1]), argv[2], int(argv[3]), int(argv[4])
     skipped = frozenset(int(seq) for seq in argv[5].split(",") if seq)
     side_process.attend(proxy)
+    limits.arm()
     chosen = ruleset.load(Path(rules), time.time()) if rules else None
     begin_record = _limit(mmap.mmap(progress, PROGRESS.size))
     follower = Follower(
@@ -78,7 +81,7 @@ def _limit(progress: mmap.mmap) -> Callable[[int], None]:
 
     def begin_record(seq: int) -> None:
         PROGRESS.pack_into(progress, 0, seq)
-        side_process.limit()
+        side_process.limit(CPU)
 
     return begin_record
 

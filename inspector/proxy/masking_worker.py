@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.proxy.masking_channel import Frame, SentBody
 
+CPU = 20.0
+"""Seconds of CPU time that one record may take; the next process leaves it out."""
+
 
 def main(argv: list[str]) -> int:
     """Run with ``FOLDER PROXY SOCKET``: a directory for large masked bodies (in unnamed files), the process number of
@@ -36,7 +39,7 @@ def main(argv: list[str]) -> int:
     try:
         while frame := channel.receive():
             for question in msgspec.msgpack.decode(frame.content, type=list[Question]):
-                side_process.limit()
+                side_process.limit(CPU)
                 _answer(channel, question, frame, folder)
             frame.close()
     except ConnectionError:

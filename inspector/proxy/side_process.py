@@ -12,9 +12,6 @@ import os
 import signal
 import sys
 
-CPU = 20.0
-"""Seconds of CPU time that one record may take: beyond that, the kernel ends the process, and the next one leaves the
-record out. All work is linear in the size of a record, so this is the last net."""
 NICE = 5
 """The proxy, and with it the agents, have priority."""
 PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
@@ -66,7 +63,10 @@ def attend(proxy: int) -> None:
         os.nice(NICE)
 
 
-def limit() -> None:
-    """Limit the time from now on: call it before each record."""
+def limit(seconds: float) -> None:
+    """Let the kernel end this process after some seconds of CPU time: call it before each record.
+
+    All work is linear in the size of a record, so this is the last net.
+    """
     # Its default action ends the process, also while the interpreter is in a library.
-    signal.setitimer(signal.ITIMER_PROF, CPU)
+    signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -39,6 +39,8 @@ PATIENCE = 5.0
 """Seconds for which a capture may be unreadable: it may just be in creation."""
 DO = "  do: "
 """The prefix of a line with a fix."""
+NEVER = "the analysis has ended at it"
+"""Why a record was left out."""
 QUIET = 5.0
 """Seconds of silence after which a run without a proper end is summarised."""
 
@@ -104,6 +106,7 @@ def row(record: Brief, run: Run | None) -> dict[str, Any]:
         "bytes": {"sent": record.sent, "received": record.received} if exchange else None,
         "ms": round(record.duration * 1000, 3) if exchange else None,
         "reason": record.reason or None,
+        "not_analyzed": record.unanalyzed or None,
         "findings": [{"rule": sign.rule, "severity": str(sign.severity)} for sign in record.signs],
     }
 
@@ -247,10 +250,10 @@ class Follower:
             yield self._anew()
         for record in capture.records(self._after):
             if record.seq in self._skipped:
-                self._after = record.seq
-                continue
-            self._begin_record(record.seq)
-            step = self._analyzer.feed(record)
+                step = self._analyzer.leave_out(record, NEVER)
+            else:
+                self._begin_record(record.seq)
+                step = self._analyzer.feed(record)
             self._after = record.seq
             candidate = filters.candidate(step)
             candidate.line = functools.partial(wording.line, candidate.brief, step.run)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from inspector.analysis import limits
 from inspector.analysis.analyzer import Analyzer, merged
 from inspector.capture import guard
 from inspector.capture.store import Capture
@@ -197,6 +198,7 @@ def _anew(target: Path) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     """Build the index of a capture, and follow it while standard input is open."""
+    limits.arm()
     capture, target = map(Path, arguments)
     waits = select.poll()
     waits.register(sys.stdin, select.POLLIN)

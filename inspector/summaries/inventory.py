@@ -42,6 +42,8 @@ class CaptureSummary:
     """The agents' certnames, or addresses if the certname is not known."""
     runs: int
     findings: tuple[Finding, ...]
+    unanalyzed: int = 0
+    """Number of records that were not analyzed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ class CaptureEntry:
     def row(self) -> tuple[str, ...]:
         """The cells for ``COLUMNS``; times are local."""
         known = self.known
-        state = "; ".join(filter(None, ("open" if self.live else "", text.clean(self.trouble))))
+        left = f"{known.unanalyzed} not analyzed" if known and known.unanalyzed else ""
+        state = "; ".join(filter(None, ("open" if self.live else "", left, text.clean(self.trouble))))
         name, size = text.clean(self.path.name), text.size(self.size)
         if known is None:
             return name, "-", "-", size, "-", "-", "-", state or "empty"
@@ -92,6 +95,7 @@ class CaptureEntry:
             }
             if known
             else None,
+            "not_analyzed": known.unanalyzed if known else None,
             "open": self.live,
             "trouble": self.trouble or None,
         }
@@ -144,11 +148,12 @@ def _whole(state: IndexState, last: int, *, live: bool) -> bool:
 
 
 def _known(found: Index) -> CaptureSummary | None:
-    begun, ended, records = math.inf, -math.inf, 0
+    begun, ended, records, unanalyzed = math.inf, -math.inf, 0, 0
     for brief in found.all_briefs():
         begun, ended, records = min(begun, brief.time), max(ended, brief.ended), records + 1
+        unanalyzed += bool(brief.unanalyzed)
     runs = [run.brief for run in found.runs().values() if run is not None]
     findings = tuple(finding for run in runs for finding in run.findings)
-    return (
-        CaptureSummary(begun, ended, records, len({run.name for run in runs}), len(runs), findings) if records else None
-    )
+    if not records:
+        return None
+    return CaptureSummary(begun, ended, records, len({run.name for run in runs}), len(runs), findings, unanalyzed)

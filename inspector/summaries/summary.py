@@ -90,6 +90,8 @@ class Brief(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     """The agent's connection, also for a handshake that failed on the master's side."""
     master: str | None = None
     """The connection to the master."""
+    unanalyzed: str = ""
+    """Why it was not analyzed, or not completely; empty if it was."""
     times: Times = Times()
     signs: tuple[Sign, ...] = ()
     """The findings for which it is evidence, the worst first."""
@@ -168,6 +170,7 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
             reason=record.reason,
             alert=record.alert,
             alert_by=record.alert_by,
+            unanalyzed=step.unanalyzed,
             authenticated=leg.side == "agent" and bool(leg.peer_chain),
             leg=leg.id,
             times=Times(agent_connected=leg.connected)
@@ -183,6 +186,7 @@ def of(step: Step, signs: Iterable[Finding] | None = None) -> Brief:
         phase=step.phase,
         reason=record.reason,
         lost=record.lost,
+        unanalyzed=step.unanalyzed,
         signs=signed,
     )
 
@@ -218,6 +222,7 @@ def _exchange(step: Step, exchange: Exchange, signs: tuple[Sign, ...]) -> Brief:
         sent=request.size,
         received=response.size if response else 0,
         reason=exchange.error or "",
+        unanalyzed=step.unanalyzed,
         authenticated=bool(agent.peer_chain),
         identity=identity.certname if identity else None,
         identity_missing=identity.reason if identity else None,

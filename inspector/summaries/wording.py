@@ -62,10 +62,12 @@ def line(brief: Brief, run: RunLike | None) -> str:
         text = f"{time}  {who:<20} {phase:<12} {method:<4} {path:<{WIDTH}} {status:>4} {volume:>9} {duration:>8}"
         notes = [ids, *asides(brief)]
         return f"{text}  {'  '.join(note for note in notes if note)}".rstrip()
+    doubts = "".join(f"  {note}" for note in _doubts(brief))
     if brief.kind == "handshake":
-        return f"{time}  {who:<20} TLS refused: {refusal(brief.reason, brief.alert, brief.alert_by)}  {ids}".rstrip()
+        refused = refusal(brief.reason, brief.alert, brief.alert_by)
+        return f"{time}  {who:<20} TLS refused: {refused}  {ids}".rstrip() + doubts
     lost = f" ({volume} lost)" if volume != "0" else ""
-    return f"{time}  -- gap: {path}{lost}"
+    return f"{time}  -- gap: {path}{lost}{doubts}"
 
 
 def asides(brief: Brief) -> list[str]:
@@ -77,7 +79,16 @@ def asides(brief: Brief) -> list[str]:
         notes.append(f"sent without the agent's identity: {clean(brief.identity_missing)}")
     if brief.stripped:
         notes.append(f"removed before forwarding: {clean(', '.join(brief.stripped))}")
-    return notes
+    return notes + _doubts(brief)
+
+
+def _doubts(brief: Brief) -> list[str]:
+    return [f"not analyzed: {clean(brief.unanalyzed)}"] if brief.unanalyzed else []
+
+
+def unanalyzed(seq: int, reason: str) -> str:
+    """That a record was not analyzed, as a sentence."""
+    return f"record {seq} was not analyzed: {clean(reason)}"
 
 
 def handshake(record: Handshake) -> str:

@@ -132,14 +132,14 @@ _POISONED = """
 import os, sys
 sys.path.insert(0, {root!r})
 from inspector.analysis.analyzer import Analyzer
-from inspector.proxy import analysis_worker, side_process
+from inspector.proxy import analysis_worker
 feed = Analyzer.feed
 def poisoned(self, record):
     while record.seq == 2:
         {deed}
     return feed(self, record)
 Analyzer.feed = poisoned
-side_process.CPU = 0.5
+analysis_worker.CPU = 0.5
 sys.exit(analysis_worker.main(sys.argv[1:]))
 """
 
@@ -168,7 +168,10 @@ def test_a_poisonous_record_is_left_out_and_the_others_are_analyzed(
     analysis = AnalysisClient(lambda: path, 0, None, results.append)
     assert eventually(lambda: any(result.seq == 3 for result in results))
     assert analysis.close()
-    assert [result.seq for result in results if result.seq] == [1, 3]
+    assert [result.seq for result in results if result.seq] == [1, 2, 3]
+    (left_out,) = [result for result in results if result.seq == 2]
+    assert left_out.text.endswith("not analyzed: the analysis has ended at it")
+    assert not left_out.findings
     messages = [result.text for result in results if result.text.startswith("-- ")]
     assert [text.partition(", and")[0] for text in messages[:-1]] == ends
     assert messages[-1] == "-- record 2 is not analyzed: `puppet-inspector show` shows it"

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 POISONED = """
 import os, sys, time
 from inspector.privacy import redact
-from inspector.proxy import masking_worker, side_process
+from inspector.proxy import masking_worker
 redacted = redact.redacted
 def poisoned(record):
     while getattr(record, "time", 0) == {poison!r}:
         {deed}
     return redacted(record)
 redact.redacted = poisoned
-side_process.CPU = 0.5
+masking_worker.CPU = 0.5
 sys.exit(masking_worker.main(sys.argv[1:]))
 """
 

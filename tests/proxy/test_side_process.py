@@ -36,8 +36,7 @@ def test_a_record_that_takes_too_long_ends_the_process() -> None:
     code = f"""
 import sys; sys.path.insert(0, {str(installation.PACKAGE.parent)!r})
 from inspector.proxy import side_process
-side_process.CPU = 0.05
-side_process.limit()
+side_process.limit(0.05)
 sum(range(10**12))  # in one call of a library
 """
     status = subprocess.run([sys.executable, "-c", code], check=False).returncode
