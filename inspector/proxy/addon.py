@@ -31,8 +31,9 @@ from inspector.proxy import contentviews, options, tls
 from inspector.proxy.commands import PuppetCommands
 from inspector.proxy.connection_state import AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
-from inspector.proxy.fast import handler
+from inspector.proxy.fast import backlog, handler
 from inspector.proxy.fast.addon_trim import prefer_ours, slim
+from inspector.proxy.fast.admission import Admission
 from inspector.proxy.probe import Probe
 from inspector.proxy.recorder import Recorder
 from inspector.proxy.recording_filter import RecordingFilter
@@ -116,6 +117,7 @@ class PuppetInspector:
         self._ending = False
         self._contexts = tls.Contexts()
         self._recorder: Recorder | None = None
+        self._admission: Admission | None = None
         self._agents: dict[str, AgentConnection] = {}
         self._masters: dict[str, MasterConnection] = {}
         self._tees: dict[tuple[str, str], _Tee] = {}
@@ -183,6 +185,8 @@ class PuppetInspector:
             slim(ctx.master)
         if self._default_mode:
             await self._listen(server)
+        tcp = (listening for mode in server.servers for listening in mode._servers if hasattr(listening, "sockets"))
+        backlog.lengthen(tcp)
         if ctx.options.connection_strategy != "lazy":
             logging.error(
                 "connection_strategy must be lazy: the connection to the master needs the agent's certificate first."
@@ -210,7 +214,8 @@ class PuppetInspector:
         self._probe = Probe(settings.probe, self._write_line)
         self._filter = RecordingFilter(settings.only)
         self._recorder.start()
-        handler.install(ctx.master.addons)
+        self._admission = Admission(maximum if maximum != resource.RLIM_INFINITY else 2**20, self.gap)
+        handler.install(ctx.master.addons, self._admission)
 
     def print_startup(self, addresses: Sequence[tuple[str, int]]) -> None:
         """Print the settings, and the addresses where the proxy listens."""
@@ -242,6 +247,8 @@ class PuppetInspector:
         logging.getLogger("asyncio").addFilter(_not_a_cancellation)
         self._ending = True
         handler.uninstall()
+        if self._admission:
+            self._admission.close()
         until = time.monotonic() + DRAIN
         while self._sent and time.monotonic() < until:
             await asyncio.sleep(0.05)
@@ -314,6 +321,12 @@ class PuppetInspector:
         context = self._contexts.for_agent(settings.trust, untrusted or presented)
         data.ssl_conn, tls_state = tls.agent_connection(context)
         self._agents[data.conn.id] = AgentConnection(tls_state, untrusted or presented, probed=untrusted is not None)
+
+    @_guarded
+    def tls_established_client(self, data: TlsData) -> None:
+        state = self._agents.get(data.conn.id)
+        if state and self._admission and state.tls_state.verified:
+            self._admission.verify(data.conn.id)
 
     @_guarded
     def tls_failed_client(self, data: TlsData) -> None:

@@ -260,6 +260,7 @@ def _context(method: int, trust: SiteTrust) -> SSL.Context:
     context = SSL.Context(method)
     context.set_cipher_list(CIPHERS)
     context.set_min_proto_version(SSL.TLS1_VERSION)
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)  # an idle connection then has none
     store = context.get_cert_store()
     if store is None:
         raise InspectorError("OpenSSL gave no certificate store.")

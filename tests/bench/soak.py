@@ -15,17 +15,14 @@ import re
 import shlex
 import signal
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -37,6 +34,7 @@ from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from inspector.rules import all_rules
 from tests.bench import aims
+from tests.bench.fleet import Load, besieged, milliseconds, resident
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
 from tests.support import places
@@ -45,7 +43,6 @@ from tests.support.recorded import SAMPLES, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
 
     from inspector.lab.agent import LabAgent
 
@@ -53,10 +50,6 @@ DOCS = places.DOCS
 RELIABILITY, SECURITY = DOCS / "reliability.md", DOCS / "security.md"
 ADDON, OWN = "`mitmdump -s addons/puppet.py`", "`puppet-inspector proxy`"
 PROXIES = {ADDON: False, OWN: True}
-REQUESTS = 12
-"""Of a run under load."""
-PROCESSES = 2
-"""That the agents are spread over."""
 GROWTH = 20.0
 """MB that memory may grow by."""
 POINTS = 10
@@ -120,75 +113,6 @@ def kills(given: argparse.Namespace) -> Iterator[str]:
 # -- load -------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Load:
-    """What many agents saw. Times are seconds."""
-
-    runs: int = 0
-    failed: int = 0
-    why: set[str] = field(default_factory=set)
-    connects: list[float] = field(default_factory=list)
-    requests: list[float] = field(default_factory=list)
-
-    def add(self, other: Load) -> None:
-        self.runs += other.runs
-        self.failed += other.failed
-        self.why |= other.why
-        self.connects += other.connects
-        self.requests += other.requests
-
-
-def agent(caller: Caller, until: float, pause: float, load: Load) -> None:
-    """Run after run, each on a connection of its own, with pauses of ``pause`` seconds on average."""
-    chance = random.Random(str(caller.place.path))  # noqa: S311
-    time.sleep(chance.uniform(0, pause))
-    while time.monotonic() < until:
-        load.runs += 1
-        try:
-            began = time.monotonic()
-            with caller.connect() as line:
-                load.connects.append(time.monotonic() - began)
-                for _ in range(REQUESTS):
-                    load.requests.append(line.ask().whole)
-        except OSError as error:
-            load.failed += 1
-            load.why.add(repr(error))
-        time.sleep(chance.uniform(0, 2 * pause))
-
-
-def fleet(callers: list[Caller], seconds: float, pause: float, out: Connection) -> None:
-    """Some of the agents, each a thread of this process; sends what they saw."""
-    until = time.monotonic() + seconds
-    loads = [Load() for _ in callers]
-    threads = [
-        threading.Thread(target=agent, args=(caller, until, pause, load))
-        for caller, load in zip(callers, loads, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    together = Load()
-    for load in loads:
-        together.add(load)
-    out.send(together)
-
-
-def besieged(callers: list[Caller], seconds: float, pause: float) -> Load:
-    """All agents at once."""
-    context = get_context("spawn")
-    load, ends = Load(), []
-    for number in range(PROCESSES):
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(target=fleet, args=(callers[number::PROCESSES], seconds, pause, there), daemon=True)
-        process.start()
-        ends.append((process, here))
-    for process, here in ends:
-        load.add(here.recv())
-        process.join()
-    return load
-
-
 def load(given: argparse.Namespace) -> Iterator[str]:
     """Agents against a fast master, without a proxy, with each proxy and with workers."""
     whole, short = given.minutes * 60, given.minutes * 12
@@ -240,8 +164,8 @@ def _row(name: str, total: Load, took: float, serving: tuple[float, ...], others
         f"{total.failed}" if not total.failed else f"**{total.failed}**",
     ]
     cells.append(f"{len(total.requests) / took:,.0f}")
-    cells += [_ms(total.requests, percent) for percent in (50, 90, 99, 100)]
-    cells += [_ms(total.connects, percent) for percent in (50, 99)]
+    cells += [milliseconds(total.requests, percent) for percent in (50, 90, 99, 100)]
+    cells += [milliseconds(total.connects, percent) for percent in (50, 99)]
     cells.append(", ".join(f"{seconds / took:.0%}" for seconds in serving))
     cells.append("" if others is None else f"{others / took:.0%}")
     for why in sorted(total.why)[:5]:
@@ -249,20 +173,7 @@ def _row(name: str, total: Load, took: float, serving: tuple[float, ...], others
     return f"| {' | '.join(cells)} |"
 
 
-def _ms(times: list[float], percent: int) -> str:
-    if len(times) < 2:
-        return ""
-    found = max(times) if percent == 100 else statistics.quantiles(times, n=100)[percent - 1]
-    return f"{found * 1000:,.0f} ms"
-
-
 # -- memory -----------------------------------------------------------------------------------------------
-
-
-def resident(pid: int) -> float:
-    """MB of a process."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
 
 
 def memory(given: argparse.Namespace) -> Iterator[str]:

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
+import shlex
 import socket
+import ssl
+import statistics
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.host.pki import SslDirPaths
+from inspector.proxy.fast import admission
+from tests.bench.roads import enrolled, master
 from tests.e2e.wire import Peer, read
+from tests.support.floods import FLOODS, POISONED
 
 if TYPE_CHECKING:
-    import ssl
-
     from inspector.lab import Lab
     from inspector.proxy.launcher import Proxy
     from tests.support.proxies import Proxied
 
 NAME = "web1.lab.example"
 NODE = f"/puppet/v3/node/{NAME}?environment=production"
-START = b"GET /puppet/v3/node/x?environment=production HTTP/1.1\r\nHost: n\r\n"
-POISONED = f"/puppet/v3/node/x?password{'1' * 40}x=hunter2zz"
-FLOODS = {
-    "distinct claims": (START + b"".join(b"X-SSL-%d: 1\r\n" % number for number in range(6000)) + b"\r\n", 431),
-    "a folded header": (START + b"X: a\r\n" + b" a\r\n" * 250_000 + b"\r\n", 400),
-    "a header without end": (START + b"X: " + b"a" * 2**23, 431),
-    "a first line without end": (b"GET /" + b"a" * 2**23, 431),
-    "a chunk size without end": (START + b"Transfer-Encoding: chunked\r\n\r\n1;" + b"a" * 2**20, 400),
-}
 
 
 def flood(connection: ssl.SSLSocket, data: bytes) -> int:
@@ -93,3 +92,79 @@ def test_silence_in_the_handshake_takes_no_agent_its_place(lab: Lab, proxied: Pr
         for _ in range(300):
             connections.enter_context(socket.create_connection(proxy.address))
         assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
+def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, proxied: Proxied) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    with proxied(lab) as proxy, contextlib.ExitStack() as connections:
+        agent, anybody = Peer.of(proxy.address, lab.proxy_name, place), Peer(proxy.address, lab.proxy_name)
+        assert agent.ask("GET", NODE).status == 200
+        before = resident(proxy)
+        for number in range(3000):
+            raw = connections.enter_context(socket.create_connection(proxy.address))
+            if number % 3 == 0:
+                raw.sendall(hello(anybody))
+            if number % 500 == 0:
+                assert agent.ask("GET", NODE).status == 200
+        assert agent.ask("GET", NODE).status == 200
+        assert resident(proxy) - before < 64 * 2**20
+    assert any("gap: refused or closed before a certificate was verified" in line for line in proxy.lines)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
+def test_with_few_descriptors_an_agent_is_served_beside_a_flood(
+    lab: Lab, proxied: Proxied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    limited = tmp_path / "python"
+    limited.write_text(f'#!/bin/sh\nulimit -n 1024\nexec {shlex.quote(sys.executable)} "$@"\n')
+    limited.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(limited))
+    with proxied(lab) as proxy, contextlib.ExitStack() as connections:
+        agent = Peer.of(proxy.address, lab.proxy_name, place)
+        assert agent.ask("GET", NODE).status == 200
+        for number in range(2000):
+            connections.enter_context(socket.create_connection(proxy.address))
+            if number % 500 == 0:
+                assert agent.ask("GET", NODE).status == 200
+        assert agent.ask("GET", NODE).status == 200
+        assert len(list(Path(f"/proc/{proxy.process.pid}/fd").iterdir())) < 1024 - admission.SPARE / 2
+    assert not any("Too many open files" in line or "out of system resource" in line for line in proxy.lines)
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
+def test_a_thousand_agents_behind_one_address_at_once_are_all_served(lab: Lab, proxied: Proxied) -> None:
+    number = 1000
+    place = enrolled(lab, NAME, None)
+    own_process = master(SslDirPaths(lab.directory / "master", lab.master_name))
+    with own_process as target, proxied(lab, puppet_master=f"127.0.0.1:{target[1]}") as proxy:
+        context = Peer.of(proxy.address, lab.proxy_name, place).context()
+        request = f"GET {NODE} HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n".encode()
+        began = time.monotonic()
+        took: list[float] = []
+
+        async def run() -> None:
+            reader, writer = await asyncio.open_connection(
+                *proxy.address, ssl=context, server_hostname=lab.proxy_name, ssl_handshake_timeout=120
+            )
+            writer.write(request)
+            assert (await reader.read()).startswith(b"HTTP/1.1 200")
+            took.append(time.monotonic() - began)
+            writer.close()
+
+        async def all_of_them() -> None:
+            await asyncio.gather(*(run() for _ in range(number)))
+
+        asyncio.run(all_of_them())
+    assert len(took) == number
+    assert not any("refused or closed" in line for line in proxy.lines)
+    print(f"{number} agents: {statistics.median(took):.1f} s at the median, {max(took):.1f} s at most")
+
+
+def hello(peer: Peer) -> bytes:
+    """The first message of a handshake."""
+    sent = ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        peer.context().wrap_bio(ssl.MemoryBIO(), sent, server_hostname=peer.name).do_handshake()
+    return sent.read()

@@ -16,6 +16,8 @@ from mitmproxy.proxy.layers.http import _http1
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
 from mitmproxy.proxy.layers.http._events import ErrorCode
 
+from inspector.proxy.fast.admission import PATIENCE, Ticket
+
 if TYPE_CHECKING:
     from mitmproxy.proxy.context import Context
     from mitmproxy.proxy.layer import CommandGenerator
@@ -29,7 +31,12 @@ AHEAD = 256 * 2**10
 """Bytes of further requests that a peer may send before the current one is answered."""
 LINE = 64 * 2**10
 """Bytes of a line between the chunks of a body."""
-TOO_LARGE, BAD = 431, 400
+TOO_LARGE, BAD, BUSY = 431, 400, 503
+LATER = b"\r\nRetry-After: 5\r\n"
+"""Tells an agent for how many seconds it should wait. It then asks again instead of failing."""
+LOOK = 0.05
+"""Seconds between looks whether there is room for an exchange."""
+FULL = "too many requests without a verified certificate are under way"
 
 
 class Head:
@@ -37,15 +44,18 @@ class Head:
 
     def __init__(self) -> None:
         self._begin = self._examined = self._lines = 0
+        self.complete = False
 
     def excess(self, data: bytearray) -> tuple[int, str] | None:
         """Return which limit the head at the beginning of the data exceeds, as an HTTP status and a reason."""
+        self.complete = False
         # mitmproxy skips an empty line before a message; it takes only one each time that data arrives.
         blank = data[:1] == b"\n" or data[:2] == b"\r\n"
         while not blank and (at := data.find(b"\n", self._examined)) >= 0:
             line = bytes(data[self._begin : min(at, self._begin + 2)])
             self._begin = self._examined = at + 1
             if line in (b"", b"\r"):
+                self.complete = True
                 self._begin = self._examined = self._lines = 0
                 return _too_large(at)
             self._lines += 1
@@ -75,10 +85,22 @@ class _Fenced(_http1.Http1Connection):
 
     def read_headers(self, event: events.ConnectionEvent) -> CommandGenerator[None]:
         """Read a head if it is within the limits."""
-        if isinstance(event, events.DataReceived) and (excess := self._head.excess(self._data)):
-            yield from self.refuse(*excess)
-        else:
-            yield from super().read_headers(event)
+        if isinstance(event, events.DataReceived):
+            if excess := self._head.excess(self._data):
+                yield from self.refuse(*excess)
+                return
+            if self._head.complete and not self.begin():
+                yield from self.hold()
+                return
+        yield from super().read_headers(event)
+
+    def begin(self) -> bool:
+        """Begin an exchange; return whether there is room for it."""
+        return True
+
+    def hold(self) -> CommandGenerator[None]:
+        """Let the exchange wait."""
+        raise NotImplementedError
 
     def read_body(self, event: events.Event) -> CommandGenerator[None]:
         """Read a body; what is left to read is part of a line between chunks."""
@@ -99,7 +121,8 @@ class _Fenced(_http1.Http1Connection):
         self.state = self.done
         self._data.clear()
         if isinstance(self, _http1.Http1Server) and not self.response:
-            yield commands.SendData(self.conn, _http1.make_error_response(status, reason))
+            answer = _http1.make_error_response(status, reason)
+            yield commands.SendData(self.conn, answer.replace(b"\r\n", LATER, 1) if status == BUSY else answer)
         yield commands.CloseConnection(self.conn)
         if self.stream_id is not None and (reading or waiting or isinstance(self, _http1.Http1Client)):
             agent = isinstance(self, _http1.Http1Server)
@@ -119,15 +142,51 @@ class FencedServer(_Fenced, _http1.Http1Server):
         self.streams: dict[int, HttpStream] = {}
         """The exchanges of the connection."""
         self.open[context.client.id] = self
+        self._ticket = Ticket.open.get(context.client.id)
+        self._held = 0.0
+        """Since when the exchange waits."""
 
     def _handle_event(self, event: events.Event) -> CommandGenerator[None]:
-        if isinstance(event, events.DataReceived) and (self.state == self.read_body or not self.buf):
-            self.resume()
+        if isinstance(event, events.DataReceived):
+            if self.state == self.read_body or not self.buf:
+                self.resume()
+            if self._ticket is not None and self.state != self.done and not self._ticket.add(len(event.data)):
+                self._ticket.refuse(FULL)
+                yield from self.refuse(BUSY, FULL)
+                return
         yield from super()._handle_event(event)
+
+    def begin(self) -> bool:
+        """Begin an exchange; return whether there is room for it."""
+        return self._ticket is None or self._ticket.begin()
+
+    def hold(self) -> CommandGenerator[None]:
+        """Let the exchange wait for room."""
+        self._held, self.state = time.monotonic(), self.held
+        yield commands.RequestWakeup(LOOK)
+
+    def held(self, event: events.Event) -> CommandGenerator[None]:
+        """Wait for room."""
+        if isinstance(event, events.ConnectionClosed):
+            self.state = self.done
+            yield commands.CloseConnection(self.conn)
+        elif self.begin():
+            self.state = self.read_headers
+            yield from self.read_headers(events.DataReceived(self.conn, b""))
+        elif time.monotonic() - self._held > PATIENCE and self._ticket is not None:
+            self._ticket.refuse(FULL)
+            yield from self.refuse(BUSY, FULL)
+        elif isinstance(event, events.Wakeup):
+            yield commands.RequestWakeup(LOOK)
 
     def mark_done(self, *, request: bool = False, response: bool = False) -> CommandGenerator[None]:
         """Go on to the next request: what was sent ahead of it counts from now on."""
         self.resume()
+        if self._ticket is not None:
+            if response:
+                self._ticket.end()
+            else:
+                self._ticket.answering = True
         yield from super().mark_done(request=request, response=response)
 
     def resume(self) -> None:
@@ -136,6 +195,8 @@ class FencedServer(_Fenced, _http1.Http1Server):
 
     def waits(self) -> bool:
         """Whether more of a body would only wait in memory."""
+        if self.state == self.held:
+            return True
         return self.state == self.read_body and any(stream._paused is not None for stream in self.streams.values())
 
     def stalled(self, now: float) -> tuple[str, float] | None:

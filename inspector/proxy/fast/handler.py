@@ -9,6 +9,7 @@ Here the functions of each hook are looked up once, a hook is a plain call, and 
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import logging
 import time
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     from mitmproxy.connection import Connection
     from mitmproxy.proxy.layer import CommandGenerator, Layer
+
+    from inspector.proxy.fast.admission import Admission, Ticket
 
     type Calls = Generator[Awaitable[None]]
 
@@ -167,6 +170,7 @@ class Handler(mode_servers.ProxyConnectionHandler):
 
     listeners: Listeners
     """The hook functions of the mitmproxy master that the connection belongs to."""
+    admission: Admission
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)  # type: ignore[no-untyped-call]
@@ -175,18 +179,48 @@ class Handler(mode_servers.ProxyConnectionHandler):
         self._unsent: dict[Any, list[bytes]] = {}
         self._closed = False
         """Whether both ends are disconnected."""
-        self._opened = time.monotonic()
+        self.ticket: Ticket | None = None
+        """As long as the connection has limits."""
+        self._opened = 0.0
+        """When it was admitted."""
         self._paused = False
         """Whether nothing is read from the agent, because too much is unsent."""
 
     async def handle_client(self) -> None:
-        """Handle the connection from its beginning to its end."""
+        """Handle the connection from its beginning to its end, once it is admitted."""
+        writer = self.transports[self.client].writer
+        if not isinstance(writer, asyncio.StreamWriter):
+            await self._handle()  # no TCP: the addon refuses it
+            return
+        transport = cast("asyncio.Transport", writer.transport)
+        host, descriptor = (self.client.peername or ("",))[0], writer.get_extra_info("socket").fileno()
+        ticket = self.ticket = self.admission.enter(self.client.id, host, descriptor, self._close)
+        try:
+            if not ticket.admitted.done():
+                transport.pause_reading()
+            if await self.admission.wait(ticket):
+                transport.resume_reading()
+                # Many of these may be read before it is the turn of the first one.
+                vars(transport)["max_size"] = PIECE
+                await self._handle()
+            else:
+                transport.abort()
+        finally:
+            self.admission.leave(ticket)
+            self._free()
+
+    async def _handle(self) -> None:
+        self._opened = time.monotonic()
         self._check_later()
         await super().handle_client()
         self._closed = True
         self._check.cancel()
-        # The layers refer to each other. Python's garbage collector would free them late, as it does not know that
-        # these small objects use a hundred kilobytes, most of it in OpenSSL.
+
+    def _free(self) -> None:
+        """Remove what refers to each other. Python's garbage collector would free it late, as it does not know that
+        these small objects use a hundred kilobytes, most of it in OpenSSL."""
+        self.ticket = None
+        self.timeout_watchdog.callback = _nothing
         for layer in _related(self.layer):
             vars(layer).clear()
 
@@ -204,9 +238,13 @@ class Handler(mode_servers.ProxyConnectionHandler):
         if (stalled and stalled[1] > STALLED[stalled[0]]) or (
             not self.client.tls_established and now - self._opened > HANDSHAKE
         ):
-            agent = self.transports.get(self.client)
-            if agent is not None and agent.handler is not None:
-                agent.handler.cancel("the agent did not finish what it began to send")
+            self._close("the agent did not finish what it began to send")
+
+    def _close(self, reason: str) -> None:
+        """Close the connection to the agent."""
+        agent = self.transports.get(self.client)
+        if agent is not None and agent.handler is not None:
+            agent.handler.cancel(reason)
 
     def pause(self, connection: Connection, *, paused: bool) -> None:
         """Note that reading from a connection has paused, or continues."""
@@ -306,9 +344,15 @@ class Handler(mode_servers.ProxyConnectionHandler):
     async def handle_connection(self, connection: Connection) -> None:
         """Pass data to the layers until the connection ends. The end has many forms, and is left to mitmproxy."""
         io = self.transports[connection]
-        if isinstance(io.reader, asyncio.StreamReader) and isinstance(io.writer, asyncio.StreamWriter):
-            io.reader = cast("asyncio.StreamReader", _DirectReader(self, connection, io.reader, io.writer.transport))
-        await super().handle_connection(connection)
+        if not isinstance(io.reader, asyncio.StreamReader) or not isinstance(io.writer, asyncio.StreamWriter):
+            await super().handle_connection(connection)
+            return
+        reader = _DirectReader(self, connection, io.reader, io.writer.transport)
+        io.reader = cast("asyncio.StreamReader", reader)
+        try:
+            await super().handle_connection(connection)
+        finally:
+            reader.detach()
 
     def receive(self, connection: Connection, data: bytes) -> bool:
         """Pass received data to the layers; return whether no more should be read: too many bytes are unsent, or
@@ -317,6 +361,11 @@ class Handler(mode_servers.ProxyConnectionHandler):
         # buffers stay as large as the largest piece as long as the connection lives.
         size = PIECE if connection is self.client else READ
         full = False
+        if self.ticket is not None:
+            if connection is self.client:
+                self.ticket.heard = time.monotonic()
+            if self.ticket.verified:
+                self.ticket = None
         for at in range(0, len(data), size):
             if not connection.state & ConnectionState.CAN_READ:
                 return False
@@ -347,7 +396,26 @@ class _DirectReader:
         data: bytes = await self._reader.read(READ)
         return data
 
+    def detach(self) -> None:
+        """Remove itself from the reader that it replaces: they refer to each other."""
+        vars(self._reader).pop("feed_data", None)
+
     def _receive(self, data: bytes) -> None:
+        ticket = self._handler.ticket
+        if ticket is None:
+            self._pass_on(data)
+        else:
+            ticket.due += 1
+            self._transport.pause_reading()
+            ticket.admission.turns.add(functools.partial(self._take_turn, ticket, data))
+
+    def _take_turn(self, ticket: Ticket, data: bytes) -> None:
+        """Pass on what waited for its turn."""
+        ticket.due -= 1
+        self._transport.resume_reading()
+        self._pass_on(data)
+
+    def _pass_on(self, data: bytes) -> None:
         if self._handler.receive(self._connection, data):
             self._transport.pause_reading()
             self._handler.pause(self._connection, paused=True)
@@ -359,6 +427,10 @@ class _DirectReader:
             await asyncio.sleep(LOOK)
         self._handler.pause(self._connection, paused=False)
         self._transport.resume_reading()
+
+
+async def _nothing() -> None:
+    """Do nothing when a connection that has ended is idle for too long."""
 
 
 def _related(layer: Layer) -> set[Layer]:
@@ -379,13 +451,13 @@ def _start(coroutine: Coroutine[Any, Any, None]) -> None:
         task.add_done_callback(_tasks.discard)
 
 
-def install(addons: Any) -> None:
-    """Make mitmproxy use this handler for new connections, with the hooks of these addons."""
+def install(addons: Any, admission: Admission) -> None:
+    """Make mitmproxy use this handler for the new connections that are admitted, with the hooks of these addons."""
     listeners = {"listeners": Listeners(addons)}
     stream = type("Stream", (_Stream,), listeners)
     _next_layer.HttpLayer = type("HttpLayer", (_HttpLayer,), {"stream": stream})
     _http.Http1Client = fence.FencedClient
-    mode_servers.ProxyConnectionHandler = type("Handler", (Handler,), listeners)  # type: ignore[assignment,misc]
+    mode_servers.ProxyConnectionHandler = type("Handler", (Handler,), {**listeners, "admission": admission})  # type: ignore[assignment,misc]
 
 
 def uninstall() -> None:

@@ -168,3 +168,84 @@ def test_a_masters_head_has_the_same_limits() -> None:
     sent = send(connection, b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * fence.LINES)
     assert names(sent) == ["ResponseProtocolError"]
     assert statuses(sent) == [], "nothing is sent to the master"
+
+
+# -- without a verified certificate -----------------------------------------------------------------------
+
+
+class Limited:
+    """What the limits of a connection without a verified certificate allow it."""
+
+    def __init__(self, *, room: bool = True, size: int = 1000) -> None:
+        self.room, self.size = room, size
+        self.answering = False
+        self.ended = 0
+        self.refused: list[str] = []
+
+    def begin(self) -> bool:
+        return self.room
+
+    def add(self, size: int) -> bool:
+        self.size -= size
+        return self.size >= 0
+
+    def end(self) -> None:
+        self.ended += 1
+
+    def refuse(self, reason: str) -> None:
+        self.refused.append(reason)
+
+
+def limited(ticket: Limited) -> Any:
+    """A connection with these limits."""
+    connection = served()
+    connection._ticket = ticket
+    return connection
+
+
+def test_requests_beyond_the_bytes_under_way_are_to_be_sent_again_later() -> None:
+    for data in (GET, GET + b"Content-Length: 5000\r\n\r\n"):
+        ticket = Limited()
+        sent = send(limited(ticket), data + b"a" * 2000, 500)
+        assert statuses(sent) == [503]
+        assert b"\r\nRetry-After: 5\r\n" in next(c.data for c in sent if isinstance(c, commands.SendData))
+        assert ticket.refused == [fence.FULL]
+
+
+def test_what_is_under_way_is_given_back_with_the_answer() -> None:
+    ticket = Limited()
+    connection = limited(ticket)
+    send(connection, GET + b"\r\n")
+    assert (ticket.answering, ticket.ended) == (True, 0)
+    connection.response = tutils.tresp(content=b"")
+    list(connection.mark_done(response=True))
+    assert ticket.ended == 1
+
+
+def test_a_request_waits_until_there_is_room_for_it() -> None:
+    ticket = Limited(room=False)
+    connection = limited(ticket)
+    assert [type(command) for command in send(connection, GET + b"\r\n")] == [commands.RequestWakeup]
+    assert connection.waits()
+    (wakeup,) = connection.handle_event(events.Wakeup(commands.RequestWakeup(0)))
+    assert isinstance(wakeup, commands.RequestWakeup)
+    ticket.room = True
+    sent = list(connection.handle_event(events.Wakeup(wakeup)))
+    assert names(sent) == ["RequestHeaders", "RequestEndOfMessage"]
+    assert not connection.waits()
+
+
+def test_a_request_that_waits_too_long_is_to_be_sent_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticket = Limited(room=False)
+    connection = limited(ticket)
+    (wakeup,) = send(connection, GET + b"\r\n")
+    monkeypatch.setattr(fence, "PATIENCE", -1.0)
+    assert statuses(list(connection.handle_event(events.Wakeup(wakeup)))) == [503]
+    assert ticket.refused == [fence.FULL]
+
+
+def test_who_leaves_while_a_request_waits_is_closed() -> None:
+    connection = limited(Limited(room=False))
+    send(connection, GET + b"\r\n")
+    sent = list(connection.handle_event(events.ConnectionClosed(connection.conn)))
+    assert [type(command) for command in sent] == [commands.CloseConnection]

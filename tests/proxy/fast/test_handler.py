@@ -7,7 +7,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from mitmproxy.addons import next_layer
@@ -26,6 +26,9 @@ from mitmproxy.proxy.tunnel import TunnelLayer
 from mitmproxy.test import taddons, tflow
 
 from inspector.proxy.fast import fence, handler
+from inspector.proxy.fast.admission import Admission
+from inspector.proxy.fast.quota import Share
+from inspector.proxy.fast.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +55,7 @@ def handler_of(*addons: Any) -> Any:
     chain = list(addons)
     made.listeners = handler.Listeners(SimpleNamespace(chain=chain, lookup=dict(enumerate(chain))))
     made.timeout_watchdog = SimpleNamespace(register_activity=lambda: None, disarm=Disarmed)
-    made.transports, made.client = {}, None
+    made.transports, made.client, made.ticket = {}, None, None
     return made
 
 
@@ -253,7 +256,7 @@ def test_a_hook_within_an_exchange_is_over_where_it_began(monkeypatch: pytest.Mo
 def test_mitmproxy_gets_its_own_back() -> None:
     theirs = mode_servers.ProxyConnectionHandler, next_layer.HttpLayer  # type: ignore[attr-defined]
     with taddons.context() as context:  # type: ignore[no-untyped-call]
-        handler.install(context.master.addons)
+        handler.install(context.master.addons, cast("Admission", None))
         assert issubclass(mode_servers.ProxyConnectionHandler, handler.Handler)
         handler.uninstall()
     assert (mode_servers.ProxyConnectionHandler, next_layer.HttpLayer) == theirs  # type: ignore[attr-defined]
@@ -285,7 +288,7 @@ def test_what_comes_is_taken_at_once_and_its_end_is_read() -> None:
         taken.append(len(data))
         return False
 
-    made: Any = SimpleNamespace(receive=receive)
+    made: Any = SimpleNamespace(receive=receive, ticket=None)
 
     async def play() -> list[int]:
         reader = asyncio.StreamReader()
@@ -312,6 +315,7 @@ def test_no_more_is_read_than_can_be_sent() -> None:
         sent = asyncio.Event()
         made: Any = SimpleNamespace(
             receive=lambda *_: True,
+            ticket=None,
             drain_writers=sent.wait,
             pause=lambda _, paused: pauses.append(paused),
             waits=lambda _: waiting.pop() if waiting else False,
@@ -329,6 +333,85 @@ def test_no_more_is_read_than_can_be_sent() -> None:
     asyncio.run(play())
     assert transport.log == ["paused", "resumed"]
     assert pauses == [True, False]
+
+
+def test_without_a_verified_certificate_a_connection_is_read_in_turns() -> None:
+    transport, taken = Transport(), list[bytes]()
+    admission = SimpleNamespace(turns=Turns())
+    ticket: Any = SimpleNamespace(due=0, admission=admission)
+
+    async def play() -> None:
+        made: Any = SimpleNamespace(receive=lambda _, data: taken.append(data), ticket=ticket)
+        reader = handler._DirectReader(made, tflow.tclient_conn(), asyncio.StreamReader(), transport)  # type: ignore[arg-type]
+        reader._receive(b"hello")
+        assert (taken, transport.log, ticket.due) == ([], ["paused"], 1)
+        await asyncio.sleep(0)
+        assert (taken, transport.log, ticket.due) == ([b"hello"], ["paused", "resumed"], 0)
+
+    asyncio.run(play())
+
+
+def test_a_verified_agent_is_read_at_once() -> None:
+    made, client = handler_of(), tflow.tclient_conn()
+    client.state = ConnectionState.OPEN
+    made.client, made._dispatch = client, lambda _: False
+    made.ticket = ticket = SimpleNamespace(verified=False, heard=0.0)
+    made.receive(client, b"a")
+    assert ticket.heard > 0
+    assert made.ticket is ticket
+    ticket.verified = True
+    made.receive(client, b"a")
+    assert made.ticket is None
+
+
+def test_who_is_not_admitted_is_served_nothing() -> None:
+    async def play() -> None:
+        admission = Admission(100_000, lambda _: None)
+        answers: list[bytes] = []
+        handled: list[str] = []
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            made = handler_of()
+            made.client = client = tflow.tclient_conn()
+            client.peername = writer.get_extra_info("peername")
+            made.transports, made.admission = {client: SimpleNamespace(writer=writer)}, admission
+            made.timeout_watchdog, made.layer = SimpleNamespace(), SimpleNamespace(context=SimpleNamespace(layers=[]))
+
+            async def handle() -> None:
+                handled.append(client.id)
+                writer.write(b"served")
+                await asyncio.sleep(0.05)
+                writer.close()
+
+            made._handle = handle
+            await made.handle_client()
+
+        async def ask(address: tuple[str, int]) -> None:
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"hello")
+            try:
+                answers.append(await reader.read())
+            except ConnectionError:
+                answers.append(b"reset")
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        address = server.sockets[0].getsockname()
+        first = asyncio.create_task(ask(address))
+        await asyncio.sleep(0.01)
+        admission._strangers.share = admission._known.share = Share(1, 1)
+        second = asyncio.create_task(ask(address))
+        await asyncio.sleep(0.01)
+        admission.waiting.share = Share(0, 0)
+        await ask(address)
+        assert answers == [b"reset"]
+        await asyncio.gather(first, second)
+        assert answers == [b"reset", b"served", b"served"]
+        server.close()
+        await server.wait_closed()
+        admission.close()
+
+    asyncio.run(play())
 
 
 HEAD, BODY = handler.STALLED["head"], handler.STALLED["body"]
@@ -404,8 +487,14 @@ def test_what_a_connection_took_is_free_when_it_is_over(monkeypatch: pytest.Monk
         below = TunnelLayer(towards, context.server, context.server)
         exchanges.connections[context.server] = below
     made = handler_of()
-    made.layer = top
-    asyncio.run(made.handle_client())
+    made.layer, made.client = top, context.client
+    made.transports = {context.client: SimpleNamespace(writer=None)}
+
+    async def handle() -> None:
+        await made.handle_client()
+
+    asyncio.run(handle())
+    made._free()
     assert [vars(layer) for layer in (top, exchanges, below)] == [{}, {}, {}]
     # Who decides about a flow only now, decides nothing any more.
     asyncio.run(made.server_event(events.HookCompleted(HttpRequestHook(tflow.tflow()))))

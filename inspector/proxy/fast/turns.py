@@ -1,0 +1,46 @@
+"""Turns for work on connections without a verified certificate, so that much of it at once delays no other agent.
+
+A handshake occupies the processor for milliseconds. Hundreds of them may be due in the same round of the event loop, in
+which no other connection is served. In turns they get some time of each round: as much as all others took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SLICE = 0.004
+"""Seconds of a round at least: one handshake."""
+
+
+class Turns:
+    """A queue of work, some of which is done in each round of the event loop."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Callable[[], None]] = deque()
+        self._ended = 0.0
+        """When the last turn ended."""
+
+    def add(self, work: Callable[[], None]) -> None:
+        """Do some work when it is due."""
+        if not self._queue:
+            self._ended = time.monotonic()
+            asyncio.get_running_loop().call_soon(self._run)
+        self._queue.append(work)
+
+    def _run(self) -> None:
+        now = time.monotonic()
+        until = now + max(SLICE, now - self._ended)
+        try:
+            while self._queue and now < until:
+                self._queue.popleft()()
+                now = time.monotonic()
+        finally:
+            self._ended = now
+            if self._queue:
+                asyncio.get_running_loop().call_soon(self._run)
