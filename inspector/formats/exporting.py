@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from inspector.analysis import limits
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import files, har, jsonl, lossless
@@ -90,6 +91,8 @@ class Chosen:
     """The number of values that were withheld, once the records are written."""
     unanalyzed: dict[int, str] = field(default_factory=dict)
     """The numbers of those that were not analyzed, and why."""
+    unexported: dict[int, str] = field(default_factory=dict)
+    """The numbers of those that could not be masked and so were left out, and why; once the records are written."""
 
     @classmethod
     def by(cls, capture: Path, text: str = "", opened: frozenset[Content] | None = frozenset()) -> Chosen:
@@ -125,7 +128,7 @@ class Chosen:
         binary = FORMATS[name].write
         if binary is None:
             files.write(self.lines(name), path)
-            return len(self.owners)
+            return len(self.owners) - len(self.unexported)
         with Capture.open(self.capture) as capture:
             return binary(self._records(capture, self._outgoing(capture)), path)
 
@@ -137,6 +140,8 @@ class Chosen:
             yield note.format(others=others)
         for seq, reason in self.unanalyzed.items():
             yield f"{wording.unanalyzed(seq, reason)}."
+        for seq, reason in self.unexported.items():
+            yield f"record {seq} was not exported: {reason}."
 
     def _lines(self, lines: Callable[..., Iterator[str]]) -> Iterator[str]:
         with Capture.open(self.capture) as capture:
@@ -152,8 +157,21 @@ class Chosen:
         return outgoing
 
     def _records(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[Record]:
-        records = (record for seq in self.owners if (record := capture.record(seq)))
-        return map(outgoing.record, records) if outgoing else records
+        for seq in self.owners:
+            record = capture.record(seq)
+            if record is None:
+                continue
+            try:
+                limits.begin(limits.SECONDS)
+                leaving = outgoing.record(record) if outgoing else record
+            except limits.TooLong as error:
+                self.unexported[seq] = str(error)
+            except Exception as error:  # noqa: BLE001 - a mistake of ours: what cannot be masked does not leave
+                self.unexported[seq] = f"masking it failed ({type(error).__name__})"
+            else:
+                yield leaving
+            finally:
+                limits.end()
 
     def _items(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[CaptureItem]:
         written: set[str] = set()

@@ -31,7 +31,7 @@ BATCH = 100
 """Items that are sent at once; each has two large bodies at most."""
 BYTES = 2**20
 """Bytes of items after which no more are sent at once."""
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds to wait for an answer: a process that is stopped uses no CPU time."""
 JOIN = 5.0
 """Seconds to wait for the thread when everything is masked."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from inspector.model import Record
     from inspector.proxy.masking_channel import Frame, SentBody
 
-CPU = 20.0
-"""Seconds of CPU time that one record may take; the next process leaves it out."""
+CPU = 60.0
+"""Seconds of CPU time that one record may take: enough for 20 MB of JSON. The next process leaves it out."""
 
 
 def main(argv: list[str]) -> int:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inspector.analysis import limits
+from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
+from inspector.formats.outgoing import Outgoing
 from inspector.protocol import decode
 from inspector.runs.examples import ca, catalog, content, report, talk
 from inspector.summaries import follow, index, indexer
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from inspector.model import Record
     from inspector.protocol import documents as d
     from tests.conftest import Run
 
@@ -49,10 +52,12 @@ def reason(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
             deed()
         return answer(*given)  # type: ignore[arg-type]
 
+    for record in talk(ca(), catalog(), report()):
+        Analyzer().feed(record)  # the first one takes longer: rules are imported
     monkeypatch.setattr(decode, "answer", decoder)
-    monkeypatch.setattr(limits, "SECONDS", 0.05)
+    monkeypatch.setattr(limits, "SECONDS", 0.1)
     limits.arm()
-    yield "it took more than 0.05 s of CPU time" if deed is forever else "decoding failed (RuntimeError)"
+    yield "it took more than 0.1 s of CPU time" if deed is forever else "decoding failed (RuntimeError)"
     limits._net.thread = None
 
 
@@ -128,6 +133,30 @@ def test_export(run: Run, path: Path, tmp_path: Path, reason: str, kind: str) ->
     elif kind == "har":
         entries = valid("har", text.decode())["log"]["entries"]
         assert [entry["_puppet"]["not_analyzed"] for entry in entries] == [None, reason, None, None]
+
+
+@pytest.mark.parametrize(
+    ("deed", "reason"),
+    [(forever, "it took more than 0.2 s of CPU time"), (raises, "masking it failed (RuntimeError)")],
+    ids=["endless", "raises"],
+)
+def test_a_record_that_cannot_be_masked_is_not_exported(
+    deed: Callable[[], None], reason: str, run: Run, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masked = Outgoing.record
+
+    def poisoned(self: Outgoing, record: Record) -> Record:
+        if record.seq == SEQ:
+            deed()
+        return masked(self, record)
+
+    monkeypatch.setattr(Outgoing, "record", poisoned)
+    monkeypatch.setattr(limits, "SECONDS", 0.2)
+    status, out, err = run("export", path)
+    assert status == 0
+    assert [one["seq"] for line in out.splitlines() if "seq" in (one := json.loads(line))] == [1, 3, 4]
+    assert f"puppet-inspector: record {SEQ} was not exported: {reason}.\n" in err
+    limits._net.thread = None
 
 
 def test_doctor_and_bootstrap(run: Run, path: Path, reason: str) -> None:

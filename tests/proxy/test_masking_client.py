@@ -182,7 +182,7 @@ def test_a_process_that_was_killed_is_started_again(masked: Masked, monkeypatch:
 def test_a_poisonous_record_becomes_a_gap_and_the_others_are_masked(
     deed: str, reason: str, ends: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masking_client, "PATIENCE", 2.0 if "sleep" in deed else 60.0)
+    monkeypatch.setattr(masking_client, "PATIENCE", 2.0 if "sleep" in deed else 180.0)
     side_processes.replace_code(monkeypatch, POISONED.format(poison=7.5, deed=deed))
     lines: list[str] = []
     recording = Recorder(tmp_path / "c.sqlite", lines.append, analyzes=False, redacts=True)
