@@ -181,7 +181,7 @@ class Pseudonyms:
     def given(self, word: str) -> bool:
         """Whether a word is a pseudonym, or an address, which has been replaced if it identifies a host."""
         lowered = word.lower().removeprefix("*.")
-        return lowered in self._given or lowered.endswith(f".{_DOMAIN}") or _is_address(word.partition("/")[0])
+        return lowered in self._given or lowered == _DOMAIN or _is_address(word.partition("/")[0])
 
     # -- replacing ----------------------------------------------------------------------------------------
 

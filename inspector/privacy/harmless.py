@@ -211,6 +211,9 @@ class Harmless:
         host, colon, port = part.rpartition(":")
         if colon and port in _PORTS and self._whole(host, prose=False):
             return True
+        user, sign, host = part.rpartition("@")
+        if sign and self._word(user) and self._name(host):
+            return True
         name, dot, ending = part.rpartition(".")
         if dot and ending in WORDS and self._name(name):  # a file of that name
             return True

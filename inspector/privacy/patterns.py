@@ -24,7 +24,7 @@ _NAME = regex.compile(
     r"(?:(?:.*[^a-z])?(?:pass|psk|pwd|pw)|.*(?:passw(?:or)?d|passphrase|passcode|rootpw|bindpw|dbpass|secret|token"
     r"|credential|snmp_?community|community_?string|erlang_?cookie"
     r"|(?:api|auth|access|account|encrypt(?:ion)?|shared|preshared|private|signing|master|license|ssl)[_ -]?key))s?"
-    r"(?:[_-]?(?:hash|value|data|content|string|text|base64|pem|plain|clear|new|old|key|[0-9]+))*",
+    r"(?:[_-]?(?:hash|value|data|content|string|text|base64|pem|plain|clear|new|old|key|base|[0-9]+))*",
     regex.IGNORECASE,
 )
 _IDENTIFIER = regex.compile(r"[\w.:@ -]{1,200}")
@@ -70,6 +70,20 @@ _SHAPES: tuple[tuple[tuple[str, ...], regex.Pattern[str], str], ...] = (
     (("github_pat_",), regex.compile(r"(github_pat_)\w{20,}"), rf"\1{MASK}"),
     (("glpat-",), GITLAB_TOKEN, r"\1MASKED-MASKED-MASKED"),
     (("xox",), regex.compile(r"\b(xox[abprs]-)[A-Za-z0-9-]{10,}"), rf"\1{MASK}"),
+    (("_live_", "_test_"), regex.compile(r"\b([rsp]k_(?:live|test)_)[A-Za-z0-9]{10,}"), rf"\1{MASK}"),
+    (("AIza",), regex.compile(r"\b(AIza)[\w-]{16,}"), rf"\1{MASK}"),
+    (("ya29.",), regex.compile(r"\b(ya29\.)[\w-]{16,}"), rf"\1{MASK}"),
+    (("_pat_", "hf_", "npm_", "dop_v1_", "doo_v1_", "dor_v1_", "shpat_", "shpss_", "lin_api_", "tskey-", "glrt-", "gldt-", "pul-"),
+     regex.compile(r"\b((?:dckr_pat|hf|npm|do[opr]_v1|shp(?:at|ss|ca|pa)|lin_api)_|tskey-|gl(?:rt|dt|ptt|cbt)-|pul-)"
+                   r"[\w-]{16,}"),
+     rf"\1{MASK}"),
+    (("pypi-",), regex.compile(r"\b(pypi-)[\w-]{16,}"), rf"\1{MASK}"),
+    (("hvs.", "hvb.", "hvr."), regex.compile(r"\b(hv[sbr]\.)[\w-]{16,}"), rf"\1{MASK}"),
+    (("AGE-SECRET-KEY-",), regex.compile(r"(AGE-SECRET-KEY-)[0-9A-Z]{20,}"), rf"\1{MASK}"),
+    (("/services/", "/webhooks/", "webhook"),
+     regex.compile(r"(https://(?:hooks\.slack\.com/(?:services|workflows|triggers)|[a-z.]*discord(?:app)?\.com/api/webhooks"
+                   r"|[\w.-]*\.webhook\.office\.com/webhookb2)/)[\w/@.-]+"), rf"\1{MASK}"),
+    (("community",), regex.compile(r"(?i)\b(r[ow]community6?[ \t]+)\S+"), rf"\1{MASK}"),
     (("eyJ",), regex.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), MASK),
     (("$",), regex.compile(r"(\$(?:1|2[abxy]|5|6|7|y|gy|md5|apr1|scrypt|argon2\w{1,2}|pbkdf2[a-z0-9-]*)\$)"
                         r"[./A-Za-z0-9$=,+]{16,}"), rf"\1{MASK}"),
@@ -79,7 +93,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], regex.Pattern[str], str], ...] = (
 )  # fmt: skip
 """Pieces that are always secrets: what a text with one contains, the piece, its mask."""
 _ASSIGNED = regex.compile(
-    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|(?:api|access|account|private)[_-]?key|token|;pwd)"
+    r"(?P<before>(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?(?:_base)?|(?:api|access|account|private)[_-]?key|token|[;_]pwd)"
     r"(?P<close>\\?['\"])?[ \t]*(?P<sign>=>|:?=|:)[ \t]*)"
     r"(?:(?P<open>\\?['\"])(?P<quoted>[^'\"\\\n]+)(?P<end>\\?['\"]|\z)|(?P<bare>[^\s'\",;&\\]{6,}))",
     regex.IGNORECASE,
@@ -95,7 +109,11 @@ _SIGNS = (
     "pass", "psk", "pw", "secret", "token", "credential", "community", "erlang", "_key", "-key", " key",
     "sslkey", "apikey", "authkey",
     "accesskey", "accountkey", "encryptkey", "encryptionkey", "signingkey", "masterkey", "licensekey", "private",
-    "shared", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyj", "$1$",
+    "shared", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "eyj",
+    "_live_", "_test_", "aiza", "ya29.", "_pat_", "hf_", "npm_", "dop_v1_", "doo_v1_", "dor_v1_", "shpat_", "shpss_", "shpca_", "shppa_",
+    "lin_api_", "tskey-", "glrt-", "gldt-", "glptt-", "glcbt-", "pul-", "pypi-", "hvs.", "hvb.", "hvr.",
+    "age-secret", "/services/", "/webhooks/", "webhook",
+    "$1$",
     "$2", "$5$", "$6$", "$7$", "$y$", "$gy$", "$md5", "$apr1", "$scrypt", "$argon", "$pbkdf2", "bearer ", "basic ",
     "-----begin", "ls0tls1crudjti",
 )  # fmt: skip

@@ -234,6 +234,13 @@ def test_an_event_about_a_password() -> None:
          f"key: {base64.b64encode(patterns.text(KEY).encode()).decode()} x"),
         ("Server=x;User=y;Pwd=hunter2-horse;", "Server=x;User=y;Pwd=MASKED;"),
         (KEY[:90], f"-----BEGIN RSA PRIVATE KEY-----\n{MASK * 3}"),
+        ("MYSQL_PWD=hunter2-horse mysqldump", "MYSQL_PWD=MASKED mysqldump"),
+        ("secret_key_base: 0123456789abcdef", "secret_key_base: MASKED"),
+        ("rocommunity hunter2 10.0.0.0/8", "rocommunity MASKED 10.0.0.0/8"),
+        ("https://hooks.slack.com/services/T0/B0/abcDEF", "https://hooks.slack.com/services/MASKED"),
+        *((f"a {prefix}{'a1B2' * 6} b", f"a {prefix}MASKED b") for prefix in (
+            "sk_live_", "rk_test_", "AIza", "npm_", "hvs.", "pypi-", "ya29.", "dckr_pat_", "shpat_", "tskey-", "glrt-",
+        )),
         ("Authorization: Bearer abcdefghijklmnopqrstuvwxyz", "Authorization: Bearer MASKED"),
     ],
 )  # fmt: skip

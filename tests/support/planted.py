@@ -139,7 +139,7 @@ def _chain(text: str) -> Record:
     leaf = pki.sign(
         ca, pki.new_key().public_key(), "node1.example", extensions=[x509.Extension(value.oid, False, value)]
     )
-    leg = Leg("p", "agent", peer_chain=(leaf.public_bytes(Encoding.DER),), sni=text[:200])
+    leg = Leg("p", "agent", peer_chain=(leaf.public_bytes(Encoding.DER),))
     return Exchange(leg, Request(target="/puppet/v3/status"), Response(status=200))
 
 
