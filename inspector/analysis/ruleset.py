@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from inspector import clocks, regex
+from inspector import clocks, inputs, regex
 from inspector.errors import InspectorError
 from inspector.model import Severity
 from inspector.rules import Ignore, all_rules
@@ -57,7 +57,7 @@ def load(path: Path | None, now: float | None = None) -> Ruleset:
     if path is None:
         return Ruleset(all_rules())
     try:
-        with path.open("rb") as file:
+        with inputs.opened(path) as file:
             text = file.read(LARGEST + 1)
     except OSError as error:
         raise InspectorError(

@@ -11,6 +11,7 @@ import sqlite3
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from inspector import inputs
 from inspector.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -35,6 +36,18 @@ _CONFIGURATION = {
 }
 _MOST = 20
 """Entries of a schema that are read."""
+
+
+DAMAGED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError)
+"""What values of other types and sizes than ours raise."""
+BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a database."""
+
+
+def plain(path: Path) -> bool:
+    """Whether a database, and what SQLite would read beside it, are files: it waits for ever for a pipe."""
+    beside = (path.with_name(f"{path.name}{end}") for end in BESIDE)
+    return inputs.regular(path) and all(inputs.regular(file, links=False) for file in beside)
 
 
 def distrust(db: sqlite3.Connection) -> None:
@@ -97,7 +110,7 @@ def damage(path: Path, subject: str) -> Iterator[None]:
         raise CaptureError(
             f"{subject} of {path} cannot be read: {error}.", "Try again in a moment; if that fails, check its disk."
         ) from error
-    except (sqlite3.Error, ValueError, KeyError, TypeError, OverflowError, RecursionError, MemoryError) as error:
+    except (sqlite3.Error, *DAMAGED) as error:
         reason = str(error) or type(error).__name__
         raise CaptureError(
             f"{subject} of {path} cannot be read: {reason}.", "The file is damaged; copy it again."

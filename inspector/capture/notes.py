@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import msgspec
 
+from inspector import inputs
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 
@@ -28,6 +29,10 @@ type Subject = Literal["record", "run"]
 
 VERSION = 1
 """``version`` in the file; a file of another version is neither read nor overwritten."""
+
+
+_LAST = 2**63 - 1
+"""The largest number that a record can have."""
 
 
 class _NoteEntry(msgspec.Struct, omit_defaults=True):
@@ -161,22 +166,19 @@ class Notes:
 
     def _digests(self, seqs: set[int]) -> dict[int, str | None]:
         with contextlib.suppress(CaptureError, sqlite3.Error), Capture.open(self._capture) as capture:
-            return {seq: capture.digest(seq) for seq in seqs}
+            return {seq: capture.digest(seq) for seq in seqs if 0 < seq <= _LAST}
         return {}
 
     def _read(self) -> list[_NoteEntry]:
         try:
             # Not through a link: its target is not a file of notes.
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+            data = inputs.read(self.path, links=False)
         except FileNotFoundError:
             return []
         except OSError as error:
             raise _unreadable(self.path, "it is a link" if error.errno == errno.ELOOP else error.strerror) from error
         try:
-            with os.fdopen(descriptor, "rb") as file:
-                found = msgspec.json.decode(file.read(), type=_File)
-        except OSError as error:
-            raise _unreadable(self.path, error.strerror) from error
+            found = msgspec.json.decode(data, type=_File)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _unreadable(self.path, str(error)) from error
         if found.version != VERSION:

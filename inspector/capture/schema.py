@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from inspector import inputs
 from inspector.capture import guard
 from inspector.errors import CaptureError
 
@@ -39,7 +40,7 @@ CREATE TABLE record (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, time REAL NOT 
 def marked(path: Path) -> bool:
     """Whether a file has the header of a capture."""
     try:
-        with path.open("rb") as file:
+        with inputs.opened(path) as file:
             head = file.read(72)
     except OSError:
         return False

@@ -93,6 +93,8 @@ class Capture:
         path = Path(path)
         if not path.is_file():
             raise CaptureError(f"There is no capture at {path}.", "Give the path of a file that a proxy wrote.")
+        if not guard.plain(path):
+            raise _strange(path)
         resolved = path.resolve().as_uri()
         # Without a -wal file no process is writing: the file is read as it is, and no file is left beside it
         # (so the directory need not be writable, as it must be for SQLite's -shm file).
@@ -132,6 +134,8 @@ class Capture:
         """
         path = Path(path)
         try:
+            if not guard.plain(path):
+                raise _strange(path)
             for folder in reversed((path.parent, *path.parent.parents)):
                 folder.mkdir(mode=0o700, exist_ok=True)  # ``parents`` would apply this mode to the last directory only
             # Not through a link: in a directory of another user it could lead anywhere.
@@ -365,8 +369,11 @@ class Capture:
             if not rows:
                 return
             for seq, kind, data in rows:
+                with guard.damage(self.path, f"A record after {after}"):
+                    if seq <= after:  # in a damaged tree: it would be read again and again
+                        raise ValueError("the records are not in order")
                 yield self._unpack(seq, kind, data)
-            after = rows[-1][0]
+                after = seq
 
     def record(self, seq: int) -> Record | None:
         """Return a record by its number; None if there is none."""
@@ -376,15 +383,16 @@ class Capture:
 
     def digest(self, seq: int) -> str | None:
         """Return what identifies a record, without unpacking it (SHA-256); None if there is none."""
-        row = self._db.execute("SELECT data FROM record WHERE seq = ?", (seq,)).fetchone()
-        if row is None:
-            return None
-        return hashlib.sha256(row[0].encode() if isinstance(row[0], str) else row[0]).hexdigest()
+        with guard.damage(self.path, f"Record {seq}"):
+            row = self._db.execute("SELECT data FROM record WHERE seq = ?", (seq,)).fetchone()
+            if row is None:
+                return None
+            return hashlib.sha256(row[0].encode() if isinstance(row[0], str) else row[0]).hexdigest()
 
     def following(self, seq: int) -> int | None:
         """Return the number of the next record after this one; None if there is none."""
-        found: int | None = self._db.execute("SELECT min(seq) FROM record WHERE seq > ?", (seq,)).fetchone()[0]
-        return found
+        (found,) = self._db.execute("SELECT min(seq) FROM record WHERE seq > ?", (seq,)).fetchone()
+        return found if isinstance(found, int) and found > seq else None  # a damaged tree finds others
 
     @property
     def live(self) -> bool:
@@ -394,12 +402,12 @@ class Capture:
     @property
     def first(self) -> int:
         """The lowest sequence number (0: the capture is empty)."""
-        return int(self._db.execute("SELECT coalesce(min(seq), 0) FROM record").fetchone()[0])
+        return _number(self._db, "SELECT coalesce(min(seq), 0) FROM record")
 
     @property
     def last(self) -> int:
         """The highest sequence number (0: the capture is empty)."""
-        return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM record").fetchone()[0])
+        return _number(self._db, "SELECT coalesce(max(seq), 0) FROM record")
 
     def connections(self) -> list[Connection]:
         """Yield every connection in the order in which they were opened, also those without a request."""
@@ -409,8 +417,8 @@ class Capture:
 
     def connection(self, ident: str) -> Connection | None:
         """Return a connection by name; None if there is none."""
-        row = self._db.execute("SELECT closed, closed_by, leg FROM connection WHERE id = ?", (ident,)).fetchone()
         with guard.damage(self.path, "A connection"):
+            row = self._db.execute("SELECT closed, closed_by, leg FROM connection WHERE id = ?", (ident,)).fetchone()
             return _connection(self._leg_of(row[2]), row[0], row[1]) if row else None
 
     def meta(self) -> dict[str, str]:
@@ -469,6 +477,19 @@ def _json(packed: _Packed) -> str:
 
 def _connection(leg: Leg, closed: float | None, by: Literal["peer", "proxy"] | None) -> Connection:
     return Connection(leg, Closed(closed, by) if closed is not None else None)
+
+
+def _number(db: sqlite3.Connection, question: str) -> int:
+    (value,) = db.execute(question).fetchone()
+    if not isinstance(value, int):
+        raise sqlite3.DataError("a record's number is not a number")
+    return value
+
+
+def _strange(path: Path) -> CaptureError:
+    return CaptureError(
+        f"{path}, or its -wal, -shm or -journal beside it, is not a regular file.", "Copy the capture elsewhere."
+    )
 
 
 def _close(db: sqlite3.Connection | None) -> None:

@@ -15,7 +15,7 @@ from inspector.formats import baseline, json_output, junit, sarif
 from inspector.model import Severity
 from inspector.rules import rule_of
 from inspector.summaries import wording
-from inspector.text import counts
+from inspector.text import beginning, clean, counts
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Report every deviation from the protocol, the worst first: what, where, why, and how to fix it."""
     ruleset = load(arguments.rules, time.time())
     for warning in ruleset.warnings:
-        print(f"puppet-inspector: {warning}", file=sys.stderr)
+        print(f"puppet-inspector: {beginning(clean(warning), 400)}", file=sys.stderr)
     runs, unanalyzed = analyze_together(arguments.capture, ruleset)
     findings = [(capture, run, finding) for capture, run in runs for finding in run.findings]
     if arguments.baseline:

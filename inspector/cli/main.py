@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from inspector import __version__
 from inspector.analysis import limits
 from inspector.errors import InspectorError
-from inspector.text import clean
+from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +62,8 @@ exit status: 0 success, 1 findings at or above --fail-on, 2 wrong usage or unusa
 """
 
 
+MESSAGE = 1500
+"""Characters of an error's sentence that are printed: it may quote a file that somebody else made."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Why an output cannot be written."""
 
@@ -93,9 +95,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except InspectorError as error:
         # It may quote a file that somebody else made.
-        print(f"puppet-inspector: {clean(error.message)}", file=sys.stderr)
+        print(f"puppet-inspector: {beginning(clean(error.message), MESSAGE)}", file=sys.stderr)
         for line in error.hint.splitlines():
-            print(f"  {clean(line)}", file=sys.stderr)
+            print(f"  {beginning(clean(line), MESSAGE)}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         # The reader (head, less) has closed the pipe.

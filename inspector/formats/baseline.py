@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from inspector import regex
+from inspector import inputs, regex
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def read(path: Path) -> set[tuple[str, ...]]:
     """Return the marks of the findings in an earlier ``check --json``. Raises InspectorError."""
     hint = "Make it with `puppet-inspector check CAPTURE --json > baseline.json`."
     try:
-        known = json.loads(path.read_bytes())["findings"]
+        known = json.loads(inputs.read(path))["findings"]
         return {mark(finding["certname"], finding["rule"], finding["message"]) for finding in known}
     except OSError as error:
         raise InspectorError(f"Cannot read the baseline {path}: {error.strerror}.", hint) from error

@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from inspector import clocks, regex
+from inspector import clocks, inputs, regex
 from inspector.formats import lossless
 from inspector.model import Connection, Exchange, Leg, Request, Response
 
@@ -124,7 +124,7 @@ def read(path: Path) -> Iterator[CaptureItem]:
 
     Raises OSError, and ValueError if it is not an archive; if it is damaged, after the records before the damage.
     """
-    data = path.read_bytes()
+    data = inputs.read(path)
     mark = hashlib.sha256(data).hexdigest()[:12]  # distinguishes the connections of several archives
     log, broken = _log(data.decode("utf-8-sig"))
     connections: dict[int, list[Connection]] = {}

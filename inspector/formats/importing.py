@@ -13,12 +13,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from inspector import regex
+from inspector import inputs, regex
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError
 from inspector.formats import har_reader, jsonl, lossless
 from inspector.model import Connection
-from inspector.text import clean
+from inspector.text import beginning, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _LABELS = {"handshakes": "failed handshakes"}
 BATCH = 500
 """Records per write."""
+REASON = 400
+"""Characters of the reason why a file cannot be read: it may quote the file."""
 _HEAD = 4096
 """Bytes from which the type of a file is detected."""
 
@@ -98,7 +100,7 @@ def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, 
     except OSError as error:
         loaded.errors.append(CaptureError(f"Cannot read {source}: {error.strerror}.", "Check the path."))
     except ValueError as error:
-        why = clean(str(error).rstrip("."))
+        why = beginning(clean(str(error).rstrip(".")), REASON)
         if number:
             message = f"{source} is cut off or damaged after {number} records ({why})."
             loaded.errors.append(CaptureError(message, f"The records before the damage are in {target}."))
@@ -108,7 +110,7 @@ def _timed(source: Path, target: Path, loaded: Loaded) -> Iterator[tuple[float, 
 
 
 def _read(source: Path, formats: set[str]) -> Iterator[CaptureItem]:
-    with source.open("rb") as file:
+    with inputs.opened(source) as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     if regex.match(rb"\d+:", head):
         from inspector.formats.mitm_flows import flows  # imports mitmproxy

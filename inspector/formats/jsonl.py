@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from inspector import inputs
 from inspector.analysis.analyzer import retrace
 from inspector.formats import json_output, lossless
 from inspector.model import Connection, Exchange
@@ -86,8 +88,8 @@ class _RecordLine(msgspec.Struct):
 def read(path: Path) -> Iterator[CaptureItem]:
     """Read what ``lines`` wrote, in that order. Raises OSError, and ValueError at the first line that is something
     else."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+    with inputs.opened(path) as file:
+        for number, line in enumerate(iter(functools.partial(file.readline, inputs.LARGE), b""), 1):
             if not line.strip():
                 continue
             try:

@@ -11,10 +11,11 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from mitmproxy import certs, exceptions, flow, http
+from mitmproxy import certs, flow, http
 from mitmproxy.connection import Client, Server
 from mitmproxy.io import FlowReader, FlowWriter
 
+from inspector import inputs
 from inspector.formats.files import created
 from inspector.model import Exchange, Leg, Request, Response
 
@@ -142,18 +143,21 @@ def flows(source: Path) -> Iterator[Exchange]:
     """
     found: list[Exchange] = []
     broken: Exception | None = None
-    with source.open("rb") as file:
+    with inputs.opened(source) as file:
         try:
             for flow in FlowReader(_Bounded(file)).stream():  # type: ignore[arg-type]
                 if isinstance(flow, http.HTTPFlow):
                     found.append(exchange_of(flow))
+        except OSError:
+            raise
         except RecursionError:
             broken = ValueError("it is nested too deeply")
-        except (exceptions.FlowReadException, ValueError, TypeError, KeyError, AttributeError) as error:
+        except Exception as error:  # noqa: BLE001 - mitmproxy checks little of what it reads, and asserts the rest
             broken = error
     yield from sorted(found, key=lambda exchange: exchange.ended)
     if broken:
-        raise ValueError(str(broken) if found else f"it is not a flow file of mitmproxy: {broken}") from broken
+        reason = str(broken) or type(broken).__name__
+        raise ValueError(reason if found else f"it is not a flow file of mitmproxy: {reason}") from broken
 
 
 # -- writing --------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from inspector import inputs
 from inspector.errors import IdentityError
 
 if TYPE_CHECKING:
@@ -236,7 +237,8 @@ def read_key(path: Path) -> PrivateKey:
     try:
         # Validating an RSA key of 4096 bits takes half a second. The key is the administrator's own, and callers
         # compare it with its certificate.
-        key = serialization.load_pem_private_key(path.read_bytes(), None, unsafe_skip_rsa_key_validation=True)
+        data = inputs.read(path, inputs.SMALL)
+        key = serialization.load_pem_private_key(data, None, unsafe_skip_rsa_key_validation=True)
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise IdentityError(f"{path} cannot be read as a private key: {error}.") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
@@ -250,14 +252,15 @@ def read_authority(cadir: Path) -> Authority:
     Raises IdentityError.
     """
     try:
-        certificate = x509.load_pem_x509_certificate((cadir / "ca_crt.pem").read_bytes())
-    except (OSError, ValueError) as error:
+        certificate = x509.load_pem_x509_certificate(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
+        public = certificate.public_key()  # parsed only now
+    except (OSError, ValueError, UnsupportedAlgorithm) as error:
         raise IdentityError(
             f"{cadir} contains no usable ca_crt.pem: {error}.",
             "Use the directory that `puppet config print cadir` prints.",
         ) from error
     key = read_key(cadir / "ca_key.pem")
-    if key.public_key() != certificate.public_key():
+    if key.public_key() != public:
         raise IdentityError(f"{cadir}: ca_key.pem is not the key of the first certificate in ca_crt.pem.")
     return Authority(certificate, key)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import regex
+from inspector import inputs, regex
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def _own_name() -> str:
 
 def _parse(file: Path) -> dict[str, dict[str, str]]:
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = inputs.read(file, inputs.SMALL).decode("utf-8", "replace").splitlines()
     except OSError as error:
         raise InspectorError(f"{file} cannot be read: {error.strerror}.", "Run as a user who may read it.") from error
     values: dict[str, dict[str, str]] = {}

@@ -19,7 +19,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from inspector import regex
+from inspector import inputs, regex
 from inspector.errors import IdentityError, InspectorError
 from inspector.host import pki
 
@@ -252,12 +252,13 @@ def load(certificate: Path, key: Path, *, unsafe: bool = False) -> Credentials:
     ``unsafe``: use a key even if others can read it. Raises IdentityError.
     """
     try:
-        chain = x509.load_pem_x509_certificates(certificate.read_bytes())
+        chain = x509.load_pem_x509_certificates(inputs.read(certificate, inputs.SMALL))
+        public = chain[0].public_key()  # parsed only now
     except (OSError, ValueError, UnsupportedAlgorithm) as error:
         reason = getattr(error, "strerror", None) or "it contains no certificate in PEM format"
         raise IdentityError(f"Cannot read the certificate {certificate}: {reason}.") from error
     private = pki.read_key(key)
-    if private.public_key() != chain[0].public_key():
+    if private.public_key() != public:
         raise IdentityError(
             f"{key} is not the key of the certificate {certificate}.",
             "Give a certificate and its own key (was the certificate renewed with another key?).",

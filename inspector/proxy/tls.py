@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from OpenSSL.crypto import FILETYPE_ASN1, X509, PKey, X509StoreFlags, dump_certificate
 
+from inspector import inputs
 from inspector.errors import IdentityError, InspectorError
 from inspector.protocol import x509
 from inspector.proxy import identity
@@ -108,8 +109,10 @@ class SiteTrust:
         if state == self._state:
             return
         try:
-            ca = self.ca.read_bytes()
+            ca = inputs.read(self.ca)
             authorities = tuple(cx509.load_pem_x509_certificates(ca))
+            for authority in authorities:
+                _ = x509.name_of(authority.subject), authority.public_key()
         except (OSError, ValueError, UnsupportedAlgorithm) as error:
             reason = getattr(error, "strerror", None) or "it contains no certificate in PEM format"
             self.error = f"Cannot read the CA bundle {self.ca}: {reason}."
@@ -129,8 +132,11 @@ class SiteTrust:
 
     def _read_crls(self) -> tuple[tuple[cx509.CertificateRevocationList, ...], str | None]:
         try:
-            blocks = x509.pem_blocks(self.crl.read_bytes(), "X509 CRL")
-            return tuple(cx509.load_pem_x509_crl(block) for block in blocks), None
+            blocks = x509.pem_blocks(inputs.read(self.crl), "X509 CRL")
+            crls = tuple(cx509.load_pem_x509_crl(block) for block in blocks)
+            for crl in crls:  # its fields are parsed when they are read first
+                _ = x509.name_of(crl.issuer), crl.last_update_utc, crl.next_update_utc
+            return crls, None
         except OSError as error:
             return (), f"There is no CRL to check agents with: {self.crl} ({error.strerror})."
         except (ValueError, UnsupportedAlgorithm) as error:

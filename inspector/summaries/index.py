@@ -93,6 +93,8 @@ class Index:
     @classmethod
     def open(cls, path: Path) -> Self | None:
         """Open an index; None if there is none, or if another version made it. It may be used by several threads."""
+        if not guard.plain(path):
+            return None
         try:
             db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=1,
                                  check_same_thread=False)  # fmt: skip
@@ -118,7 +120,7 @@ class Index:
         meta = self._meta()
         try:
             last = int(meta.get("last", "0"))
-        except ValueError:
+        except (ValueError, TypeError, OverflowError):
             return False
         return last == 0 or (meta.get("first"), meta.get("digest")) == (
             capture.digest(capture.first),
@@ -133,7 +135,7 @@ class Index:
                 int(meta.get("last", "0")),
                 int(meta.get("change", "0")),
                 meta.get("complete") == "1",
-                meta.get("trouble", ""),
+                str(meta.get("trouble", "")),
             )
 
     def runs(self, after: int = 0) -> dict[int, IndexedRun | None]:
@@ -181,7 +183,7 @@ class Index:
 def _readable() -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, msgspec.MsgspecError, ValueError) as error:
+    except (sqlite3.Error, msgspec.MsgspecError, *guard.DAMAGED) as error:
         if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise Busy("The index of the capture is being written.", "Try again in a moment.") from error
         raise CaptureError(f"The index of the capture cannot be read: {error}.", "It will be rebuilt.") from error

@@ -191,7 +191,7 @@ def _inode(path: Path) -> int:
 
 
 def _anew(target: Path) -> None:
-    for path in (target, target.with_name(f"{target.name}-journal")):
+    for path in (target, *(target.with_name(f"{target.name}{end}") for end in guard.BESIDE)):
         path.unlink(missing_ok=True)
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -133,3 +135,55 @@ def test_an_index_with_foreign_parts_is_none(statements: str, tmp_path: Path) ->
     found.close()
     change(path, statements)
     assert index.Index.open(path) is None
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+def test_a_pipe_is_not_waited_for(end: str, path: Path) -> None:
+    beside = path.with_name(f"{path.name}{end}")
+    beside.unlink(missing_ok=True)
+    os.mkfifo(beside)
+    for opening in (Capture.open, Capture.create):
+        with pytest.raises(CaptureError, match=r"is not a regular file|There is no capture"):
+            opening(path)
+    found = path.with_name(f"{path.name}.index")
+    found.with_name(f"{found.name}{end}").unlink(missing_ok=True)
+    os.mkfifo(found.with_name(f"{found.name}{end}"))
+    assert index.Index.open(found) is None
+
+
+@pytest.mark.parametrize("kind", ["TEXT", "BLOB", "REAL"])
+def test_record_numbers_of_another_type_are_damage(kind: str, path: Path) -> None:
+    change(
+        path,
+        f"ALTER TABLE record RENAME TO r; CREATE TABLE record (seq {kind} PRIMARY KEY, kind, time, data);"
+        "INSERT INTO record SELECT seq || '.5', kind, time, data FROM r; DROP TABLE r",
+    )
+    with pytest.raises(CaptureError, match="damaged"):
+        Capture.open(path)
+
+
+@pytest.mark.parametrize(("column", "value"), [("seqs", "NULL"), ("seqs", "'x'"), ("data", "7"), ("data", "x'00'")])
+def test_an_index_with_values_of_other_types_cannot_be_read(column: str, value: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.index"
+    schema = index.SCHEMA.replace("seqs BLOB NOT NULL", "seqs BLOB")
+    change(path, f"{schema} INSERT INTO meta VALUES ('maker', '{index.maker()}'), ('last', x'00')")
+    change(path, f"INSERT INTO run VALUES (1, 1, x'90', x'00'); UPDATE run SET {column} = {value}")
+    found = index.Index.open(path)
+    assert found is not None
+    with closing(found), pytest.raises(CaptureError, match="cannot be read"):
+        found.runs()
+
+
+def test_records_that_a_damaged_tree_returns_again_are_not_read_for_ever(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Capture.open(path) as capture:
+        first = capture._db.execute("SELECT seq, kind, data FROM record WHERE seq = 1").fetchall()
+        monkeypatch.setattr(capture, "_db", Mock(**{
+            "execute.return_value.fetchall.return_value": first, "execute.return_value.fetchone.return_value": (1,),
+        }))  # fmt: skip
+        monkeypatch.setattr(capture, "_unpack", lambda seq, *_: seq)
+        with pytest.raises(CaptureError, match="not in order"):
+            list(capture.records())
+        assert capture.following(1) is None
+        monkeypatch.undo()

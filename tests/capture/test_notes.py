@@ -162,3 +162,20 @@ def test_a_directory_that_can_not_be_written_is_one_clear_error(capture: Path, m
 def test_what_is_not_in_the_capture_can_not_be_marked(capture: Path) -> None:
     with pytest.raises(InspectorError, match="has no record 4711"):
         Notes.open(capture).toggle("record", 4711)
+
+
+def test_a_number_that_no_record_can_have_costs_no_other_note(capture: Path) -> None:
+    notes = Notes.open(capture)
+    notes.toggle("record", 3)
+    document = json.loads(notes.path.read_text())
+    document["notes"].append({"kind": "record", "seq": 10**30, "digest": "0", "note": "x"})
+    notes.path.write_text(json.dumps(document))
+    again = Notes.open(capture)
+    assert (again.error, again.marked("record", 3), again.note("record", 10**30)) == (None, True, "")
+
+
+def test_a_pipe_is_not_waited_for(capture: Path) -> None:
+    os.mkfifo(capture.with_name(f"{capture.name}.notes.json"))
+    error = Notes.open(capture).error
+    assert error
+    assert "it is not a regular file" in error.message

@@ -293,6 +293,9 @@ def test_an_exemption_that_has_ended_is_reported(run: Run, broken: Path, tmp_pat
     assert status == 1
     assert "ERROR B18" in out
     assert "the exception for B18 ended on 2020-01-01" in err
+    rules.write_text('ignore: [{certname: "\\e]0;x\\a", until: 2020-01-01}]\n')
+    _, _, err = run("check", broken, "--rules", rules)
+    assert "\\x1b]0;x\\x07 ended on" in err
 
 
 def test_ignored_findings_are_counted(run: Run, broken: Path, tmp_path: Path) -> None:

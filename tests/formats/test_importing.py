@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mitmproxy.io import tnetstring
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
@@ -348,3 +350,23 @@ def test_a_flow_file_with_hostile_lengths_is_one_sentence(data: bytes, reason: s
     loaded = load([source], tmp_path / "c.sqlite")
     (error,) = loaded.errors
     assert reason in error.message
+
+
+@pytest.mark.parametrize("state", [[], {b"x": b"y" * 100_000}, {b"type": b"http", b"version": 21}])
+def test_what_mitmproxy_does_not_expect_is_one_short_sentence(state: object, tmp_path: Path) -> None:
+    source = tmp_path / "x.flows"
+    source.write_bytes(tnetstring.dumps(state))  # type: ignore[arg-type]
+    (error,) = load([source], tmp_path / "c.sqlite").errors
+    assert "it is not a flow file of mitmproxy" in error.message
+    assert len(error.message) < 700
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "pipe"])
+def test_what_has_no_end_is_not_read(place: str, tmp_path: Path) -> None:
+    source = tmp_path / "x"
+    if place == "pipe":
+        os.mkfifo(source)
+    else:
+        source.symlink_to(place)
+    (error,) = load([source], tmp_path / "c.sqlite").errors
+    assert "it is not a regular file" in error.message

@@ -1,0 +1,50 @@
+"""Only regular files are read, and no more of them than can be used."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector import inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ODD: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a device without end": lambda path: path.symlink_to("/dev/zero"),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "a directory": lambda path: path.mkdir(),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_not_a_file_is_not_waited_for(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    ODD[name](path)
+    assert not inputs.regular(path)
+    with pytest.raises(OSError) as raised:  # noqa: PT011 - which one depends on what it is
+        inputs.read(path)
+    assert raised.value.strerror
+
+
+def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    assert inputs.regular(path)
+    path.write_bytes(b"abc")
+    assert inputs.regular(path)
+    assert inputs.read(path, 3) == b"abc"
+    with pytest.raises(OSError, match="larger than 2 bytes"):
+        inputs.read(path, 2)
+
+
+def test_a_link_is_followed_only_if_that_is_meant(tmp_path: Path) -> None:
+    path, link = tmp_path / "x", tmp_path / "y"
+    path.write_bytes(b"abc")
+    link.symlink_to(path)
+    assert inputs.read(link) == b"abc"
+    with pytest.raises(OSError, match="symbolic links"):
+        inputs.read(link, links=False)
