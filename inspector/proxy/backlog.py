@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     type Callback = Callable[[AnalysisResult], None]
 
-RECORD = 1000
-"""Bytes that a record counts for, without its bodies and headers."""
+RECORD = 3000
+"""Bytes of memory that a record takes without its bodies and headers."""
+HEADER = 150
+"""Bytes of memory that a header takes besides its text."""
 _FILES = endpoints.paths(kinds.FILES)
 
 DROPS = {
@@ -103,7 +105,7 @@ def _weight(record: Record | Connection) -> int:
 
 
 def _size(message: Message) -> int:
-    return len(message.body) + sum(len(name) + len(value) for name, value in message.headers)
+    return len(message.body) + sum(HEADER + len(name) + len(value) for name, value in message.headers)
 
 
 def _without_bodies(exchange: Exchange) -> Exchange:

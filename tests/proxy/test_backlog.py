@@ -73,7 +73,7 @@ def test_large_bodies_stay_on_the_disk_unless_their_record_is_lost(tmp_path: Pat
     (file,) = talk(content("app/large", b"x" * 5000))
     large = spool.Spool(tmp_path)
     large.add(b"x" * (spool.MEMORY + 1))
-    full = Backlog(8000, "written")
+    full = Backlog(backlog._weight(file) * 3 // 2, "written")
     assert full.add(file, None, {})
     item = full.add(file, None, {"request": large})
     assert item

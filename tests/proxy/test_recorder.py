@@ -204,7 +204,7 @@ def test_what_cannot_be_written_is_kept_and_the_gap_recorded(path: Path, full_di
 def test_memory_is_bounded_and_what_is_lost_is_counted(
     path: Path, full_disk: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MEMORY", 3000)
+    monkeypatch.setattr(module, "MEMORY", 15_000)
     recorder = Recorder(path, lambda _line: None)
     recorder.start()
     records = talk(*[catalog()] * 6)
