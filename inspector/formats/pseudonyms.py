@@ -50,7 +50,9 @@ _SERIAL = regex.compile(
 _UNSPECIFIC = regex.compile(r"(?i)not .*|none|unknown|default.*|to be filled.*|n/?a|0*|.{0,3}|x+")
 """Serial numbers that no vendor assigned."""
 
-_TOKEN = regex.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
+_TOKEN = regex.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+_PART = regex.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
+"""A token between underscores, which may belong to a name or separate names."""
 _IPV4 = regex.compile(r"(?:^|[^\w.])(?P<it>(?:\d{1,3}\.){3}\d{1,3})(?:$|[^\w.]|\.(?:$|\D))")
 _IPV6 = regex.compile(
     r"(?:^|[^\w:.])(?P<it>(?:[23][0-9a-fA-F]{3}|[fF][cCdDeE][0-9a-fA-F]{2}):[0-9a-fA-F:]*[0-9a-fA-F:])(?:$|[^\w:])"
@@ -224,7 +226,8 @@ class Pseudonyms:
         if known := self._digests.get(token.lower()):
             return known
         labels = token.split(".")
-        return token if len(labels) == 1 else ".".join(self._labels(labels))
+        new = token if len(labels) == 1 else ".".join(self._labels(labels))
+        return _PART.sub(self._token, token) if new == token and "_" in token else new
 
     def _labels(self, labels: list[str]) -> Iterator[str]:
         """Return the pseudonym of a name that may be part of another: of a file's name, of a mail address."""

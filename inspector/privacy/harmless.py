@@ -79,7 +79,7 @@ _PROSE = regex.compile(r"[a-z]+|[A-Z][a-z]+|[A-Z]+|(?:[A-Z][a-z]+){2,4}")
 _ASSIGNS = regex.compile(r"['\"]?\s{0,2}[=:]")
 """What follows the name of a value."""
 _KEY = regex.compile(r"[a-z_]+(?:\d{1,4}[a-z_]*)?(?:\d{1,2}[a-z_]*)?")
-_IDENTIFIER = regex.compile(r"[A-Za-z][A-Za-z_]*\d{0,2}[a-z_]*(?:::[A-Za-z][A-Za-z_]*\d{0,2}[a-z_]*)*")
+_IDENTIFIER = regex.compile(r"[A-Z]?[a-z_]+\d{0,2}[a-z_]*(?:::[A-Z]?[a-z_]+\d{0,2}[a-z_]*)*")
 
 
 class Harmless:

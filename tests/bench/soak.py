@@ -38,6 +38,7 @@ from tests.bench.fleet import Load, besieged, milliseconds, resident
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
 from tests.support import places
+from tests.support import planted as secrets
 from tests.support.broken_rules import costs_only_itself
 from tests.support.recorded import SAMPLES, records_of
 
@@ -282,12 +283,27 @@ def promises(_: argparse.Namespace) -> Iterator[str]:
     yield f"| {len(named)} | {tests} | {tests - failed - skipped} | {failed} | {skipped} |"
 
 
+def planted(given: argparse.Namespace) -> Iterator[str]:
+    """Secrets of other values every day, in captures that are shared and exported."""
+    day = datetime.now(tz=UTC).date().toordinal()
+    kinds = " x ".join(str(len(what)) for what in (secrets.KINDS, secrets.PLACES, secrets.ENCODINGS))
+    number = sum(1 for _ in secrets.planted(day, given.planted))
+    yield "| what leaves | kinds x places x encodings | secrets planted | found |"
+    yield "|---|---|---|---|"
+    for what, pseudonyms in (("`share`", True), ("`export`", False)):
+        leaking = secrets.leaks(day, given.planted, pseudonyms=pseudonyms)
+        for leak in leaking:
+            print(*leak, sep=", ", file=sys.stderr)
+        yield f"| {what} | {kinds} | {number} | {len(leaking)} |"
+
+
 # -- all --------------------------------------------------------------------------------------------------
 
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "faults": faults,
     "rules": rules,
     "promises": promises,
+    "planted": planted,
     "kills": kills,
     "load": load,
     "memory": memory,
@@ -309,7 +325,7 @@ def conditions(busy: float) -> str:
 
 def write(name: str, lines: list[str]) -> None:
     """Put a section into its document."""
-    document = SECURITY if name == "promises" else RELIABILITY
+    document = SECURITY if name in ("promises", "planted") else RELIABILITY
     begin, end = f"<!-- soak:begin {name} -->", f"<!-- soak:end {name} -->"
     text = document.read_text()
     before, _, rest = text.partition(begin)
@@ -332,6 +348,7 @@ def main() -> None:
         ("minutes", 10.0, "of the longest load; the others take a fifth"),
         ("pause", 10.0, "seconds between an agent's runs, under half a load"),
         ("exchanges", 100_000, "of one connection"),
+        ("planted", 1.0, "of the secrets that are planted, at most 1"),
         ("polls", 48 * POLLING, "runs of the agents that poll"),
     ):
         parser.add_argument(

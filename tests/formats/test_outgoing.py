@@ -12,15 +12,12 @@ import pytest
 
 from inspector.capture.store import Capture
 from inspector.formats import exporting
-from inspector.formats.lossless import legs
 from inspector.formats.outgoing import ALL, Content, Outgoing, summary
 from inspector.model import Exchange, Handshake, Leg, Request
-from inspector.protocol import bodies
 from inspector.runs.examples import catalog, content, report, talk
-from tests.support.planted import ENCODINGS, PLACES, core, found, planted
+from tests.support.planted import ENCODINGS, PLACES, closed, core, everything, found, leaks, planted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from inspector.model import Record
@@ -31,48 +28,17 @@ QUICK = [
 ]
 
 
-def everything(records: Iterable[Record]) -> bytes:
-    """All that is in some records, without Content-Encoding."""
-    parts: list[bytes] = []
-    for record in records:
-        parts.append(str(dataclasses.replace(record, seq=0)).encode("utf-8", "replace"))
-        parts += [der for leg in legs(record) for der in (*leg.peer_chain, *leg.own_chain)]
-        if isinstance(record, Exchange):
-            for message in (record.request, record.response):
-                if message is not None:
-                    parts.append(bodies.plain(message))
-    return b"\n".join(parts)
-
-
-def closed(records: list[Record], *, pseudonyms: bool, opened: frozenset[Content] = frozenset()) -> list[Record]:
-    outgoing = Outgoing(pseudonyms=pseudonyms, opened=opened)
-    for record in records:
-        outgoing.learn(record)
-    for record in records:
-        outgoing.learn_digests(record)
-    return [outgoing.record(record) for record in records]
-
-
-def searched(seed: int, part: float, *, pseudonyms: bool) -> list[tuple[str, str, str]]:
-    leaks = []
-    for secret in planted(seed, part):
-        records = [dataclasses.replace(record, seq=number) for number, record in enumerate(secret.records, 1)]
-        if found([secret.core], everything(closed(records, pseudonyms=pseudonyms))):
-            leaks.append((secret.kind, secret.place, secret.encoding))
-    return leaks
-
-
 @pytest.mark.parametrize("pseudonyms", [True, False], ids=["share", "export"])
 def test_no_planted_secret_leaves(pseudonyms: bool) -> None:
     """A few hundred of some six thousand."""
-    assert searched(1, 0.02, pseudonyms=pseudonyms) == []
+    assert leaks(1, 0.02, pseudonyms=pseudonyms) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("pseudonyms", [True, False], ids=["share", "export"])
 def test_none_of_many_planted_secrets_leaves(pseudonyms: bool, seed: int) -> None:
-    assert searched(seed, 0.1, pseudonyms=pseudonyms) == []
+    assert leaks(seed, 0.1, pseudonyms=pseudonyms) == []
 
 
 def test_the_search_finds_what_is_planted() -> None:

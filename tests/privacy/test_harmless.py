@@ -83,9 +83,11 @@ def test_numbers_in_a_row_are_no_small_numbers(harmless: Harmless) -> None:
 def test_identifiers_of_the_sites_code_stay(harmless: Harmless) -> None:
     harmless.identifier("acme::web_tier")
     harmless.identifier("no identifier: hunter2")
+    harmless.identifier("aBcDeFgHiJkLmNoPqRsTuVwX")
     harmless.identifier(7)
     assert harmless.text("Acme::Web_tier in modules/acme/init.pp") == "Acme::Web_tier in modules/acme/init.pp"
     assert "hunter2" not in harmless.text("hunter2")
+    assert "aBcDeFgH" not in harmless.text("aBcDeFgHiJkLmNoPqRsTuVwX")
 
 
 def test_keys_are_names(harmless: Harmless) -> None:

@@ -24,8 +24,8 @@ BYTES = SECRET.encode()
     BYTES.hex(), BYTES.hex().upper(), SECRET.encode("utf-16-le").decode("latin-1"), SECRET.encode("utf-16-le").hex(),
     *(base64.b64encode(b"x" * before + BYTES + b"yz").decode() for before in range(4)),
     base64.urlsafe_b64encode(b"??>" + BYTES).decode(), base64.b64encode(SECRET.encode("utf-16-be")).decode(),
-    base64.b64encode(gzip.compress(BYTES)).decode(), base64.encodebytes(zlib.compress(BYTES * 9)).decode(),
-    gzip.compress(b"a" + BYTES).decode("latin-1"), "\x00\xff" + zlib.compress(BYTES).decode("latin-1"),
+    base64.b64encode(gzip.compress(BYTES, mtime=0)).decode(), base64.encodebytes(zlib.compress(BYTES * 9)).decode(),
+    gzip.compress(b"a" + BYTES, mtime=0).decode("latin-1"), "\x00\xff" + zlib.compress(BYTES).decode("latin-1"),
     "".join(f"%{byte:02x}" for byte in BYTES), "".join(f"\\u{ord(character):04X}" for character in SECRET),
     quote(base64.b64encode(b"ab" + BYTES).decode()),
 ])  # fmt: skip

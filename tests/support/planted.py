@@ -19,13 +19,17 @@ from urllib.parse import quote, unquote
 
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from inspector.formats.lossless import legs
+from inspector.formats.outgoing import Outgoing
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Handshake, Leg, Request, Response
+from inspector.protocol import bodies
 from inspector.runs.examples import asking_for, bucket, catalog, content, csr, plugins, report, talk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from inspector.formats.outgoing import Content
     from inspector.model import Record
 
 _CHARACTERS = string.ascii_letters + string.digits
@@ -254,3 +258,36 @@ def _unpacked(data: bytes) -> bytes:
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(data, 2**20)
     except zlib.error:
         return data
+
+
+def everything(records: Iterable[Record]) -> bytes:
+    """All that is in some records, without Content-Encoding."""
+    parts: list[bytes] = []
+    for record in records:
+        parts.append(str(dataclasses.replace(record, seq=0)).encode("utf-8", "replace"))
+        parts += [der for leg in legs(record) for der in (*leg.peer_chain, *leg.own_chain)]
+        if isinstance(record, Exchange):
+            for message in (record.request, record.response):
+                if message is not None:
+                    parts.append(bodies.plain(message))
+    return b"\n".join(parts)
+
+
+def closed(records: list[Record], *, pseudonyms: bool, opened: frozenset[Content] = frozenset()) -> list[Record]:
+    """Return records as they may leave."""
+    outgoing = Outgoing(pseudonyms=pseudonyms, opened=opened)
+    for record in records:
+        outgoing.learn(record)
+    for record in records:
+        outgoing.learn_digests(record)
+    return [outgoing.record(record) for record in records]
+
+
+def leaks(seed: int, share: float, *, pseudonyms: bool) -> list[tuple[str, str, str]]:
+    """Return kind, place and encoding of planted secrets that leave."""
+    leaking = []
+    for secret in planted(seed, share):
+        records = [dataclasses.replace(record, seq=number) for number, record in enumerate(secret.records, 1)]
+        if found([secret.core], everything(closed(records, pseudonyms=pseudonyms))):
+            leaking.append((secret.kind, secret.place, secret.encoding))
+    return leaking
