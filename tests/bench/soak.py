@@ -33,7 +33,7 @@ from inspector import __version__
 from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from inspector.rules import all_rules
-from tests.bench import aims
+from tests.bench import aims, strangers
 from tests.bench.fleet import Load, besieged, milliseconds, resident
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
@@ -302,6 +302,8 @@ def planted(given: argparse.Namespace) -> Iterator[str]:
 SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "faults": faults,
     "rules": rules,
+    "files": strangers.files,
+    "databases": strangers.databases,
     "promises": promises,
     "planted": planted,
     "kills": kills,
@@ -347,6 +349,7 @@ def main() -> None:
         ("agents", 200, "agents at once"),
         ("minutes", 10.0, "of the longest load; the others take a fifth"),
         ("pause", 10.0, "seconds between an agent's runs, under half a load"),
+        ("mutants", 10_000, "changed files of each kind"),
         ("exchanges", 100_000, "of one connection"),
         ("planted", 1.0, "of the secrets that are planted, at most 1"),
         ("polls", 48 * POLLING, "runs of the agents that poll"),
