@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
-from inspector import inputs
+from inspector import inputs, installation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,3 +49,19 @@ def test_a_link_is_followed_only_if_that_is_meant(tmp_path: Path) -> None:
     assert inputs.read(link) == b"abc"
     with pytest.raises(OSError, match="symbolic links"):
         inputs.read(link, links=False)
+
+
+OURS = {"inputs.py", "cli/explain.py", "doctor/puppet_dir.py", "host/puppetconf.py"}
+"""The module itself, one that reads a page of the package, one that reports each file that is none, and one that reads
+/etc/resolv.conf."""
+READING = re.compile(
+    r'\.read_bytes\(|\.read_text\(|\.open\("rb?"|O_RDONLY(?! \| os\.O_DIRECTORY)|(?<![\w.])(?<!def )open\('
+)
+
+
+def test_nothing_else_opens_a_file_to_read() -> None:
+    assert {
+        str(path.relative_to(installation.PACKAGE))
+        for path in installation.PACKAGE.rglob("*.py")
+        if READING.search(path.read_text()) and "lab" not in path.parts
+    } == OURS

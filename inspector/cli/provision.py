@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cryptography import x509 as cx509
 
-from inspector import regex
+from inspector import inputs, regex
 from inspector.cli.output import print_json
 from inspector.doctor import preflight
 from inspector.errors import InspectorError
@@ -220,7 +220,7 @@ def _made(name: str | None, alt_names: Sequence[str], cadir: Path, output: Path 
     key = pki.new_key()
     # A random serial number of 159 bits cannot collide with the CA's own, which count from 1.
     leaf = pki.sign(authority, key.public_key(), name, alt_names, lifetime=LIFETIME)
-    chain = cx509.load_pem_x509_certificates((cadir / "ca_crt.pem").read_bytes())
+    chain = cx509.load_pem_x509_certificates(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
     intermediates = [certificate for certificate in chain if certificate.subject != certificate.issuer]
     target = output or Path(f"{name}.pem")
     _write(target, pki.key_pem(key) + pki.pem(leaf, *intermediates))
@@ -288,7 +288,7 @@ def _from_ca(
         _must_be_new(target)
         _execute(result)
     if not target.exists():
-        _write(target, key.read_bytes() + certificate.read_bytes())
+        _write(target, inputs.read(key, inputs.SMALL) + inputs.read(certificate, inputs.SMALL))
         result.notes += [f"{target} contains key and certificate."]
     result.certificate = result.key = target
     return result
@@ -324,7 +324,7 @@ def _write(target: Path, data: bytes) -> None:
 def _readable(*files: Path) -> bool:
     try:
         for file in files:
-            with file.open("rb"):
+            with inputs.opened(file):
                 pass
     except FileNotFoundError:
         return False

@@ -20,7 +20,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector import regex
+from inspector import inputs, regex
 from inspector.capture.store import Capture
 from inspector.cli.arguments import capture_to_write
 from inspector.cli.runs import print_runs
@@ -158,7 +158,7 @@ def _master(conf: PuppetConf) -> tuple[str, int]:
 def _must_have_certificate(conf: PuppetConf) -> None:
     try:
         for file in (conf.certificate, conf.key):
-            with file.open("rb"):
+            with inputs.opened(file):
                 pass
     except FileNotFoundError as error:
         raise InspectorError(

@@ -12,7 +12,7 @@ from cryptography import x509 as cx509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 
-from inspector import clocks, regex
+from inspector import clocks, inputs, regex
 from inspector.doctor import findings
 from inspector.doctor.findings import SOON, expiring, listed
 from inspector.doctor.tls_client import LIMIT, HttpResponse, Session, Target, Unreachable, open_session
@@ -314,7 +314,7 @@ def _with_certificate(
 
 def _read[T](path: Path, parse: Callable[[bytes], list[T]], document: str) -> list[T]:
     try:
-        with path.open("rb") as file:
+        with inputs.opened(path) as file:
             return parse(file.read(LIMIT))
     except OSError as error:
         raise IdentityError(f"The {document} {path} cannot be read: {error.strerror}.", "Run this as root.") from error

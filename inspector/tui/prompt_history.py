@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+from inspector import inputs
 from inspector.text import clean
 
 MOST = 200
@@ -24,9 +25,7 @@ class History:
 
     def _read(self) -> dict[str, list[str]]:
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW)
-            with os.fdopen(descriptor, encoding="utf-8") as file:
-                found = json.load(file)
+            found = json.loads(inputs.read(self._path, inputs.SMALL, links=False))
             return {
                 str(name): [line for line in lines if isinstance(line, str) and clean(line) == line]
                 for name, lines in found.items()
