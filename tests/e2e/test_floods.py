@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import shlex
 import socket
 import ssl
@@ -20,11 +19,10 @@ from inspector.host.pki import SslDirPaths
 from inspector.proxy.fast import admission
 from tests.bench.roads import enrolled, master
 from tests.e2e.wire import Peer, read
-from tests.support.floods import FLOODS, POISONED
+from tests.support.floods import FLOODS, POISONED, resident
 
 if TYPE_CHECKING:
     from inspector.lab import Lab
-    from inspector.proxy.launcher import Proxy
     from tests.support.proxies import Proxied
 
 NAME = "web1.lab.example"
@@ -38,26 +36,19 @@ def flood(connection: ssl.SSLSocket, data: bytes) -> int:
     return read(connection).status
 
 
-def resident(proxy: Proxy) -> int:
-    """The resident memory of a proxy in bytes."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{proxy.process.pid}/status").read_text())
-    assert found
-    return int(found[1]) * 1024
-
-
 @pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
 def test_a_flood_gets_one_answer_and_the_next_agent_is_served(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
         anybody, agent = Peer(proxy.address, lab.proxy_name), Peer.of(proxy.address, lab.proxy_name, place)
         assert agent.ask("GET", NODE).status == 200
-        before = resident(proxy)
+        before = resident(proxy.process.pid)
         for name, (data, status) in FLOODS.items():
             # It may close before everything was sent: then the answer is lost on the way.
             with anybody.connect() as connection, contextlib.suppress(ConnectionError):
                 assert flood(connection, data) == status, name
             assert agent.ask("GET", NODE).status == 200, name
-        assert resident(proxy) - before < 64 * 2**20
+        assert resident(proxy.process.pid) - before < 64 * 2**20
     assert not any("internal error" in line for line in proxy.lines)
 
 
@@ -67,13 +58,13 @@ def test_unfinished_bodies_do_not_fill_the_memory(lab: Lab, proxied: Proxied) ->
     with proxied(lab) as proxy, contextlib.ExitStack() as connections:
         agent = Peer.of(proxy.address, lab.proxy_name, place)
         assert agent.ask("GET", NODE).status == 200
-        before = resident(proxy)
+        before = resident(proxy.process.pid)
         anybody = Peer(proxy.address, lab.proxy_name)
         for _ in range(200):
             connection = connections.enter_context(anybody.connect())
             connection.sendall(head.encode() + b"a" * 900_000)
         assert agent.ask("GET", NODE).status == 200
-        assert resident(proxy) - before < 100 * 2**20, "of 180 MB"
+        assert resident(proxy.process.pid) - before < 100 * 2**20, "of 180 MB"
 
 
 def test_a_name_with_digits_stops_no_analysis(lab: Lab, proxied: Proxied) -> None:
@@ -100,7 +91,7 @@ def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, pro
     with proxied(lab) as proxy, contextlib.ExitStack() as connections:
         agent, anybody = Peer.of(proxy.address, lab.proxy_name, place), Peer(proxy.address, lab.proxy_name)
         assert agent.ask("GET", NODE).status == 200
-        before = resident(proxy)
+        before = resident(proxy.process.pid)
         for number in range(3000):
             raw = connections.enter_context(socket.create_connection(proxy.address))
             if number % 3 == 0:
@@ -108,7 +99,7 @@ def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, pro
             if number % 500 == 0:
                 assert agent.ask("GET", NODE).status == 200
         assert agent.ask("GET", NODE).status == 200
-        assert resident(proxy) - before < 64 * 2**20
+        assert resident(proxy.process.pid) - before < 64 * 2**20
     assert any("gap: refused or closed before a certificate was verified" in line for line in proxy.lines)
 
 

@@ -11,14 +11,19 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
+import h11
+from h11._readers import ChunkedReader
+from mitmproxy.connection import ConnectionState
+from mitmproxy.net.http import http1
 from mitmproxy.proxy import commands, events
 from mitmproxy.proxy.layers.http import _http1
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
-from mitmproxy.proxy.layers.http._events import ErrorCode
+from mitmproxy.proxy.layers.http._events import ErrorCode, HttpEvent, ResponseProtocolError
 
 from inspector.proxy.fast.admission import PATIENCE, Ticket
 
 if TYPE_CHECKING:
+    from h11._receivebuffer import ReceiveBuffer
     from mitmproxy.proxy.context import Context
     from mitmproxy.proxy.layer import CommandGenerator
     from mitmproxy.proxy.layers.http import HttpStream
@@ -30,7 +35,9 @@ LINES = 1000
 AHEAD = 256 * 2**10
 """Bytes of further requests that a peer may send before the current one is answered."""
 LINE = 64 * 2**10
-"""Bytes of a line between the chunks of a body."""
+"""Bytes of a line between the chunks of a body, or of its trailers."""
+INTERIM = 16
+"""Interim answers (100, 103) that a master may send before the answer itself."""
 TOO_LARGE, BAD, BUSY = 431, 400, 503
 LATER = b"\r\nRetry-After: 5\r\n"
 """Tells an agent for how many seconds it should wait. It then asks again instead of failing."""
@@ -71,6 +78,14 @@ def _too_large(size: int) -> tuple[int, str] | None:
     return (TOO_LARGE, f"the headers have more than {HEAD} bytes") if size > HEAD else None
 
 
+class _Chunks(ChunkedReader):
+    """Reads a body in chunks without its trailers, for which mitmproxy (12.2) raises an exception."""
+
+    def __call__(self, buf: ReceiveBuffer) -> h11.Data | h11.EndOfMessage | None:
+        event: h11.Data | h11.EndOfMessage | None = super().__call__(buf)
+        return h11.EndOfMessage() if isinstance(event, h11.EndOfMessage) else event
+
+
 class _Fenced(_http1.Http1Connection):
     """A connection of mitmproxy's with limits."""
 
@@ -89,18 +104,21 @@ class _Fenced(_http1.Http1Connection):
             if excess := self._head.excess(self._data):
                 yield from self.refuse(*excess)
                 return
-            if self._head.complete and not self.begin():
-                yield from self.hold()
+            if self._head.complete and (yield from self.postpone()):
                 return
         yield from super().read_headers(event)
 
-    def begin(self) -> bool:
-        """Begin an exchange; return whether there is room for it."""
-        return True
-
-    def hold(self) -> CommandGenerator[None]:
-        """Let the exchange wait."""
+    def postpone(self) -> CommandGenerator[bool]:
+        """Return whether a complete head is not read now."""
         raise NotImplementedError
+
+    @property
+    def body_reader(self) -> _http1.TBodyReader:
+        return self._body_reader
+
+    @body_reader.setter
+    def body_reader(self, reader: _http1.TBodyReader) -> None:
+        self._body_reader = _Chunks() if isinstance(reader, ChunkedReader) else reader
 
     def read_body(self, event: events.Event) -> CommandGenerator[None]:
         """Read a body; what is left to read is part of a line between chunks."""
@@ -160,10 +178,13 @@ class FencedServer(_Fenced, _http1.Http1Server):
         """Begin an exchange; return whether there is room for it."""
         return self._ticket is None or self._ticket.begin()
 
-    def hold(self) -> CommandGenerator[None]:
-        """Let the exchange wait for room."""
+    def postpone(self) -> CommandGenerator[bool]:
+        """Let the exchange wait if there is no room for it."""
+        if self.begin():
+            return False
         self._held, self.state = time.monotonic(), self.held
         yield commands.RequestWakeup(LOOK)
+        return True
 
     def held(self, event: events.Event) -> CommandGenerator[None]:
         """Wait for room."""
@@ -199,6 +220,19 @@ class FencedServer(_Fenced, _http1.Http1Server):
             return True
         return self.state == self.read_body and any(stream._paused is not None for stream in self.streams.values())
 
+    def send(self, event: HttpEvent) -> CommandGenerator[None]:
+        """Pass an answer on. If the master breaks it off, so does the proxy: an answer of its own would be another."""
+        stream = self.streams.get(event.stream_id)
+        response = stream.flow.response if stream is not None else None
+        if isinstance(event, ResponseProtocolError) and event.code == ErrorCode.GENERIC_SERVER_ERROR and response:
+            if self.conn.state & ConnectionState.CAN_WRITE:
+                if stream is not None and not self.response:
+                    head = http1.assemble_response_head(response)  # type: ignore[no-untyped-call]
+                    yield commands.SendData(self.conn, head + bytes(stream.response_body_buf))
+                yield commands.CloseConnection(self.conn)
+        else:
+            yield from super().send(event)
+
     def stalled(self, now: float) -> tuple[str, float] | None:
         """Return what the agent is in the middle of sending (``head``, ``body``), and for how many seconds: of a head
         since its first byte, of a body since its last one. None between requests."""
@@ -211,3 +245,22 @@ class FencedServer(_Fenced, _http1.Http1Server):
 
 class FencedClient(_Fenced, _http1.Http1Client):
     """The connection to the master."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._interim = 0
+        """Interim answers to the current request."""
+
+    def postpone(self) -> CommandGenerator[bool]:
+        """Leave out an interim answer: mitmproxy (12.2) would take it for the answer itself."""
+        if not self._data.startswith(b"HTTP/1.") or self._data[8:10] != b" 1" or self._data[9:12] == b"101":
+            self._interim = 0
+            return False
+        self._interim += 1
+        if self._interim > INTERIM:
+            yield from self.refuse(BAD, f"there are more than {INTERIM} interim answers")
+        else:
+            self.buf.maybe_extract_lines()
+            if self.buf:
+                yield from self.read_headers(events.DataReceived(self.conn, b""))
+        return True

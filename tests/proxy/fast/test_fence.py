@@ -6,9 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mitmproxy.http import Headers
 from mitmproxy.proxy import commands, events
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
+from mitmproxy.proxy.layers.http._events import ErrorCode, ResponseProtocolError
 from mitmproxy.test import taddons, tflow, tutils
 
 from inspector.proxy.fast import fence
@@ -249,3 +251,64 @@ def test_who_leaves_while_a_request_waits_is_closed() -> None:
     send(connection, GET + b"\r\n")
     sent = list(connection.handle_event(events.ConnectionClosed(connection.conn)))
     assert [type(command) for command in sent] == [commands.CloseConnection]
+
+
+# -- a master's answers -----------------------------------------------------------------------------------
+
+
+def towards_master() -> Any:
+    """The connection to a master that was sent a request."""
+    with taddons.context() as running:  # type: ignore[no-untyped-call]
+        context = Context(tflow.tclient_conn(), running.options)
+    context.server = tflow.tserver_conn()
+    connection: Any = fence.FencedClient(context)
+    list(connection.handle_event(events.Start()))
+    connection.stream_id, connection.request = 1, tflow.tflow().request
+    return connection
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+def test_interim_answers_are_left_out(size: int) -> None:
+    early, answer = b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"
+    sent = send(towards_master(), early * fence.INTERIM + answer, size)
+    assert names(sent)[0] == "ResponseHeaders"
+    assert names(sent)[-1] == "ResponseEndOfMessage"
+    (head,) = (command.event.response for command in sent if command.event.__class__.__name__ == "ResponseHeaders")
+    assert head.status_code == 200
+
+
+def test_interim_answers_without_end_are_refused() -> None:
+    sent = send(towards_master(), b"HTTP/1.1 100 Continue\r\n\r\n" * (fence.INTERIM + 1))
+    assert names(sent) == ["ResponseProtocolError"]
+
+
+def test_an_upgrade_is_no_interim_answer() -> None:
+    assert names(send(towards_master(), b"HTTP/1.1 101 Switching Protocols\r\n\r\n"))[0] == "ResponseHeaders"
+
+
+@pytest.mark.parametrize("side", ["agent", "master"])
+def test_trailers_are_left_out(side: str) -> None:
+    body = b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX: 1\r\n\r\n"
+    if side == "agent":
+        assert names(send(served(), GET + body)) == ["RequestHeaders", "RequestData", "RequestEndOfMessage"]
+    else:
+        sent = send(towards_master(), b"HTTP/1.1 200 OK\r\n" + body)
+        assert names(sent) == ["ResponseHeaders", "ResponseData", "ResponseEndOfMessage"]
+
+
+def test_trailers_without_end_are_refused() -> None:
+    sent = send(towards_master(), b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: 1\r\n" * 20_000)
+    assert names(sent)[-1] == "ResponseProtocolError"
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_an_answer_that_is_broken_off_is_broken_off_for_the_agent(begun: bool) -> None:
+    connection = served()
+    send(connection, GET + b"\r\n")
+    response = tutils.tresp(content=None, headers=Headers(((b"Content-Length", b"9"),)))
+    stream = SimpleNamespace(flow=SimpleNamespace(response=response if begun else None), response_body_buf=b"half")
+    connection.streams = {1: stream}
+    error = ResponseProtocolError(1, "the master closed it", code=ErrorCode.GENERIC_SERVER_ERROR)
+    data, close = connection.handle_event(error)
+    assert isinstance(close, commands.CloseConnection)
+    assert data.data.endswith(b"Content-Length: 9\r\n\r\nhalf") if begun else statuses([data]) == [502]
