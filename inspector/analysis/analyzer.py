@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from inspector import regex
@@ -26,7 +27,7 @@ from inspector.runs.run import Placed, Run
 from inspector.runs.segmenter import OneRun, Segmenter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from inspector.model import Leg, Record
     from inspector.protocol.endpoints import Match
@@ -124,8 +125,14 @@ class Analyzer:
         return step
 
     def leave_out(self, record: Record, reason: str) -> Step:
-        """Return the step of a record that cannot be analyzed."""
+        """Return the step of a record that cannot be analyzed: matched, but not decoded, and in no run."""
         step = Step(record)
+        if (exchange := step.exchange) is not None:
+            step.match = endpoints.match(exchange.request.method, exchange.request.target)
+            if step.match is not None:
+                step.phase = step.match.endpoint.phase
+                step.request = d.Undecodable(f"not analyzed: {reason}")
+                step.response = step.request if exchange.response is not None else None
         self._leave_out(step, reason)
         return step
 
@@ -343,15 +350,17 @@ def _keep(run: Run, finding: Finding) -> Finding:
     return finding
 
 
-def retrace(records: Iterable[Record]) -> Iterator[Step]:
+def retrace(records: Iterable[Record], left_out: Mapping[int, str] = MappingProxyType({})) -> Iterator[Step]:
     """The steps of records that are known to belong to one run; no rule is applied.
 
     All steps have the same ``run``, which grows with each of them: it contains the records up to that step.
+    ``left_out`` are the numbers of records that cannot be analyzed, and why.
     """
     analyzer = Analyzer(rules=())
     analyzer._segmenter = OneRun()
     for record in records:
-        yield analyzer.feed(record)
+        reason = left_out.get(record.seq)
+        yield analyzer.feed(record) if reason is None else analyzer.leave_out(record, reason)
 
 
 def _transaction(match: Match | None, request: d.Document | None) -> str | None:

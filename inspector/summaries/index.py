@@ -34,7 +34,11 @@ CREATE TABLE brief (seq INTEGER PRIMARY KEY, data BLOB NOT NULL);
 -- turned out to be part of another run. change: the number of the flush that wrote it.
 CREATE TABLE run (place INTEGER PRIMARY KEY, change INTEGER NOT NULL, data BLOB, seqs BLOB NOT NULL);
 CREATE INDEX changes ON run (change);
+-- The records that were not analyzed, and why.
+CREATE TABLE unanalyzed (seq INTEGER PRIMARY KEY, reason TEXT NOT NULL);
 """
+UNANALYZED = 1000
+"""Maximum number of records that were not analyzed of which the reason is read."""
 _PAGE = 500
 """Maximum number of values in one SQL statement."""
 
@@ -145,6 +149,12 @@ class Index:
                 "SELECT place, data, seqs FROM run WHERE change > ? ORDER BY place", (after,)
             ).fetchall()
             return {at: IndexedRun(_RUN.decode(data), array("Q", seqs)) if data else None for at, data, seqs in rows}
+
+    def unanalyzed(self) -> dict[int, str]:
+        """The numbers of the records that were not analyzed, and why."""
+        with _readable():
+            rows = self._db.execute("SELECT seq, reason FROM unanalyzed ORDER BY seq").fetchmany(UNANALYZED)
+            return {int(seq): str(reason) for seq, reason in rows}
 
     def briefs(self, seqs: Iterable[int]) -> Iterator[Brief]:
         """These records, in order; their ``signs`` are with the runs."""

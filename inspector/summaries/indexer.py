@@ -173,6 +173,7 @@ class _Writer:
         self._db.execute("BEGIN IMMEDIATE")
         self._db.executemany("INSERT OR REPLACE INTO brief VALUES (?, ?)", self._rows)
         self._db.executemany("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", runs)
+        self._db.executemany("INSERT OR REPLACE INTO unanalyzed VALUES (?, ?)", self._analyzer.unanalyzed.items())
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, str(meta[key])) for key in meta])
         self._db.execute("COMMIT")
         self._rows = []

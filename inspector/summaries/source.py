@@ -55,6 +55,8 @@ class Source:
         self._runs: dict[int, index.IndexedRun] = {}
         """By their position among everything that started in the capture."""
         self._by_number: dict[int, index.IndexedRun] = {}
+        self.unanalyzed: dict[int, str] = {}
+        """The numbers of records that were not analyzed, and why."""
         self._all: list[Brief] = []
         self._read = -1
         """The revision of these values."""
@@ -112,6 +114,7 @@ class Source:
         try:
             state = self._index.state()
             changed = self._index.runs(self.state.change) if state.change != self.state.change else None
+            unanalyzed = self._index.unanalyzed()
         except CaptureError as error:
             self._doubt(error)
             return False
@@ -119,7 +122,7 @@ class Source:
             self._begin()
         if changed is None:
             return False
-        self.state = state
+        self.state, self.unanalyzed = state, unanalyzed
         for place, run in changed.items():
             if run is not None:
                 self._runs[place] = run
@@ -141,6 +144,7 @@ class Source:
             self._inode, self._spoiled = _inode(self._place), False
             self.state = index.IndexState(0, 0, complete=False, trouble="")
             self._runs, self._by_number, self._all, self._read = {}, {}, [], -1
+            self.unanalyzed = {}
             self._owner, self._unowned = {}, deque()
 
     def _doubt(self, error: CaptureError) -> None:
@@ -254,19 +258,21 @@ class Source:
             return capture.record(seq)
 
     def step(self, seq: int) -> Step | None:
-        """A record, decoded. Its ``run`` contains only this record; ``owner`` returns its real run. Raises
-        CaptureError."""
-        from inspector.analysis.analyzer import retrace
-
+        """A record, decoded, unless that failed when it was indexed. Its ``run`` contains only this record; ``owner``
+        returns its real run. Raises CaptureError."""
         record = self.record(seq)
-        return next(retrace([record])) if record else None
+        return next(self._decoded([record])) if record else None
 
     def steps(self, number: int) -> Iterator[Step]:
         """A run's records, decoded; all have the same ``run``, which grows with each record. Raises CaptureError."""
+        with self.capture() as capture:
+            yield from self._decoded(record for seq in self.seqs(number) if (record := capture.record(seq)))
+
+    def _decoded(self, records: Iterable[Record]) -> Iterator[Step]:
         from inspector.analysis.analyzer import retrace
 
-        with self.capture() as capture:
-            yield from retrace(record for seq in self.seqs(number) if (record := capture.record(seq)))
+        # What did not end when it was indexed would not end now either: only the main thread of a process is limited.
+        return retrace(records, self.unanalyzed)
 
     def connection(self, ident: str) -> Connection | None:
         """A connection by its id, and how it ended. Raises CaptureError."""

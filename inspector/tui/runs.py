@@ -149,6 +149,8 @@ class Runs(View):
             text += f"   reading record {source.state.last:,} of {source.total:,}"
         elif source.open and source.runs:
             text += f"   being written, last record {clock(max(run.ended for run in source.runs))[:8]}"
+        if left := len(source.unanalyzed):
+            text += f"   {left} record{'s were' if left != 1 else ' was'} not analyzed"
         trouble = source.trouble or self.inspector.marks.trouble
         return text + (f"   {clean(trouble)}" if trouble else "")
 
