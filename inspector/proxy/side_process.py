@@ -57,8 +57,10 @@ def attend(proxy: int) -> None:
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != proxy:
         sys.exit(0)
-    # The proxy handles Ctrl-C: it ends in order and closes our input.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The proxy handles Ctrl-C, and the SIGTERM that systemd sends to all processes of a service: it ends in order and
+    # closes our input.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(OSError):
         os.nice(NICE)
 

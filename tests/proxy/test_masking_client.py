@@ -168,6 +168,18 @@ def test_a_process_that_was_killed_is_started_again(masked: Masked, monkeypatch:
     assert masked.lines == ["-- masking has stopped (exit status -9); records wait, and it is started again"]
 
 
+def test_a_stop_of_the_whole_service_ends_it_after_the_proxy_only(masked: Masked) -> None:
+    """systemd sends SIGTERM to all processes at once, and what is under way is still to be masked."""
+    masked.client.start()
+    masked.put(secret())
+    assert eventually(lambda: len(masked.items) == 1), "it has begun its work"
+    for number in (signal.SIGTERM, signal.SIGINT):
+        os.kill(masked.process, number)
+    masked.put(secret())
+    assert eventually(lambda: len(masked.items) == 2)
+    assert masked.lines == []
+
+
 @pytest.mark.parametrize(
     ("deed", "reason", "ends"),
     [
