@@ -7,7 +7,10 @@ never by path: a renewed file takes effect with the next connection.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
+import math
+import time
 import warnings
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -46,6 +49,9 @@ ALERTS = {
     120: "no_application_protocol",
 }  # fmt: skip
 """RFC 8446, 6.2."""
+LAST_GOOD = 86_400.0
+"""Seconds for which the last good CRLs are used when their file is deleted, emptied or cut off: by default agents fetch
+theirs once a day."""
 FATAL = 2
 """The level of an alert that ends the connection (RFC 5246, 7.2)."""
 
@@ -98,15 +104,21 @@ class SiteTrust:
         self.digest = b""
         self.error: str | None = None
         """Why a file that changed could not be read."""
+        self._lost = math.inf
+        """Since when the CRLs in use are no longer in the file."""
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the files if they changed. If one cannot be read, its last good content stays, and ``error`` is set.
+        """Read the files if they changed. If one cannot be read, its last good content stays, and ``error`` is set; the
+        last good CRLs for a day.
 
         Raises IdentityError the first time, if there is no usable CA bundle.
         """
         state = (_stamp(self.ca), _stamp(self.crl))
         if state == self._state:
+            if time.time() - self._lost > LAST_GOOD:
+                self.error = f"The CRL {self.crl} was not usable for a day: no identity is used until it is."
+                self._use(state, self.authorities, ())
             return
         try:
             ca = inputs.read(self.ca)
@@ -122,13 +134,31 @@ class SiteTrust:
                 ) from error
             return
         crls, self.error = self._read_crls()
-        if self.error and self.crls:
-            self._state = state  # probably just being renewed: the last good CRLs are used until the file changes again
+        if self.crls and (self.error or self._covers_less(authorities, crls)):
+            self._state, self._lost = state, min(self._lost, time.time())
+            until = datetime.datetime.fromtimestamp(self._lost + LAST_GOOD, datetime.UTC)
+            reason = self.error or f"A part of the CRL {self.crl} is missing."
+            self.error = f"{reason} The last good one is used until {until:%Y-%m-%d %H:%M} UTC."
             return
-        self._state, self.authorities, self.crls = state, authorities, crls
+        self._use(state, authorities, crls)
+
+    def _use(
+        self,
+        state: tuple[object, ...],
+        authorities: tuple[cx509.Certificate, ...],
+        crls: tuple[cx509.CertificateRevocationList, ...],
+    ) -> None:
+        self._state, self.authorities, self.crls, self._lost = state, authorities, crls, math.inf
         ders = [authority.public_bytes(Encoding.DER) for authority in authorities]
         ders += [crl.public_bytes(Encoding.DER) for crl in crls]
         self.digest = hashlib.sha256(b"".join(ders)).digest()
+
+    def _covers_less(
+        self, authorities: tuple[cx509.Certificate, ...], crls: tuple[cx509.CertificateRevocationList, ...]
+    ) -> bool:
+        """Whether there is no CRL any more of a CA that had one: the file was cut off."""
+        wanted = {authority.subject for authority in authorities} & {crl.issuer for crl in self.crls}
+        return not wanted <= {crl.issuer for crl in crls}
 
     def _read_crls(self) -> tuple[tuple[cx509.CertificateRevocationList, ...], str | None]:
         try:

@@ -94,6 +94,26 @@ def test_a_new_crl_counts_at_once(lab: Lab, proxied: Proxied) -> None:
             peer.ask("GET", NODE)
 
 
+def test_a_crl_that_is_lost_while_running_is_used_further(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    crl = pki.SslDirPaths(lab.proxy_ssldir, lab.proxy_name).crl
+    revoked, place = lab.agent("web2.lab.example", enrolled=True).place, lab.agent(NAME, enrolled=True).place
+    lab.revoke("web2.lab.example")
+    data = crl.read_bytes()
+    with proxied(lab) as proxy:
+        for lost in (data[: data.index(b"-----BEGIN", 10)], data[:100], b"", None):
+            if lost is None:
+                crl.unlink()
+            else:
+                crl.write_bytes(lost)
+            assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                Peer.of(proxy.address, lab.proxy_name, revoked).ask("GET", NODE)
+    assert [received.certname for received in lab.master.received] == [NAME] * 4
+    gaps = [record.reason for record in records(capture) if isinstance(record, Gap)]
+    assert len(gaps) == 3, "emptied and cut at its beginning are the same"
+    assert all("The last good one is used until" in reason for reason in gaps)
+
+
 def test_old_protocol_versions_are_the_other_ends_choice(lab: Lab, proxied: Proxied, capture: Path) -> None:
     """Agents of 2.7 and 3.x have no TLS 1.2; mitmproxy's own option for that crashes."""
     with proxied(lab) as proxy:

@@ -61,3 +61,76 @@ def test_a_file_whose_fields_are_damaged_is_refused_before_they_are_used(name: s
     else:
         (problem,) = tls.SiteTrust(tmp_path / "ca.pem", tmp_path / "crl.pem").problems(0.0)
         assert "Cannot read the CRL" in problem
+
+
+# -- CRLs that are lost -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trust(tmp_path: Path) -> tls.SiteTrust:
+    """Two CAs with their CRLs, as Puppet's root and intermediate."""
+    authorities = [pki.make_ca("Root"), pki.make_ca("Intermediate")]
+    (tmp_path / "ca.pem").write_bytes(pki.pem(*(ca.certificate for ca in authorities)))
+    (tmp_path / "crl.pem").write_bytes(pki.pem(*map(pki.make_crl, authorities)))
+    return tls.SiteTrust(tmp_path / "ca.pem", tmp_path / "crl.pem")
+
+
+def lose(path: Path, how: str) -> None:
+    data = path.read_bytes()
+    match how:
+        case "deleted":
+            path.unlink()
+        case "emptied":
+            path.write_bytes(b"")
+        case "cut within a CRL":
+            path.write_bytes(data[: len(data) // 4])
+        case "cut within the last CRL":
+            path.write_bytes(data[: len(data) * 3 // 4])
+        case "cut between CRLs":
+            path.write_bytes(data[: data.index(b"-----BEGIN", 10)])
+
+
+LOST = ["deleted", "emptied", "cut within a CRL", "cut within the last CRL", "cut between CRLs"]
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_crls_that_are_lost_are_used_for_a_day(how: str, trust: tls.SiteTrust, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_800_000_000.0
+    monkeypatch.setattr("inspector.proxy.tls.time.time", lambda: now)
+    before, crls, data = trust.digest, trust.crls, trust.crl.read_bytes()
+    lose(trust.crl, how)
+    for _ in range(2):
+        trust.refresh()
+        assert (trust.digest, trust.crls) == (before, crls)
+        assert "The last good one is used until 2027-01-16 08:00 UTC." in (trust.error or "")
+    now += tls.LAST_GOOD + 1
+    trust.refresh()
+    assert (trust.digest == before, trust.crls) == (False, ())
+    assert "no identity is used" in (trust.error or "")
+    trust.refresh()
+    assert "no identity is used" in (trust.error or "")
+    trust.crl.write_bytes(data)
+    trust.refresh()
+    assert (trust.digest, trust.crls, trust.error) == (before, crls, None)
+
+
+def test_the_day_begins_when_the_first_of_them_is_lost(trust: tls.SiteTrust, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_800_000_000.0
+    monkeypatch.setattr("inspector.proxy.tls.time.time", lambda: now)
+    lose(trust.crl, "emptied")
+    trust.refresh()
+    now += tls.LAST_GOOD - 10
+    lose(trust.crl, "deleted")
+    trust.refresh()
+    assert trust.crls
+    now += 20
+    trust.refresh()
+    assert not trust.crls
+
+
+def test_a_crl_of_a_ca_that_is_gone_is_not_missed(trust: tls.SiteTrust) -> None:
+    first = trust.ca.read_bytes().partition(b"-----END CERTIFICATE-----\n")
+    trust.ca.write_bytes(first[0] + first[1])
+    lose(trust.crl, "cut between CRLs")
+    trust.refresh()
+    assert (len(trust.authorities), len(trust.crls), trust.error) == (1, 1, None)
