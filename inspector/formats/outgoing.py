@@ -136,6 +136,7 @@ class Outgoing:
             empty = files.digest(b"", algorithm) or ""
             self._digest(empty, empty)
         self._learned: set[bytes] = set()
+        self._fingerprinted: set[bytes] = set()
         self._texts: dict[bytes, bytes] = {}
         self.withheld: Counter[Content] = Counter()
         """The number of values that were withheld, by what opens them."""
@@ -272,11 +273,14 @@ class Outgoing:
         """Learn the new digests of contents and certificates."""
         match record:
             case Exchange():
-                masked = redact.exchange(record)
-                for before, after in ((record.request, masked.request), (record.response, masked.response)):
-                    if before and after and before.body and _is_content(record, before):
-                        self._contents(before, after)
-                    for der in _ders(before) if before else ():
+                messages = [message for message in (record.request, record.response) if message]
+                if any(message.body and _is_content(record, message) for message in messages):
+                    masked = redact.exchange(record)
+                    for before, after in ((record.request, masked.request), (record.response, masked.response)):
+                        if before and after and before.body and _is_content(record, before):
+                            self._contents(before, after)
+                for message in messages:
+                    for der in _ders(message):
                         self._fingerprints(der)
                 for leg in (record.agent, record.master):
                     for der in (*leg.peer_chain, *leg.own_chain) if leg else ():
@@ -286,6 +290,9 @@ class Outgoing:
                     self._fingerprints(der)
 
     def _fingerprints(self, der: bytes) -> None:
+        if der in self._fingerprinted:
+            return
+        self._fingerprinted.add(der)
         made = self._issued(der)
         for digest in ("sha256", "sha1", "md5", "sha512"):
             old, new = fingerprint(der, digest), fingerprint(made, digest)
