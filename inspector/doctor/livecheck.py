@@ -19,6 +19,7 @@ from inspector.doctor.tls_client import LIMIT, HttpResponse, Session, Target, Un
 from inspector.errors import IdentityError
 from inspector.model import Severity
 from inspector.protocol import x509
+from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import identity
 from inspector.text import clean, seconds, size, utc
 
@@ -264,7 +265,7 @@ def _refused(problem: x509.Problem, generation: Generation) -> Diagnosis:
 def _serves(der: bytes) -> bool:
     try:
         usage = cx509.load_der_x509_certificate(der).extensions.get_extension_for_class(cx509.ExtendedKeyUsage).value
-    except (ValueError, cx509.ExtensionNotFound):
+    except UNREADABLE:
         return True
     return ExtendedKeyUsageOID.SERVER_AUTH in usage or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usage
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from inspector.doctor import findings
 from inspector.protocol import x509
+from inspector.protocol.pem import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,14 +145,14 @@ class Folder:
             return _private(data, None)
         except TypeError:  # encrypted
             password = self.read(password_file)
-        except (ValueError, UnsupportedAlgorithm):
+        except UNREADABLE:
             self._malformed(name, "private key", "the file is not a key in PEM form", fix)
             return None
         try:
             if password:
                 decrypted = _private(data, password)
                 return KeyFile(decrypted.key, decrypted.size, encrypted=True)
-        except (ValueError, TypeError, UnsupportedAlgorithm):
+        except UNREADABLE:
             pass
         return KeyFile(None, encrypted=True)
 
@@ -164,7 +164,7 @@ class Folder:
         try:
             loaded = serialization.load_pem_public_key(data)
             return x509.key_id(loaded) if isinstance(loaded, rsa.RSAPublicKey | ec.EllipticCurvePublicKey) else None
-        except (ValueError, UnsupportedAlgorithm):
+        except UNREADABLE:
             self._malformed(name, "public key", "the file is not a key in PEM form")
             return None
 

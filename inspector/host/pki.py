@@ -15,13 +15,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from inspector import inputs
 from inspector.errors import IdentityError
+from inspector.protocol.pem import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -239,7 +239,7 @@ def read_key(path: Path) -> PrivateKey:
         # compare it with its certificate.
         data = inputs.read(path, inputs.SMALL)
         key = serialization.load_pem_private_key(data, None, unsafe_skip_rsa_key_validation=True)
-    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+    except (OSError, *UNREADABLE) as error:
         raise IdentityError(f"{path} cannot be read as a private key: {error}.") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
         raise IdentityError(f"{path} is neither an EC nor an RSA key.")
@@ -254,7 +254,7 @@ def read_authority(cadir: Path) -> Authority:
     try:
         certificate = x509.load_pem_x509_certificate(inputs.read(cadir / "ca_crt.pem", inputs.SMALL))
         public = certificate.public_key()  # parsed only now
-    except (OSError, ValueError, UnsupportedAlgorithm) as error:
+    except (OSError, *UNREADABLE) as error:
         raise IdentityError(
             f"{cadir} contains no usable ca_crt.pem: {error}.",
             "Use the directory that `puppet config print cadir` prints.",

@@ -101,6 +101,8 @@ _VALUED = frozenset({
     "confdir", "vardir", "ssldir", "config", "certname", "server", "serverport", "server_list",
     "ca_server", "ca_port", "report_server", "report_port", "http_proxy_host", "no_proxy",
 })  # fmt: skip
+_LONGEST = 10_000
+"""Characters of a value with its references."""
 _FLAGS = frozenset({"use_srv_records", "daemonize"})
 
 
@@ -131,7 +133,7 @@ def split_address(text: str, port: int = PORT) -> tuple[str, int]:
     elif not colon:
         host, tail = text, ""
     host = host.strip("[]")
-    if not host or (colon and not (tail.isdigit() and 0 < int(tail) < 65536)):
+    if not host or (colon and not _is_port(tail)):
         raise InspectorError(f"{text!r} is not an address.", "Use HOST or HOST:PORT.")
     return host, int(tail) if colon else port
 
@@ -148,11 +150,11 @@ def read(
     """
     options = dict(options or {})
     confdir = confdir or options.get("confdir")
-    place, conf = _place(Path(confdir).expanduser() if confdir else None)
-    file = Path(options["config"]).expanduser() if options.get("config") else conf / "puppet.conf"
+    place, conf = _place(_path(confdir) if confdir else None)
+    file = _path(options["config"]) if options.get("config") else conf / "puppet.conf"
     values = _Values(options, _parse(file) if _is_file(file) else {}, {"confdir": str(conf), "vardir": place.vardir})
     configured = str(ssldir) if ssldir else values.get("ssldir")
-    chosen = Path(configured).expanduser() if configured else _default_ssldir(values, place)
+    chosen = _path(configured) if configured else _default_ssldir(values, place)
     values.defaults["ssldir"] = str(chosen)
     port = _port(values.get("serverport", "masterport"), file) or PORT
     addresses = (address for address in (values.get("server_list") or "").split(",") if address.strip())
@@ -205,7 +207,10 @@ class _Values:
             raw = raw or self.defaults.get(name)
             return self.expand(raw, name, *within) if raw else reference[0]
 
-        return _REFERENCE.sub(fill, text)
+        filled = _REFERENCE.sub(fill, text)
+        if len(filled) > _LONGEST:  # references to references can double it each time
+            raise InspectorError(f"The setting {within[0] if within else text} is too long.", "Correct puppet.conf.")
+        return filled
 
 
 def _place(confdir: Path | None) -> tuple[_Place, Path]:
@@ -222,7 +227,7 @@ def _place(confdir: Path | None) -> tuple[_Place, Path]:
 
 def _default_ssldir(values: _Values, place: _Place) -> Path:
     """Return the default ssldir: the first candidate with a private key, else the first that exists."""
-    candidates = [Path(values.expand(directory)).expanduser() for directory in place.ssldirs]
+    candidates = [_path(values.expand(directory)) for directory in place.ssldirs]
     if values.defaults["confdir"] != str(Path(place.confdir).expanduser()):
         candidates.reverse()  # a non-standard confdir: an ssldir inside it comes first
     with_key = next((directory for directory in candidates if _keys(directory)), None)
@@ -231,9 +236,16 @@ def _default_ssldir(values: _Values, place: _Place) -> Path:
 
 def _cadir(values: _Values, place: _Place) -> Path | None:
     if configured := values.get("cadir"):
-        return Path(configured).expanduser()
-    candidates = [Path(values.expand(directory)).expanduser() for directory in place.cadirs]
+        return _path(configured)
+    candidates = [_path(values.expand(directory)) for directory in place.cadirs]
     return next((directory for directory in candidates if _is_file(directory / "ca_key.pem")), None)
+
+
+def _path(text: str | Path) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise InspectorError(f"{text} has no home directory: {error}", "Use an absolute path.") from error
 
 
 def _is_file(path: Path) -> bool:
@@ -250,9 +262,13 @@ def _keys(ssldir: Path) -> Sequence[Path]:
 def _port(text: str | None, file: Path, name: str = "serverport") -> int | None:
     if text is None:
         return None
-    if not (text.isdigit() and 0 < int(text) < 65536):
+    if not _is_port(text):
         raise InspectorError(f"{file} sets the port {text!r}, which is not a port number.", f"Correct {name}.")
     return int(text)
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 6 and 0 < int(text) < 65536
 
 
 def _certname(ssldir: Path, configured: str | None) -> str:
@@ -293,6 +309,8 @@ def _parse(file: Path) -> dict[str, dict[str, str]]:
         lines = inputs.read(file, inputs.SMALL).decode("utf-8", "replace").splitlines()
     except OSError as error:
         raise InspectorError(f"{file} cannot be read: {error.strerror}.", "Run as a user who may read it.") from error
+    if any("\0" in line for line in lines):
+        raise InspectorError(f"{file} is not a text file: it contains a NUL.", "Correct it, or name another confdir.")
     values: dict[str, dict[str, str]] = {}
     section = "main"
     for line in lines:

@@ -31,6 +31,11 @@ MAX_BLOCKS = 10_000
 _PEM = regex.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----[^-]+-----END ([A-Z0-9 ]{1,40})-----")
 
 
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, OverflowError, UnsupportedAlgorithm, x509.ExtensionNotFound,
+              x509.DuplicateExtension, x509.UnsupportedGeneralNameType, x509.InvalidVersion)  # fmt: skip
+"""What the library raises for damaged certificates, CRLs and keys, some of it only when a field is read."""
+
+
 class Malformed(ValueError):
     """The bytes are not PEM of the requested kind."""
 
@@ -74,8 +79,7 @@ def read_crls(data: bytes) -> list[RevocationList]:
 def guard[T](read: Callable[[bytes], T], data: bytes) -> T:
     try:
         return read(data)
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError, UnsupportedAlgorithm, x509.ExtensionNotFound,
-            x509.DuplicateExtension, x509.UnsupportedGeneralNameType, x509.InvalidVersion) as error:  # fmt: skip
+    except UNREADABLE as error:
         raise Malformed(str(error) or type(error).__name__) from error
 
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from inspector import inputs, regex
 from inspector.errors import IdentityError, InspectorError
 from inspector.host import pki
+from inspector.protocol.pem import UNREADABLE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -253,8 +253,8 @@ def load(certificate: Path, key: Path, *, unsafe: bool = False) -> Credentials:
     """
     try:
         chain = x509.load_pem_x509_certificates(inputs.read(certificate, inputs.SMALL))
-        public = chain[0].public_key()  # parsed only now
-    except (OSError, ValueError, UnsupportedAlgorithm) as error:
+        public, _ = chain[0].public_key(), chain[0].issuer  # parsed only now
+    except (OSError, *UNREADABLE) as error:
         reason = getattr(error, "strerror", None) or "it contains no certificate in PEM format"
         raise IdentityError(f"Cannot read the certificate {certificate}: {reason}.") from error
     private = pki.read_key(key)

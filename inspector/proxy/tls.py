@@ -18,7 +18,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from cryptography import x509 as cx509
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from OpenSSL.crypto import FILETYPE_ASN1, X509, PKey, X509StoreFlags, dump_certificate
@@ -26,6 +25,7 @@ from OpenSSL.crypto import FILETYPE_ASN1, X509, PKey, X509StoreFlags, dump_certi
 from inspector import inputs
 from inspector.errors import IdentityError, InspectorError
 from inspector.protocol import x509
+from inspector.protocol.pem import UNREADABLE
 from inspector.proxy import identity
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class SiteTrust:
             authorities = tuple(cx509.load_pem_x509_certificates(ca))
             for authority in authorities:
                 _ = x509.name_of(authority.subject), authority.public_key()
-        except (OSError, ValueError, UnsupportedAlgorithm) as error:
+        except (OSError, *UNREADABLE) as error:
             reason = getattr(error, "strerror", None) or "it contains no certificate in PEM format"
             self.error = f"Cannot read the CA bundle {self.ca}: {reason}."
             if not self.authorities:
@@ -169,7 +169,7 @@ class SiteTrust:
             return crls, None
         except OSError as error:
             return (), f"There is no CRL to check agents with: {self.crl} ({error.strerror})."
-        except (ValueError, UnsupportedAlgorithm) as error:
+        except UNREADABLE as error:
             return (), f"Cannot read the CRL {self.crl}: {error}."
 
     def problems(self, at: float) -> list[str]:

@@ -230,3 +230,25 @@ def test_addresses(text: str, pair: tuple[str, int]) -> None:
 def test_invalid_addresses(text: str) -> None:
     with pytest.raises(InspectorError, match="is not an address"):
         split_address(text)
+
+
+NAMES = ["x" * length for length in range(1, 61)]
+BOMB = "".join(f"{name} = ${name}x${name}x\n" for name in NAMES) + f"{'x' * 61} = y\nssldir = $x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ssldir = /x\0y\n", "contains a NUL"),
+        ("[agent]\ncertname = \0\n", "contains a NUL"),
+        (f"serverport = {'9' * 5000}\n", "is not a port number"),
+        ("serverport = ²\n", "is not a port number"),
+        (f"server_list = a:{'9' * 5000}\n", "is not an address"),
+        ("ssldir = ~nobody-of-this-name/ssl\n", "has no home directory"),
+        (BOMB, "is too long"),
+    ],
+    ids=["a NUL", "a NUL in a name", "digits", "no digit", "an address", "no home", "references that double"],
+)
+def test_hostile_settings_are_one_sentence(text: str, reason: str, write: Write) -> None:
+    with pytest.raises(InspectorError, match=reason):
+        puppetconf.read(confdir=write(text))

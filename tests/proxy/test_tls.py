@@ -45,13 +45,31 @@ def test_a_farewell_is_the_peers_or_ours() -> None:
     assert not state_after(SSL.SSL_CB_WRITE_ALERT, WARNING | CLOSE_NOTIFY).closed_by_peer
 
 
-@pytest.mark.parametrize("name", ["ca.pem", "crl.pem"])
-def test_a_file_whose_fields_are_damaged_is_refused_before_they_are_used(name: str, tmp_path: Path) -> None:
+VERSION, NAME = b"\x02\x01\x01", b"\x0c\x02CA"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("ca.pem", NAME, b"\x0c\x02\xff\xff"),
+        ("ca.pem", NAME, b"\x06\x02CA"),
+        ("ca.pem", b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x30"),
+        ("crl.pem", NAME, b"\x0c\x02\xff\xff"),
+        ("crl.pem", NAME, b"\x06\x02CA"),
+        ("crl.pem", NAME, b"\x03\x02CA"),
+        ("crl.pem", VERSION, b"\x02\x01\x30"),
+        ("crl.pem", b"\x17\x0d", b"\x17\x0c"),
+    ],
+)
+def test_a_file_whose_fields_are_damaged_is_refused_before_they_are_used(
+    name: str, old: bytes, new: bytes, tmp_path: Path
+) -> None:
     ca = pki.make_ca("CA")
     for file, thing in (("ca.pem", ca.certificate), ("crl.pem", pki.make_crl(ca))):
         der = thing.public_bytes(Encoding.DER)
         if file == name:
-            der = der.replace(b"\x17\x0d", b"\x17\x0c", 1).replace(b"\x0c\x02CA", b"\x0c\x02\xff\xff")
+            assert old in der
+            der = der.replace(old, new)
         label = "CERTIFICATE" if file == "ca.pem" else "X509 CRL"
         body = base64.encodebytes(der).decode()
         (tmp_path / file).write_text(f"-----BEGIN {label}-----\n{body}-----END {label}-----\n")

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 ESCAPE = "\x1b]0;owned\x07\x9b31m\u202e\u2028\r\n"
 TEXTS = ("", "\0", ESCAPE, "\ud800", "\udcff", "a" * 70_000, "%s%n", "../../../etc/passwd", "٣", "NaN", "-1", "é" * 300,
-         "2027-13-45", "9" * 5000, "$ssldir", "((((", "[" * 3000, "host.example")  # fmt: skip
+         "2027-13-45", "9" * 5000, "$ssldir", "((((", "[" * 3000, "host.example",
+         "~nobody-here/x", "²")  # fmt: skip
 NUMBERS = (0, -1, 1, 2**31, 2**63 - 1, -(2**63), 2**64, 10**400, 1e308, -1e308, 1e-320, float("nan"), float("inf"), 0.5,
            True)  # fmt: skip
 BYTES = (b"", b"\0", b"\xff" * 9, ESCAPE.encode(), b"\x28\xb5\x2f\xfd" + b"\xff" * 40, b"(" * 2000, b"\r\n\r\n",
