@@ -50,7 +50,7 @@ QUEUE = 512 * 2**20
 """Bytes in the queue above which detail is dropped (``Backlog``)."""
 MASKED_QUEUE = 64 * 2**20
 """The same if records are masked first: they may come in faster than that for hours."""
-MASKING = 10.0
+MASKING = 15.0
 """Seconds for masking the rest when the proxy ends."""
 CONTINUES = "-- recording continues in "
 """The line, before the path, that reports that a capture continues in another one."""
