@@ -12,6 +12,7 @@ import resource
 import signal
 import socket
 import ssl
+import sys
 import threading
 import time
 from collections import Counter
@@ -184,7 +185,7 @@ def _flood(name: str, peer: Peer, stop: Event) -> None:
         KINDS[name](flood)
     finally:
         flood.close()
-        print(f"{name}: {dict(flood.outcomes)}", flush=True)
+        print(f"{name}: {dict(flood.outcomes)}", file=sys.stderr)
 
 
 @contextmanager
@@ -232,8 +233,8 @@ class Memory:
         self.after = resident(self.pid)
 
 
-def table(kinds: list[str], *, own: bool) -> Iterator[str]:
-    """The rows of one proxy: without a flood, and with each."""
+def table(proxy: str, *, own: bool) -> Iterator[str]:
+    """The rows of a proxy: without a flood, and with each."""
     with ExitStack() as stack:
         lab = stack.enter_context(Lab(autosign=True))
         places = [enrolled(lab, f"agent{number}.lab.example", None) for number in range(AGENTS)]
@@ -242,14 +243,14 @@ def table(kinds: list[str], *, own: bool) -> Iterator[str]:
         callers = [Caller(road.address, lab.proxy_name, place) for place in places]
         besieged(callers, 2, PAUSE)
         calm = besieged(callers, SECONDS, PAUSE)
-        yield _row("no flood", calm, calm, None)
-        for name in kinds:
+        yield _row(f"{proxy}, no flood", calm, calm, None)
+        for name in KINDS:
             memory = Memory(road.pid)
             with flooded(name, Peer(road.address, lab.proxy_name)):
                 stormy = besieged(callers, SECONDS, PAUSE)
             time.sleep(AFTER)
             memory.finish()
-            yield _row(name, stormy, calm, memory)
+            yield _row(f"{proxy}, {name}", stormy, calm, memory)
 
 
 def _row(name: str, load: Load, calm: Load, memory: Memory | None) -> str:
@@ -262,6 +263,8 @@ def _row(name: str, load: Load, calm: Load, memory: Memory | None) -> str:
         cells.append(aims.at_most(round(slower, 1), DELAY, " ms"))
         most, after = memory.most - memory.before, memory.after - memory.before
         cells += [f"{most:+.0f} MB", f"{after:+.0f} MB", aims.at_most(round(most), MEMORY, " MB")]
+    else:
+        cells += [""] * 4
     for why in sorted(load.why)[:5]:
-        print(f"failed: {why}", flush=True)
+        print(f"failed: {why}", file=sys.stderr)
     return f"| {' | '.join(cells)} |"

@@ -33,7 +33,7 @@ from inspector import __version__
 from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
 from inspector.rules import all_rules
-from tests.bench import aims, strangers
+from tests.bench import aims, floods, strangers
 from tests.bench.fleet import Load, besieged, milliseconds, resident
 from tests.bench.roads import Caller, Road, _below, enrolled, master, ours
 from tests.e2e.faults import CUTS, FAULTS, Scene, Tally, cuts, drained, killed
@@ -174,6 +174,20 @@ def _row(name: str, total: Load, took: float, serving: tuple[float, ...], others
     return f"| {' | '.join(cells)} |"
 
 
+# -- floods -----------------------------------------------------------------------------------------------
+
+
+def flooded(given: argparse.Namespace) -> Iterator[str]:
+    """Floods beside good agents, with each proxy."""
+    yield (
+        "| good agents beside | runs | failed | request p50 | p99 | max | connect p50 | p99 | max "
+        "| p99 of a request, more than without a flood | memory at most | after 10 s | aim |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+    for name, own in PROXIES.items():
+        yield from floods.table(name, own=own)
+
+
 # -- memory -----------------------------------------------------------------------------------------------
 
 
@@ -308,6 +322,7 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "planted": planted,
     "kills": kills,
     "load": load,
+    "floods": flooded,
     "memory": memory,
 }
 

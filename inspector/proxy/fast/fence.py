@@ -20,7 +20,8 @@ from mitmproxy.proxy.layers.http import _http1
 from mitmproxy.proxy.layers.http._base import ReceiveHttp
 from mitmproxy.proxy.layers.http._events import ErrorCode, HttpEvent, ResponseProtocolError
 
-from inspector.proxy.fast.admission import PATIENCE, Ticket
+from inspector.proxy.fast.admission import PATIENCE
+from inspector.proxy.fast.pool import Ticket
 
 if TYPE_CHECKING:
     from h11._receivebuffer import ReceiveBuffer

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from mitmproxy.connection import Connection
     from mitmproxy.proxy.layer import CommandGenerator, Layer
 
-    from inspector.proxy.fast.admission import Admission, Ticket
+    from inspector.proxy.fast.admission import Admission
+    from inspector.proxy.fast.pool import Ticket
 
     type Calls = Generator[Awaitable[None]]
 
@@ -407,7 +408,7 @@ class _DirectReader:
         else:
             ticket.due += 1
             self._transport.pause_reading()
-            ticket.admission.turns.add(functools.partial(self._take_turn, ticket, data))
+            ticket.limits.turns.add(functools.partial(self._take_turn, ticket, data))
 
     def _take_turn(self, ticket: Ticket, data: bytes) -> None:
         """Pass on what waited for its turn."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector.proxy.fast import admission
-from inspector.proxy.fast.admission import Admission, Ticket
+from inspector.proxy.fast import admission, pool
+from inspector.proxy.fast.admission import Admission
+from inspector.proxy.fast.pool import Ticket
 from inspector.proxy.fast.quota import Share
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def test_known_addresses_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_who_is_silent_loses_its_place_to_one_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "SILENT", 0.02)
+    monkeypatch.setattr(pool, "SILENT", 0.02)
 
     async def play() -> None:
         door = Door()
@@ -200,21 +200,6 @@ def test_who_is_silent_loses_its_place_to_one_that_waits(monkeypatch: pytest.Mon
         assert served(newcomer) == [True]
         door.end()
         assert "it was silent while others waited" in door.reports[0]
-
-    run(play())
-
-
-@pytest.mark.parametrize("busy", ["answering", "due"])
-def test_who_waits_for_us_or_the_master_is_not_silent(busy: str) -> None:
-    async def play() -> None:
-        door = Door()
-        ticket = door.enter(sends=False)
-        now = time.monotonic()
-        assert ticket.silent(now + 10)
-        setattr(ticket, busy, 1)
-        assert not ticket.silent(now + 10)
-        assert ticket.silent(now + admission.LONGEST + 1)
-        door.end()
 
     run(play())
 
@@ -309,9 +294,3 @@ def test_when_the_proxy_ends_nobody_waits_any_longer() -> None:
         assert served(*tickets) == [True, True, False, False]
 
     run(play())
-
-
-def test_of_a_closed_connection_nothing_is_unread() -> None:
-    with socket.socket() as closed:
-        descriptor = closed.fileno()
-    assert admission.unread(descriptor) == 0

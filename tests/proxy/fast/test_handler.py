@@ -337,8 +337,7 @@ def test_no_more_is_read_than_can_be_sent() -> None:
 
 def test_without_a_verified_certificate_a_connection_is_read_in_turns() -> None:
     transport, taken = Transport(), list[bytes]()
-    admission = SimpleNamespace(turns=Turns())
-    ticket: Any = SimpleNamespace(due=0, admission=admission)
+    ticket: Any = SimpleNamespace(due=0, limits=SimpleNamespace(turns=Turns()))
 
     async def play() -> None:
         made: Any = SimpleNamespace(receive=lambda _, data: taken.append(data), ticket=ticket)
