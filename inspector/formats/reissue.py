@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from inspector.formats import der_values
 from inspector.privacy import patterns
-from inspector.protocol.pem import Malformed, guard
+from inspector.protocol.pem import UNREADABLE, Malformed, guard
 from inspector.protocol.signatures import rsa_padding, verifies
 
 if TYPE_CHECKING:
@@ -64,11 +64,12 @@ class Reissuer:
         """Learn a certificate, a signing request or a CRL that will be issued again."""
         try:
             read = parse(der)
-        except Malformed:
+            subject = read.subject.public_bytes() if isinstance(read, x509.Certificate) else b""
+        except UNREADABLE:
             return
         self._unmasked[patterns.der(der)] = der
         if isinstance(read, x509.Certificate):
-            known = self._authorities.setdefault(read.subject.public_bytes(), [])
+            known = self._authorities.setdefault(subject, [])
             if read not in known:
                 known.append(read)
 
@@ -185,9 +186,13 @@ def parse(der: bytes) -> Signed:
 
 
 def identifiers(read: Signed, *, own: bool = True) -> list[bytes]:
-    """Return the key identifiers in its extensions: of its own key, of its signer's."""
+    """Return the key identifiers in its extensions: of its own key, of its signer's. Raises Malformed."""
     found: list[bytes | None] = []
-    for extension in read.extensions:
+    try:
+        extensions = list(read.extensions)  # parsed only now
+    except UNREADABLE as error:
+        raise Malformed(str(error)) from error
+    for extension in extensions:
         match extension.value:
             case x509.SubjectKeyIdentifier(digest=subject) if own:
                 found.append(subject)
