@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from inspector.analysis import limits
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import files, har, jsonl, lossless
@@ -161,17 +160,11 @@ class Chosen:
             record = capture.record(seq)
             if record is None:
                 continue
-            try:
-                limits.begin(limits.SECONDS)
-                leaving = outgoing.record(record) if outgoing else record
-            except limits.TooLong as error:
-                self.unexported[seq] = str(error)
-            except Exception as error:  # noqa: BLE001 - a mistake of ours: what cannot be masked does not leave
-                self.unexported[seq] = f"masking it failed ({type(error).__name__})"
-            else:
+            leaving = outgoing.leaving(record) if outgoing else record
+            if leaving is not None:
                 yield leaving
-            finally:
-                limits.end()
+            elif outgoing:
+                self.unexported[seq] = outgoing.unmasked[seq]
 
     def _items(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[CaptureItem]:
         written: set[str] = set()

@@ -25,6 +25,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.x509.oid import NameOID
 
 from inspector import regex
+from inspector.analysis import limits
 from inspector.analysis.analyzer import retrace
 from inspector.formats import der_values
 from inspector.formats.pseudonyms import Pseudonyms
@@ -138,6 +139,8 @@ class Outgoing:
         self._learned: set[bytes] = set()
         self._fingerprinted: set[bytes] = set()
         self._texts: dict[bytes, bytes] = {}
+        self.unmasked: dict[int, str] = {}
+        """Why a record cannot leave, by its number."""
         self.withheld: Counter[Content] = Counter()
         """The number of values that were withheld, by what opens them."""
         self.leg = lru_cache(maxsize=1024)(self._leg)
@@ -160,7 +163,7 @@ class Outgoing:
             made.learn_leg(connection.leg)
         for learn in (made.learn, made.learn_digests):
             for record in itertools.takewhile(lambda record: record.seq <= last, capture.records()):
-                learn(record)
+                made._attempt(learn, record)
         made.withheld.clear()  # what was only looked at
         return made
 
@@ -313,6 +316,23 @@ class Outgoing:
         self.harmless.digest(old, new)
 
     # -- records ------------------------------------------------------------------------------------------
+
+    def leaving(self, record: Record) -> Record | None:
+        """Return a record as it may leave; None if it cannot be masked: ``unmasked`` has the reason."""
+        made: Record | None = None if record.seq in self.unmasked else self._attempt(self.record, record)
+        return made
+
+    def _attempt[T](self, work: Callable[[Record], T], record: Record) -> T | None:
+        try:
+            limits.begin(limits.SECONDS)
+            return work(record)
+        except limits.TooLong as error:
+            self.unmasked[record.seq] = str(error)
+        except Exception as error:  # noqa: BLE001 - a mistake of ours: what cannot be masked does not leave
+            self.unmasked[record.seq] = f"masking it failed ({type(error).__name__})"
+        finally:
+            limits.end()
+        return None
 
     def record(self, record: Record) -> Record:
         """Return a record as it may leave."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from inspector.capture.store import Capture
 from inspector.errors import CaptureError, InspectorError
 from inspector.formats.outgoing import Outgoing
-from inspector.model import Connection
+from inspector.model import Connection, Gap
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -68,7 +68,10 @@ def _write(
         for connection in connections:
             made.note(Connection(outgoing.leg(connection.leg), connection.closed))
         for number, record in enumerate(records, 1):
-            if made.append(outgoing.record(record)).seq != record.seq:
+            leaving = outgoing.leaving(record)
+            if leaving is None:  # a gap takes its place, so that numbers stay
+                leaving = Gap(record.time, f"this record was not shared: {outgoing.unmasked[record.seq]}", 1)
+            if made.append(leaving).seq != record.seq:
                 raise InspectorError(
                     f"Records before record {record.seq} are missing, so record numbers would change.",
                     "First renumber them: `puppet-inspector merge CAPTURE -o FILE`.",

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
-from inspector.formats import share
+from inspector.formats import exporting, share
 from inspector.formats.outgoing import Outgoing
 from inspector.formats.pseudonyms import Pseudonyms
 from inspector.formats.reissue import Reissuer
@@ -370,10 +370,33 @@ def test_half_a_capture_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def fail(*_: Any) -> Any:
         raise RuntimeError("stopped")
 
-    monkeypatch.setattr(Outgoing, "record", fail)
+    monkeypatch.setattr(Outgoing, "leaving", fail)
     with pytest.raises(RuntimeError):
         share.share(own, tmp_path / "out.sqlite")
     assert [path.name for path in tmp_path.iterdir()] == ["own.sqlite"]
+
+
+@pytest.mark.parametrize("step", ["learn", "learn_digests", "record"])
+def test_a_gap_takes_the_place_of_a_record_that_cannot_be_masked(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = getattr(Outgoing, step)
+
+    def fail(outgoing: Outgoing, record: Record) -> Any:
+        if record.seq == 2:
+            raise RuntimeError("poison")
+        return work(outgoing, record)
+
+    monkeypatch.setattr(Outgoing, step, fail)
+    records = conversation()
+    path = saved(tmp_path / "own.sqlite", records)
+    other = shared(path)
+    assert [record.seq for record in other] == [record.seq for record in records]
+    assert isinstance(other[1], Gap)
+    assert other[1].reason == "this record was not shared: masking it failed (RuntimeError)"
+    chosen = exporting.Chosen.by(path)
+    assert '"seq":2,' not in "".join(chosen.lines("jsonl"))
+    assert list(chosen.unexported) == [2]
 
 
 def test_a_capture_that_goes_on_from_another_is_shared_with_its_numbers(tmp_path: Path) -> None:
