@@ -99,7 +99,7 @@ def milliseconds(times: list[float], percent: int) -> str:
 
 def percentile(times: list[float], percent: int) -> float:
     """A percentile of at least two times."""
-    return max(times) if percent == 100 else statistics.quantiles(times, n=100)[percent - 1]
+    return max(times) if percent == 100 else statistics.quantiles(times, n=100, method="inclusive")[percent - 1]
 
 
 def resident(pid: int) -> float:

@@ -29,7 +29,7 @@ handshake occupies the processor for some 5 ms, so agents are not served faster 
 70 kB."""
 WAITING = Share(1500, 2000)
 """Connections that wait: more than the thousand agents that may start behind one address. Each takes 10 kB."""
-EXCHANGES = Share(48, 96)
+EXCHANGES = Share(24, 48)
 """Exchanges under way, each with a connection to the master. A bootstrap has one at a time, for some milliseconds."""
 BYTES = Share(8 * 2**20, 32 * 2**20)
 """Bytes of requests under way. The largest of a bootstrap, the signing request, has 2 to 4 kB."""

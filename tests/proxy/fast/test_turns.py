@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 
 from inspector.proxy.fast.turns import Turns
@@ -47,6 +48,19 @@ def test_where_others_take_long_more_is_done_in_a_turn() -> None:
     assert log == ["work", "others", "work", "work", "work"]
 
 
+def test_the_newest_work_is_done_first() -> None:
+    log: list[int] = []
+
+    async def play() -> None:
+        turns = Turns()
+        for number in range(3):
+            turns.add(functools.partial(log.append, number))
+        await asyncio.sleep(0)
+
+    asyncio.run(play())
+    assert log == [2, 1, 0]
+
+
 def test_work_that_fails_does_not_stop_the_rest() -> None:
     log: list[str] = []
 
@@ -58,8 +72,8 @@ def test_work_that_fails_does_not_stop_the_rest() -> None:
             lambda _, context: log.append(type(context["exception"]).__name__)
         )
         turns = Turns()
-        turns.add(fail)
         turns.add(lambda: log.append("work"))
+        turns.add(fail)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
