@@ -37,8 +37,8 @@ SPARE = 256
 """Descriptors for everything else: the capture, copies of bodies, connections that are just being accepted."""
 NEEDED = KNOWN.total + STRANGERS.total + WAITING.total + EXCHANGES.total
 """Descriptors that these limits allow. If a process may open few, the limits are smaller, and take half of them."""
-PATIENCE = 60.0
-"""Seconds that a connection or a request waits: half of what agents wait for an answer to their handshake."""
+PATIENCE = 90.0
+"""Seconds that a connection or a request waits. Agents wait for two minutes for an answer to their handshake."""
 LATELY = 86_400.0
 """Seconds for which an address is known: agents run every half hour, some once a day."""
 ADDRESSES = 50_000

@@ -236,6 +236,9 @@ class Handler(mode_servers.ProxyConnectionHandler):
         now = time.monotonic()
         served = fence.FencedServer.open.get(self.client.id)
         stalled = served.stalled(now) if served and not self._paused else None
+        # What has arrived and is due is our delay.
+        if self.ticket is not None and self.ticket.due:
+            self._opened = max(self._opened, now - HANDSHAKE / 2)
         if (stalled and stalled[1] > STALLED[stalled[0]]) or (
             not self.client.tls_established and now - self._opened > HANDSHAKE
         ):

@@ -104,9 +104,11 @@ class Ticket:
 
     def silent(self, now: float) -> bool:
         """Whether nothing comes although something should, or it has been there for too long."""
+        if self.due:
+            return False
         if now - self.since > LONGEST:
             return True
-        return not self.answering and not self.due and now - self.heard > SILENT and not unread(self.descriptor)
+        return not self.answering and now - self.heard > SILENT and not unread(self.descriptor)
 
 
 class Pool(Quota):

@@ -454,6 +454,30 @@ def test_who_does_not_finish_what_it_began_is_closed(
     assert len(cancelled) == closed
 
 
+def test_a_handshake_that_waits_for_its_turn_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled: list[str] = []
+    client = tflow.tclient_conn()
+    client.timestamp_tls_setup = None
+    monkeypatch.setattr(fence.FencedServer, "open", {})
+
+    async def play() -> None:
+        made = handler_of()
+        made.client, made._paused, made._opened = client, False, time.monotonic() - 100
+        made.ticket = SimpleNamespace(due=1)
+        made.transports = {client: SimpleNamespace(handler=SimpleNamespace(cancel=cancelled.append))}
+        for due in (1, 0):
+            made.ticket.due = due
+            made._check_progress()
+            made._check.cancel()
+        assert not cancelled, "it has some time left after its turn"
+        made._opened -= handler.HANDSHAKE
+        made._check_progress()
+        made._check.cancel()
+        assert cancelled
+
+    asyncio.run(play())
+
+
 def test_nothing_comes_from_a_connection_that_is_closed() -> None:
     made = handler_of()
     log: list[Any] = []
