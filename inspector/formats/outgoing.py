@@ -99,7 +99,6 @@ _PIECES = 16
 _DESCRIBED = frozenset({"previous_value", "desired_value", "historical_value"})
 _VALUES = frozenset({"parameters", "values", *_DESCRIBED})
 """The fields with free values: numbers in them are free too."""
-_CODE = frozenset({"type", "classes", "class", "environment", "resource_type", "property", "file_type", "server_facts"})
 
 
 def summary(withheld: Counter[Content]) -> str:
