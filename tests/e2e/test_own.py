@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,9 +46,12 @@ def replace_one(proxy: Proxy) -> None:
     def servers() -> set[int]:
         task = Path(f"/proc/{proxy.process.pid}/task")
         children = [int(part) for one in task.iterdir() for part in (one / "children").read_text().split()]
-        return {
-            child for child in children if "inspector.proxy.fast.server" in Path(f"/proc/{child}/cmdline").read_text()
-        }
+        found = set()
+        for child in children:
+            with suppress(FileNotFoundError):  # it has just ended
+                if "inspector.proxy.fast.server" in Path(f"/proc/{child}/cmdline").read_text():
+                    found.add(child)
+        return found
 
     before = servers()
     assert len(before) == 2

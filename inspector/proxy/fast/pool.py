@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from inspector.proxy.fast.turns import Turns
 
-SILENT = 3.0
+SILENT = 10.0
 """Seconds of silence after which a connection gives its place to one that waits: agents that start all at once on one
 machine take their time, too."""
 LONGEST = 60.0
