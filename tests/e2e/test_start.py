@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import signal
@@ -24,6 +25,7 @@ from inspector.proxy.launcher import Proxy
 from tests.e2e.wire import Peer
 from tests.support import places, proxies
 from tests.support.proxies import records
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from inspector.lab import Lab
@@ -159,10 +161,24 @@ def test_the_users_own_mode_is_left_alone(lab: Lab, tmp_path: Path, capture: Pat
 
 
 def test_port_8080_serves_nobody_and_may_be_taken(lab: Lab, proxied: Proxied) -> None:
-    with proxied(lab), pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", 8080), timeout=5)
+    def is_closed() -> bool:
+        with closing(socket.socket()) as peer:
+            return peer.connect_ex(("127.0.0.1", 8080)) == errno.ECONNREFUSED
+
+    def taken() -> bool:
+        try:
+            held.append(socket.create_server(("", 8080)))
+        except OSError:
+            return False
+        return True
+
+    held: list[socket.socket] = []
+    # A proxy that another test starts opens it for some milliseconds, too.
+    with proxied(lab):
+        assert eventually(is_closed)
+    assert eventually(taken)
     # PuppetDB listens there on many masters.
-    with socket.create_server(("", 8080)), proxied(lab) as proxy:
+    with held[0], proxied(lab) as proxy:
         place = lab.agent(NAME, enrolled=True).place
         assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
 
