@@ -31,7 +31,7 @@ from inspector.proxy import contentviews, options, tls
 from inspector.proxy.commands import PuppetCommands
 from inspector.proxy.connection_state import AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
-from inspector.proxy.fast import backlog, handler
+from inspector.proxy.fast import accept_queue, handler
 from inspector.proxy.fast.addon_trim import prefer_ours, slim
 from inspector.proxy.fast.admission import Admission
 from inspector.proxy.probe import Probe
@@ -186,7 +186,7 @@ class PuppetInspector:
         if self._default_mode:
             await self._listen(server)
         tcp = (listening for mode in server.servers for listening in mode._servers if hasattr(listening, "sockets"))
-        backlog.lengthen(tcp)
+        accept_queue.lengthen(tcp)
         if ctx.options.connection_strategy != "lazy":
             logging.error(
                 "connection_strategy must be lazy: the connection to the master needs the agent's certificate first."

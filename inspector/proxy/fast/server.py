@@ -25,7 +25,7 @@ from inspector.errors import InspectorError
 from inspector.proxy import options as addon_options
 from inspector.proxy.addon import PuppetInspector
 from inspector.proxy.console import Console
-from inspector.proxy.fast import backlog, reuseport
+from inspector.proxy.fast import accept_queue, reuseport
 from inspector.proxy.fast.workers import LISTENS
 
 if TYPE_CHECKING:
@@ -88,9 +88,11 @@ class Server(master.Master):
         """Listen for agents; return the addresses. Raises OSError."""
         mode = mode_specs.ProxyMode.parse(f"reverse:https://{target}@{host}:{port}")
         accept = functools.partial(self._accept, mode)
-        server = await asyncio.start_server(accept, host, port, reuse_port=self._shared or None, backlog=backlog.BURST)
+        server = await asyncio.start_server(
+            accept, host, port, reuse_port=self._shared or None, backlog=accept_queue.BURST
+        )
         self._servers.append(server)
-        backlog.lengthen([server])
+        accept_queue.lengthen([server])
         for listening in server.sockets if self._shared else ():
             reuseport.by_address(listening, self._workers)
         return [listening.getsockname()[:2] for listening in server.sockets]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from inspector.proxy.fast import backlog
+from inspector.proxy.fast import accept_queue
 
 
 def test_more_wait_than_are_accepted_at_a_time() -> None:
     async def play() -> int:
         server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, backlog=1)
-        backlog.lengthen([server])
+        accept_queue.lengthen([server])
         address = server.sockets[0].getsockname()
         callers = [socket.socket() for _ in range(50)]
         for caller in callers:  # nobody accepts them meanwhile: the event loop is busy here
