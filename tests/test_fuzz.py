@@ -51,8 +51,8 @@ FAULTS: dict[str, tuple[str, Callable[[Path], object]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_player_sees(name: str, tmp_path: Path) -> None:
-    seen, do = FAULTS[name]
+    sentence, do = FAULTS[name]
     reader = fuzz.Reader(lambda folder: (folder / "x").touch(), ("x",), lambda _chance, _path: None, (), do)
     (tmp_path / "valid").mkdir()
     reader.make(tmp_path / "valid")
-    assert seen in (fuzz.play(reader, 1, tmp_path / "valid", tmp_path / "played") or "")
+    assert sentence in (fuzz.play(reader, 1, tmp_path / "valid", tmp_path / "played") or "")

@@ -50,9 +50,6 @@ class KnownSecrets:
         for secret in secrets:
             self.add(secret)
 
-    def __len__(self) -> int:
-        return len(self._secrets)
-
     def add(self, secret: str) -> None:
         """Learn a secret."""
         if len(secret) < SHORTEST or secret in self._secrets:

@@ -244,14 +244,14 @@ def _spliced(
     between: Callable[[str], str] | None = None,
 ) -> str:
     parts, at = [], 0
-    kept = between or _unchanged
+    rest = between or _unchanged
     places = (leaf for leaf in leaves(top) if between or leaf.new is not None)
     for leaf in sorted(places, key=lambda leaf: leaf.begin):
         if leaf.begin >= at:
             own = source[leaf.begin : leaf.end]
-            parts += [kept(source[at : leaf.begin]), own if leaf.new is None else written(leaf, leaf.new)]
+            parts += [rest(source[at : leaf.begin]), own if leaf.new is None else written(leaf, leaf.new)]
             at = leaf.end
-    return "".join([*parts, kept(source[at:])])
+    return "".join([*parts, rest(source[at:])])
 
 
 def _unchanged(text: str) -> str:

@@ -39,7 +39,6 @@ def test_in_any_encoding(written: str) -> None:
 
 def test_what_is_not_a_secret_stays() -> None:
     secrets = KnownSecrets([SECRET, "abcd", ""])
-    assert len(secrets) == 1
     for text in ("", "abcd", "nothing", "100%", "a\\b", "YWJjZA==" * 20, "\x1f\x8b\x08broken", "horse" * 1000):
         assert secrets.masked(text) == text
     assert KnownSecrets().masked(SECRET) == SECRET
@@ -57,7 +56,7 @@ def test_a_long_secret_is_found_in_parts() -> None:
     assert masked.startswith("a MASKED")
     assert masked.endswith(" b")
     lines = "line one of it\nline two of it\n"
-    assert KnownSecrets([lines]).masked("said: line two of it!") == f"said: {MASK}!"
+    assert KnownSecrets([lines]).masked("log: line two of it!") == f"log: {MASK}!"
 
 
 def test_a_bomb_is_masked_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
