@@ -129,7 +129,7 @@ class Chosen:
             files.write(self.lines(name), path)
             return len(self.owners) - len(self.unexported)
         with Capture.open(self.capture) as capture:
-            return binary(self._records(capture, self._outgoing(capture)), path)
+            return binary((leaving for _, leaving in self._records(capture, self._outgoing(capture))), path)
 
     def notes(self, name: str) -> Iterator[str]:
         """Yield notes about records that the format cannot contain, or contains where other tools do not look, and
@@ -145,7 +145,7 @@ class Chosen:
     def _lines(self, lines: Callable[..., Iterator[str]]) -> Iterator[str]:
         with Capture.open(self.capture) as capture:
             outgoing = self._outgoing(capture)
-            sentence = outgoing.sentence if outgoing else str
+            sentence = outgoing.sentence if outgoing else None
             yield from lines(self._items(capture, outgoing), self.owners.get, sentence)
 
     def _outgoing(self, capture: Capture) -> Outgoing | None:
@@ -155,32 +155,30 @@ class Chosen:
         self.withheld = outgoing.withheld
         return outgoing
 
-    def _records(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[Record]:
+    def _records(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[tuple[Record, Record]]:
+        """Yield each record, and as it leaves."""
         for seq in self.owners:
             record = capture.record(seq)
             if record is None:
                 continue
             leaving = outgoing.leaving(record) if outgoing else record
             if leaving is not None:
-                yield leaving
+                yield record, leaving
             elif outgoing:
                 self.unexported[seq] = outgoing.unmasked[seq]
 
     def _items(self, capture: Capture, outgoing: Outgoing | None) -> Iterator[CaptureItem]:
         written: set[str] = set()
-        made = {} if outgoing is None else {outgoing.leg(item.leg).id: item for item in capture.connections()}
-        for record in self._records(capture, outgoing):
+        for record, leaving in self._records(capture, outgoing):
             for leg in lossless.legs(record):
                 if leg.id not in written:
                     written.add(leg.id)
-                    known = made.get(leg.id) if outgoing else capture.connection(leg.id)
-                    yield _connection(known, outgoing) if known else Connection(leg)
-            yield record
+                    yield _connection(capture.connection(leg.id) or Connection(leg), outgoing)
+            yield leaving
         if self.whole:
             for connection in capture.connections():
-                closed = _connection(connection, outgoing)
-                if closed.leg.id not in written:
-                    yield closed
+                if connection.leg.id not in written:
+                    yield _connection(connection, outgoing)
 
 
 def _connection(connection: Connection, outgoing: Outgoing | None) -> Connection:

@@ -52,10 +52,10 @@ _URL = "!#$%&'()*+,-./:;=?@[]_~"
 def lines(
     items: Iterable[CaptureItem],
     owner: Callable[[int], RunBrief | None] = lambda _: None,
-    sentence: Callable[[str], str] = str,
+    sentence: Callable[[str], str] | None = None,
 ) -> Iterator[str]:
     """Yield the archive, one line per entry. ``owner`` returns the run of a record number, ``sentence`` a finding's
-    sentence as it may leave."""
+    sentence as it may leave; without it nothing is withheld."""
     creator = {"name": "puppet-inspector", "version": __version__}
     yield f'{{"log":{{"version":"1.2","creator":{_json(creator)},"entries":['
     waiting: list[Connection] = []
@@ -67,7 +67,7 @@ def lines(
             waiting.append(item)
             continue
         run = owner(item.seq)
-        extra = _extra(item, run, sentence)
+        extra = _extra(item, run, sentence or str)
         if not isinstance(item, Exchange):
             others.append(extra)
             continue
@@ -81,8 +81,8 @@ def lines(
         "records": others,
         "connections": [lossless.connection(connection) for connection in waiting],
     }
-    pages = [_page(runs[number], sentence) for number in sorted(runs)]
-    comment = _comment(others, closed=sentence is not str)
+    pages = [_page(runs[number], sentence or str) for number in sorted(runs)]
+    comment = _comment(others, closed=sentence is not None)
     yield f'],"pages":{_json(pages)},"comment":{_json(comment)},"_puppet":{_json(rest)}}}}}'
 
 

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 def lines(
     items: Iterable[CaptureItem],
     owner: Callable[[int], RunBrief | None] = lambda _: None,
-    sentence: Callable[[str], str] = str,
+    sentence: Callable[[str], str] | None = None,
 ) -> Iterator[str]:
     """Yield one line per record and connection (docs/json/export.schema.json). ``owner`` returns the run of a record
-    number, ``sentence`` a finding's sentence as it may leave."""
+    number, ``sentence`` a finding's sentence as it may leave; without it nothing is withheld."""
     for item in items:
         if isinstance(item, Connection):
             yield json.dumps(lossless.connection(item), separators=(",", ":"))
         else:
-            yield line(item, owner(item.seq), sentence)
+            yield line(item, owner(item.seq), sentence or str)
 
 
 def line(record: Record, run: RunBrief | None = None, sentence: Callable[[str], str] = str) -> str:
