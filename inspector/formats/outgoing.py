@@ -9,7 +9,6 @@ parameters, the contents of files and the texts of logs do not, unless the user 
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import dataclasses
 import itertools
@@ -22,12 +21,11 @@ from urllib.parse import quote, unquote
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.x509.oid import NameOID
 
 from inspector import regex
 from inspector.analysis import limits
-from inspector.analysis.analyzer import retrace
-from inspector.formats import der_values
+from inspector.formats import der_values, embedded
+from inspector.formats.learning import Knowledge, Learner
 from inspector.formats.pseudonyms import Pseudonyms
 from inspector.formats.reissue import Reissuer, identifiers, parse
 from inspector.model import Exchange, Gap, Handshake, Request, Response
@@ -37,15 +35,13 @@ from inspector.privacy.harmless import Harmless
 from inspector.privacy.known import KnownSecrets
 from inspector.privacy.rewrite import Fields, Leaf
 from inspector.protocol import bodies, endpoints, files, kinds
-from inspector.protocol import documents as d
 from inspector.protocol.pem import guard
-from inspector.protocol.x509 import Malformed, fingerprint, key_id, read_der
+from inspector.protocol.x509 import Malformed, fingerprint, key_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from inspector.capture.store import Capture
-    from inspector.formats.pseudonyms import NameKind
     from inspector.model import Headers, Leg, Message, Record
     from inspector.privacy.rewrite import ValueNode
     from inspector.protocol.kinds import Kind
@@ -71,10 +67,6 @@ _NOUNS = {
 }
 _CONTENT = (*kinds.CONTENT, kinds.Kind.BACKUP)
 """Kinds of requests whose bodies have digests that other requests contain."""
-_PEM = regex.compile(
-    r"(-----BEGIN ((?:NEW )?CERTIFICATE REQUEST|(?:X509 |TRUSTED )?CERTIFICATE|X509 CRL)-----\s*)([A-Za-z0-9+/=\s]*?)"
-    r"(\s*-----END ([A-Z0-9 ]{1,40})-----)"
-)
 _CIPHER = regex.compile(
     r"(?:TLS|SSL|ECDHE?|DHE?|EDH|A(?:EC)?DH|RSA|DSS|ECDSA|PSK|SRP|KRB5|AES(?:128|256)?|CAMELLIA(?:128|256)?|ARIA(?:128|256)?"
     r"|CHACHA20|POLY1305|RC[24]|I?DES|3DES|EDE3?|CBC3?|GCM|CCM8?|SHA(?:1|256|384|512)?|MD5|NULL|EXP(?:ORT)?(?:1024)?|SEED|IDEA"
@@ -97,6 +89,8 @@ _HEADERS = frozenset(
 _PIECES = 16
 """Pieces of a path at which a secret may begin that has slashes in it."""
 _DESCRIBED = frozenset({"previous_value", "desired_value", "historical_value"})
+_FAILURES = frozenset({"err", "error", "crit", "alert", "emerg"})
+"""Levels of a log."""
 _VALUES = frozenset({"parameters", "values", *_DESCRIBED})
 """The fields with free values: numbers in them are free too."""
 
@@ -132,10 +126,10 @@ class Outgoing:
         self.harmless = Harmless(salt, self.names.given if pseudonyms else self.names.known)
         self.known = KnownSecrets()
         self.certificates = Reissuer(self._text, self.names.packed, salt, progress)
+        self._learner = Learner(Knowledge(self.names, self.harmless, self.known, self.certificates))
         for algorithm in files.DIGESTS:  # nothing is withheld of an empty file
             empty = files.digest(b"", algorithm) or ""
             self._digest(empty, empty)
-        self._learned: set[bytes] = set()
         self._fingerprinted: set[bytes] = set()
         self._texts: dict[bytes, bytes] = {}
         self.unmasked: dict[int, str] = {}
@@ -159,119 +153,19 @@ class Outgoing:
         """Learn a whole capture up to a record number. Raises CaptureError."""
         made = cls(pseudonyms=pseudonyms, opened=opened, progress=progress)
         for connection in capture.connections():
-            made.learn_leg(connection.leg)
-        for learn in (made.learn, made.learn_digests):
-            for record in itertools.takewhile(lambda record: record.seq <= last, capture.records()):
-                made._attempt(learn, record)
-        made.withheld.clear()  # what was only looked at
+            made._learner.leg(connection.leg)
+        made.learn(lambda: itertools.takewhile(lambda record: record.seq <= last, capture.records()))
         return made
 
-    def learn(self, record: Record) -> None:
-        """Learn the names, the identifiers and the secrets in a record, and its certificates."""
-        match record:
-            case Exchange():
-                found = endpoints.match(record.request.method, record.request.target)
-                self.names.host((record.request.header("host") or "").partition(":")[0], "master")
-                self.learn_leg(record.agent)
-                if record.master:
-                    self.learn_leg(record.master)
-                self.names.host(found.certname if found else None, "agent")
-                self.names.host(record.identity.certname if record.identity else None, "agent")
-                self.harmless.identifier(found.environment if found else None)
-                (step,) = retrace([record])
-                self._document(step.request)
-                self._document(step.response)
-                for message in (record.request, record.response):
-                    for der in _ders(message) if message else ():
-                        self._der(der, "agent")
-                for secret in redact.known(record):
-                    self.known.add(secret)
-            case Handshake():
-                self.learn_leg(record.leg)
+    def learn(self, records: Callable[[], Iterable[Record]]) -> None:
+        """Learn all records; they are read twice."""
+        for steps in ((self._learner.names, self._learner.secrets), (self._learn_digests,)):
+            for record in records():
+                for step in steps:
+                    self._attempt(step, record)
+        self.withheld.clear()  # what was only looked at
 
-    def learn_leg(self, leg: Leg) -> None:
-        """Learn the names of a connection, and its certificates."""
-        self.names.host(leg.sni, "master")
-        agent, master = (leg.peer_chain, leg.own_chain) if leg.side == "agent" else (leg.own_chain, leg.peer_chain)
-        for der in master:
-            self._der(der, "master")
-        for der in agent:
-            self._der(der, "agent")
-
-    def _der(self, der: bytes, kind: NameKind) -> None:
-        if der in self._learned:
-            return
-        self._learned.add(der)
-        self.certificates.learn(der)
-        with contextlib.suppress(Malformed, ValueError):
-            read = read_der(der)
-            parsed = x509.load_der_x509_certificate(der)
-            for secret in marks.within(d.Certificates([read])):
-                self.known.add(str(secret))
-            for attribute in (*parsed.subject, *parsed.issuer):
-                value = attribute.value if isinstance(attribute.value, str) else attribute.value.decode("latin-1")
-                if attribute.oid not in (NameOID.COMMON_NAME, NameOID.COUNTRY_NAME):
-                    self.names.subject_part(value)
-            self._authority(parsed.issuer)
-            with contextlib.suppress(x509.ExtensionNotFound):
-                signer = parsed.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
-                for name in signer.authority_cert_issuer or ():
-                    if isinstance(name, x509.DirectoryName):
-                        self._authority(name.value)
-            if read.is_ca:
-                self._authority(parsed.subject)
-            else:
-                self._hosts(read.common_name, read.alt_names, kind)
-
-    def _authority(self, name: x509.Name) -> None:
-        for attribute in name.get_attributes_for_oid(NameOID.COMMON_NAME):
-            common_name = str(attribute.value)
-            if ": " in common_name:  # Puppet CA: master.example.com
-                self.names.host(common_name.rpartition(": ")[2], "master")
-            self.names.authority(common_name)
-
-    def _hosts(self, name: str | None, alt_names: Iterable[str], kind: NameKind) -> None:
-        self.names.host(name, kind)
-        for alt_name in alt_names:
-            sort, _, value = alt_name.partition(":")
-            if sort == "DNS":
-                self.names.host(value, kind)
-
-    def _document(self, document: d.Document | None) -> None:
-        match document:
-            case d.CatalogRequest(facts=d.Facts() as facts):
-                self._document(facts)
-                self.harmless.identifier(document.environment)
-            case d.Facts():
-                self.names.host(document.name, "agent")
-                self.names.facts(document.values)
-                for fact in document.values:
-                    self.harmless.identifier(fact)
-            case d.Node():
-                self.names.host(document.name, "agent")
-                self.names.facts(document.parameters or {})
-                self._code(document.environment, *(document.classes or ()))
-            case d.Catalog():
-                self.names.host(document.name, "agent")
-                self._code(document.environment, *(document.classes or ()))
-                for resource in document.resources:
-                    self._code(resource.type, *resource.parameters)
-            case d.Report():
-                self.names.host(document.host, "agent")
-                self._code(document.environment)
-            case d.CertificateRequest():
-                self._hosts(document.common_name, document.alt_names, "agent")
-            case d.CertificateStatus():
-                self.names.host(document.name, "agent")
-            case d.CertificateStatuses():
-                for certificate in document.certificates:
-                    self.names.host(certificate.name, "agent")
-
-    def _code(self, *identifiers: object) -> None:
-        for identifier in identifiers:
-            self.harmless.identifier(identifier)
-
-    def learn_digests(self, record: Record) -> None:
+    def _learn_digests(self, record: Record) -> None:
         """Learn the new digests of contents and certificates."""
         match record:
             case Exchange():
@@ -282,7 +176,7 @@ class Outgoing:
                         if before and after and before.body and _is_content(record, before):
                             self._contents(before, after)
                 for message in messages:
-                    for der in _ders(message):
+                    for der in embedded.ders(message):
                         self._fingerprints(der)
                 for leg in (record.agent, record.master):
                     for der in (*leg.peer_chain, *leg.own_chain) if leg else ():
@@ -303,7 +197,7 @@ class Outgoing:
             self._digest(key, other)
 
     def _contents(self, before: Message, after: Message) -> None:
-        old, masked = _plain(before), _plain(after)
+        old, masked = embedded.plain(before), embedded.plain(after)
         new = self._content(masked)
         for algorithm in files.DIGESTS:
             digest = files.digest(new, algorithm) or ""
@@ -384,7 +278,7 @@ class Outgoing:
 
     def _message[M: Message](self, exchange: Exchange, message: M) -> M:
         found = endpoints.match(exchange.request.method, exchange.request.target)
-        plain, packed = _unpacked(message)
+        plain, packed = embedded.unpacked(message)
         if _is_content(exchange, message):
             new = self._content(plain)
         else:
@@ -460,7 +354,7 @@ class Outgoing:
 
     def _close(self, top: ValueNode, content: Content, kind: Kind | None, *, prose: bool) -> None:
         """Replace the leaves of a body."""
-        waiting: list[tuple[ValueNode, Content, bool, bool]] = [(top, content, False, prose)]
+        waiting: list[tuple[ValueNode, Content, bool, bool]] = [(top, content, kind is None, prose)]
         visited: set[int] = set()
         while waiting:
             node, content, free, prose = waiting.pop()
@@ -513,7 +407,7 @@ class Outgoing:
         if "-----BEGIN " not in value:
             return self._harmless(value, content, prose=prose)
         parts, at = [], 0
-        for found in _PEM.finditer(value):
+        for found in embedded.PEM.finditer(value):
             parts += [self._harmless(value[at : found.start()], content, prose=prose), self._block(found, content)]
             at = found.end()
         return "".join([*parts, self._harmless(value[at:], content, prose=prose)])
@@ -531,7 +425,7 @@ class Outgoing:
         return self.names.text(value) if self._pseudonyms else value
 
     def _block(self, found: regex.Match[str], content: Content) -> str:
-        der = _decoded(found[3]) if found[2] == found[5] else None
+        der = embedded.decoded(found[3]) if found[2] == found[5] else None
         if der is None:
             return found[1] + self._harmless(found[3], content, prose=False) + found[4]
         lines = regex.findall(".{1,64}", base64.b64encode(self._issued(der)).decode())
@@ -571,13 +465,7 @@ def _key(der: bytes) -> str | None:
 def _failed(node: Fields) -> bool:
     """Whether a mapping is a line of a log about an error."""
     level = node.get("level")
-    return isinstance(level, Leaf) and str(level.value).lstrip(":").lower() in (
-        "err",
-        "error",
-        "crit",
-        "alert",
-        "emerg",
-    )
+    return isinstance(level, Leaf) and str(level.value).lstrip(":").lower() in _FAILURES
 
 
 def _content_of(message: Message, kind: Kind | None) -> Content:
@@ -596,33 +484,3 @@ def _is_content(exchange: Exchange, message: Message) -> bool:
         return False
     found = endpoints.match(exchange.request.method, exchange.request.target)
     return found is not None and found.endpoint.kind in _CONTENT
-
-
-def _plain(message: Message) -> bytes:
-    return _unpacked(message)[0]
-
-
-def _unpacked(message: Message) -> tuple[bytes, bool]:
-    """Return a body without its Content-Encoding, and whether that was correct."""
-    try:
-        return bodies.plain(message), True
-    except bodies.Unreadable:
-        return message.body, False
-
-
-def _decoded(text: str) -> bytes | None:
-    try:
-        return base64.b64decode(text)
-    except (binascii.Error, ValueError):
-        return None
-
-
-def _ders(message: Message) -> Iterator[bytes]:
-    """Yield the DER of what a body contains as PEM."""
-    plain = _plain(message)
-    if b"-----BEGIN " not in plain:
-        return
-    for leaf in rewrite.leaves(rewrite.anything(plain, rewrite.media(message)).top):
-        for found in _PEM.finditer(leaf.value) if isinstance(leaf.value, str) else ():
-            if (der := _decoded(found[3])) is not None:
-                yield der

@@ -6,14 +6,17 @@ import dataclasses
 import json
 import random
 import re
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.analysis import limits
 from inspector.capture.store import Capture
 from inspector.formats import exporting
 from inspector.formats.outgoing import ALL, Content, Outgoing, summary
 from inspector.model import Exchange, Handshake, Leg, Request
+from inspector.privacy import redact
 from inspector.runs.examples import catalog, content, report, talk
 from tests.support.planted import ENCODINGS, PLACES, closed, core, everything, found, leaks, planted
 
@@ -139,8 +142,7 @@ def test_an_export_keeps_the_texts_of_errors_and_names_and_a_shared_capture_does
 def test_what_was_withheld_is_counted() -> None:
     outgoing = Outgoing(pseudonyms=False)
     records = talk(catalog(facts={"rack": "Xq7", "site": "Yq8"}), content("modules/a/b", b"Xq7"))
-    for record in records:
-        outgoing.learn(record)
+    outgoing.learn(lambda: records)
     for record in records:
         outgoing.record(record)
     assert outgoing.withheld[Content.FILES] == 1
@@ -171,3 +173,32 @@ def test_what_no_agent_sends_does_not_stop_it() -> None:
     ]
     for pseudonyms in (True, False):
         assert len(closed(records, pseudonyms=pseudonyms)) == 3
+
+
+def test_a_large_number_in_a_format_that_is_not_known_is_withheld() -> None:
+    body = json.dumps({"card": 4111111111111111, "port": 8140}).encode()
+    request = Request((("Content-Type", "application/json"),), body, target="/other")
+    (made,) = closed([Exchange(Leg("a", "agent"), request)], pseudonyms=False)
+    assert isinstance(made, Exchange)
+    assert json.loads(made.request.body)["port"] == 8140
+    assert b"4111111111111111" not in made.request.body
+
+
+@pytest.mark.slow
+def test_secrets_that_take_too_long_to_learn_keep_their_record_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The analysis, which is a part of learning, has a limit of its own."""
+
+    def endless(_: Exchange) -> set[str]:
+        while True:
+            time.time()
+
+    monkeypatch.setattr(redact, "known", endless)
+    monkeypatch.setattr(limits, "SECONDS", 0.3)
+    limits.arm()
+    try:
+        outgoing = Outgoing(pseudonyms=False)
+        outgoing.learn(lambda: talk(catalog()))
+    finally:
+        limits._net.thread = None
+    assert list(outgoing.unmasked.values()) == ["it took more than 0.3 s of CPU time"] * len(outgoing.unmasked)
+    assert outgoing.unmasked

@@ -20,6 +20,7 @@ from inspector.analysis.analyzer import Analyzer
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
 from inspector.formats import exporting, share
+from inspector.formats.learning import Learner
 from inspector.formats.outgoing import Outgoing
 from inspector.formats.pseudonyms import Pseudonyms
 from inspector.formats.reissue import Reissuer
@@ -135,10 +136,8 @@ def numbered(records: Iterable[Record]) -> list[Record]:
 
 def by_other_names(records: Sequence[Record]) -> list[Record]:
     other = Outgoing(pseudonyms=True)
-    for record in records:
-        other.learn(record)
-    for record in records:
-        other.learn_digests(record)
+    other.learn(lambda: records)
+    assert other.unmasked == {}
     return [other.record(record) for record in records]
 
 
@@ -376,18 +375,20 @@ def test_half_a_capture_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [path.name for path in tmp_path.iterdir()] == ["own.sqlite"]
 
 
-@pytest.mark.parametrize("step", ["learn", "learn_digests", "record"])
+@pytest.mark.parametrize(
+    ("of", "step"), [(Learner, "names"), (Learner, "secrets"), (Outgoing, "_learn_digests"), (Outgoing, "record")]
+)
 def test_a_gap_takes_the_place_of_a_record_that_cannot_be_masked(
-    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of: type, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = getattr(Outgoing, step)
+    work = getattr(of, step)
 
-    def fail(outgoing: Outgoing, record: Record) -> Any:
+    def fail(outgoing: Outgoing | Learner, record: Record) -> Any:
         if record.seq == 2:
             raise RuntimeError("poison")
         return work(outgoing, record)
 
-    monkeypatch.setattr(Outgoing, step, fail)
+    monkeypatch.setattr(of, step, fail)
     records = conversation()
     path = saved(tmp_path / "own.sqlite", records)
     other = shared(path)

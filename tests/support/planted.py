@@ -276,10 +276,8 @@ def everything(records: Iterable[Record]) -> bytes:
 def closed(records: list[Record], *, pseudonyms: bool, opened: frozenset[Content] = frozenset()) -> list[Record]:
     """Return records as they may leave."""
     outgoing = Outgoing(pseudonyms=pseudonyms, opened=opened)
-    for record in records:
-        outgoing.learn(record)
-    for record in records:
-        outgoing.learn_digests(record)
+    outgoing.learn(lambda: records)
+    assert outgoing.unmasked == {}
     return [outgoing.record(record) for record in records]
 
 
