@@ -18,7 +18,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import difflib
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +85,8 @@ def _ended(ignore: Ignore) -> str:
     return f"the exception for {what}{whom} ended on {clocks.date(ignore.until or 0).date()}"
 
 
+MOST = 1e15
+"""Limit for thresholds: seconds and bytes are far below it."""
 _EXAMPLE = "It holds `rules:` (B45: off) and `ignore:` (- rules: B01); docs/findings.md has an example."
 
 
@@ -134,9 +135,10 @@ def _severity(value: Any, ident: str) -> Severity:
 
 
 def _number(value: Any, rule: Rule, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -MOST < value < MOST:
+        what = "" if isinstance(value, int | float) else f", not {value!r}"
         raise InspectorError(
-            f"{rule.id}: {key} must be a number, not {value!r}.",
+            f"{rule.id}: {key} must be a number below {MOST:g}{what}.",
             f"The default is `{rule.id}: {{{key}: {rule.thresholds[key]:g}}}`.",
         )
     return value

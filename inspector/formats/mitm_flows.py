@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from inspector.model import Headers, Identity, Record
 
 
+LARGEST = 1e15
+"""Limit for the numbers of a flow: times, ports and statuses are far below it."""
+
+
 def leg_of(conn: connection.Connection) -> Leg:
     """Convert mitmproxy's connection to a leg."""
     server = conn if isinstance(conn, Server) else None
@@ -147,7 +151,7 @@ def flows(source: Path) -> Iterator[Exchange]:
         try:
             for flow in FlowReader(_Bounded(file)).stream():  # type: ignore[arg-type]
                 if isinstance(flow, http.HTTPFlow):
-                    found.append(exchange_of(flow))
+                    found.append(_checked(exchange_of(flow)))
         except OSError:
             raise
         except RecursionError:
@@ -158,6 +162,19 @@ def flows(source: Path) -> Iterator[Exchange]:
     if broken:
         reason = str(broken) or type(broken).__name__
         raise ValueError(reason if found else f"it is not a flow file of mitmproxy: {reason}") from broken
+
+
+def _checked(exchange: Exchange) -> Exchange:
+    """Return an exchange that can be stored. Raises ValueError."""
+    request, response = exchange.request, exchange.response
+    numbers: list[float | None] = [request.started, request.ended, exchange.failed]
+    if response is not None:
+        numbers += [response.started, response.ended, response.status]
+    for leg in filter(None, (exchange.agent, exchange.master)):
+        numbers += [leg.port, leg.connecting, leg.connected, leg.secured]
+    if any(number is not None and not -LARGEST < number < LARGEST for number in numbers):
+        raise ValueError("a number in it is too large")
+    return exchange
 
 
 # -- writing --------------------------------------------------------------------------------------------

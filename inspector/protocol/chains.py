@@ -84,6 +84,15 @@ def verify(
     return Verifier(authorities, crls).verify(chain, at, revocation)
 
 
+def check_usable(certificates: Sequence[bytes], crls: Sequence[bytes] = ()) -> None:
+    """Raise Malformed if OpenSSL, and so every agent, cannot read one of these (DER): it checks more than the library
+    that reads their fields."""
+    try:
+        Verifier(certificates, crls).store("chain", 0.0)
+    except crypto.Error as error:
+        raise Malformed("OpenSSL cannot read it") from error
+
+
 class Verifier:
     """The CAs and CRLs of an agent. The latest stores are cached: a CRL of 100,000 serial numbers takes long to
     load."""

@@ -7,7 +7,16 @@ extendedKeyUsage and does not support CRLs).
 
 from __future__ import annotations
 
-from inspector.protocol.chains import CRL_TROUBLE, Problem, Revocation, Verifier, in_agents_words, issuer_chain, verify
+from inspector.protocol.chains import (
+    CRL_TROUBLE,
+    Problem,
+    Revocation,
+    Verifier,
+    check_usable,
+    in_agents_words,
+    issuer_chain,
+    verify,
+)
 from inspector.protocol.oids import AUTHORIZATION_OIDS, PUPPET_OIDS, authorizing, oid_name
 from inspector.protocol.pem import (
     MAX_BLOCKS,
@@ -37,6 +46,7 @@ __all__ = [
     "Verifier",
     "authorizing",
     "certificate",
+    "check_usable",
     "common_name",
     "fingerprint",
     "in_agents_words",

@@ -109,7 +109,7 @@ class Index:
             found = db.execute("SELECT value FROM meta WHERE key = 'maker'").fetchone()
             if guard.foreign(db, SCHEMA):
                 found = None  # not made by us: it is made anew
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):  # also SQLite's messages may quote what is not UTF-8
             found = None
         if found is None or found[0] != maker():
             db.close()

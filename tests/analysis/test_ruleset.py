@@ -90,6 +90,8 @@ def test_what_a_site_does_not_want_to_see(tmp_path: Path, entry: str, gone: bool
         ("rules: {B01: {sevrity: error}}", "there is no key 'sevrity'", "Did you mean severity?"),
         ("rules: {B01: eror}", "'eror' is not a severity", "Did you mean error?"),
         ("rules: {S08: {warning_s: soon}}", "must be a number", "`S08: {warning_s: 10}`"),
+        (f"rules: {{S08: {{warning_s: {'9' * 400}}}}}", "must be a number", "`S08: {warning_s: 10}`"),
+        (f"rules: {{S08: {{warning_s: 0x{'f' * 5000}}}}}", "must be a number", "`S08: {warning_s: 10}`"),
         ("rules: {S08: {warning_s: .nan}}", "must be a number", "`S08: {warning_s: 10}`"),
         ("rules: [B01]", "rules must be a mapping", "B45: off"),
         ("ruls: {}", "there is no key 'ruls'", "Did you mean rules?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import stat
 import time
@@ -330,6 +331,18 @@ def test_broken_and_empty_files(agent: Agent) -> None:
     }  # fmt: skip
     assert f"certs/{NAME}.pem: the file is empty" in [diagnosis.detail for diagnosis in found]
     assert all(diagnosis.fix for diagnosis in found)
+
+
+@pytest.mark.parametrize("file", ["crl", "ca"])
+def test_a_file_that_only_openssl_cannot_read(agent: Agent, file: str) -> None:
+    path: Path = getattr(agent.place, file)
+    lines = path.read_text().split("-----")
+    der = base64.b64decode(lines[2])
+    # A common name that is no string.
+    lines[2] = "\n" + base64.encodebytes(der.replace(b"\x06\x03U\x04\x03\x0c", b"\x06\x03U\x04\x03\x04")).decode()
+    path.write_text("-----".join(lines))
+    titles = {diagnosis.title for diagnosis in agent.found()}
+    assert ("crl.pem is not a valid CRL" if file == "crl" else "certs/ca.pem is not a valid certificate") in titles
 
 
 def test_a_broken_crl_is_reported_once(agent: Agent) -> None:

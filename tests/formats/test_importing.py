@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mitmproxy.io import tnetstring
+from mitmproxy.io import FlowWriter, tnetstring
+from mitmproxy.test import tflow
 
 from inspector.capture.store import Capture
 from inspector.errors import InspectorError
@@ -370,3 +371,14 @@ def test_what_has_no_end_is_not_read(place: str, tmp_path: Path) -> None:
         source.symlink_to(place)
     (error,) = load([source], tmp_path / "c.sqlite").errors
     assert "it is not a regular file" in error.message
+
+
+@pytest.mark.parametrize("name", ["timestamp_start", "timestamp_tls_setup"])
+def test_a_flow_with_a_number_that_no_capture_can_hold(name: str, tmp_path: Path) -> None:
+    flow = tflow.tflow(resp=True)
+    setattr(flow.client_conn if "tls" in name else flow.request, name, 2**70)
+    source = tmp_path / "x.flows"
+    with source.open("wb") as file:
+        FlowWriter(file).add(flow)  # type: ignore[no-untyped-call]
+    (error,) = load([source], tmp_path / "c.sqlite").errors
+    assert "a number in it is too large" in error.message

@@ -254,3 +254,11 @@ def test_a_run_is_the_same_when_it_is_retraced_from_its_own_records(name: str) -
             msgspec.structs.replace(candidate.snapshot(), number=0, closed=True) for candidate in (run, again[-1])
         )
         assert mine == other
+
+
+def test_a_schema_that_is_not_utf_8_makes_it_anew(tmp_path: Path) -> None:
+    capture = save(tmp_path / "c.sqlite", *conversation())
+    made(capture).close()
+    place = index.place(capture)
+    place.write_bytes(place.read_bytes().replace(b"CREATE TABLE run", b"CREATE T\xe6BLE run"))
+    assert index.Index.open(place) is None
