@@ -8,6 +8,6 @@ _ROOT = Path(__file__).resolve().parent.parent
 if (_ROOT / "inspector" / "proxy" / "addon.py").is_file() and str(_ROOT) not in sys.path:
     sys.path.insert(0, str(_ROOT))
 
-from inspector.proxy.addon import PuppetInspector  # noqa: E402
+from inspector.proxy.mitm.addon import PuppetInspector  # noqa: E402
 
 addons = [PuppetInspector()]

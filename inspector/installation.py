@@ -40,11 +40,9 @@ def _file(in_checkout: str, in_package: str, name: str) -> Path:
     raise InspectorError(f"The {name} is missing from this installation.", "Install puppet-inspector again.")
 
 
-def command(module: str, *arguments: str, optimized: bool = False) -> list[str]:
+def command(module: str, *arguments: str) -> list[str]:
     """Return the command that runs ``main(arguments)`` of a module of this package in another process.
 
-    It imports this installation, whatever the working directory contains (``-P``). ``optimized`` leaves out assertions
-    (``-O``), with which mitmproxy checks its own types at every event.
+    It imports this installation, whatever the working directory contains (``-P``).
     """
-    flags = ["-O"] if optimized else []
-    return [sys.executable, *flags, "-P", "-c", _CODE.format(module), str(PACKAGE.parent), *arguments]
+    return [sys.executable, "-P", "-c", _CODE.format(module), str(PACKAGE.parent), *arguments]

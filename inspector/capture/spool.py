@@ -6,6 +6,7 @@ with the size and the digest of the whole body.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -56,24 +57,29 @@ class Spool:
         if self.cut:
             return
         if self.size > self._keep or not wanted:
-            self._give_up()
+            self._give_up(data)
             return
         if self._file is None and self.size <= MEMORY:
             self._head += data
             return
         try:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
-                self._file.write(self._head)
-                del self._head[HEAD:]
-            self._file.write(data)
-            self._head += data[: max(0, HEAD - len(self._head))]
+                file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
+                with contextlib.ExitStack() as stack:
+                    stack.callback(file.close)
+                    _write(file, self._head)
+                    stack.pop_all()
+                # The file has it now: of a thousand bodies under way the heads would be 64 MB.
+                self._file, self._head = file, bytearray()
+            _write(self._file, data)
         except OSError:
-            self._give_up()
+            self._give_up(data)
 
-    def _give_up(self) -> None:
+    def _give_up(self, data: bytes) -> None:
+        """Store only the head from now on; the last piece was not stored, or only a part of it."""
+        begin = self.head[: self.size - len(data)]
+        self._head = bytearray(begin + data[: HEAD - len(begin)])
         self.cut = True
-        del self._head[HEAD:]
         self.close()
 
     @property
@@ -84,6 +90,9 @@ class Spool:
     @property
     def head(self) -> bytes:
         """The first bytes of the body."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                return os.pread(self.descriptor, HEAD, 0)
         return bytes(self._head[:HEAD])
 
     @property
@@ -109,3 +118,10 @@ class Spool:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _write(file: IO[bytes], data: bytes | bytearray) -> None:
+    """Write all of it. Raises OSError: on a disk that is almost full a part may be written first."""
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inspector.host import privileges
-from inspector.proxy import options
-from inspector.proxy.fast import workers
+from inspector.proxy import options, workers
 
 if TYPE_CHECKING:
     import argparse

@@ -105,6 +105,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - http.server's names
 
+    def handle_expect_100(self) -> bool:
+        super().handle_expect_100()
+        self.wfile.flush()  # the agent waits for it
+        return True
+
     def _certname(self) -> str | None:
         assert isinstance(self.connection, ssl.SSLSocket)  # noqa: S101
         certificate: Any = self.connection.getpeercert() or {}

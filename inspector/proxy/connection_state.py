@@ -1,7 +1,8 @@
 """The state of the connections from agents and to the master: who the peer is, which identity is used towards the
 master, and a refused handshake as a record, worded as the agent itself would report it.
 
-``addon`` has one of these objects per connection; what OpenSSL reported is in their ``TlsState``.
+Each connection has one of these objects; what OpenSSL reported is in its ``TlsState``. Who moves the bytes knows the
+other facts of a connection, and gives them as a leg.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector.errors import IdentityError
-from inspector.formats import mitm_flows
 from inspector.model import Closed, Handshake, Identity
 from inspector.protocol import x509
 from inspector.proxy import identity
@@ -20,7 +20,7 @@ from inspector.proxy.probe import refuses
 from inspector.proxy.tls import parsed_of
 
 if TYPE_CHECKING:
-    from mitmproxy import connection
+    from collections.abc import Callable
 
     from inspector.model import Leg
     from inspector.proxy.identity import Credentials, IdentitySource
@@ -55,10 +55,11 @@ class AgentConnection:
     """Whether the last message announced that the connection will be closed."""
     _leg: Leg | None = None
 
-    def leg(self, client: connection.Connection) -> Leg:
-        """This connection as a record; the same object for all its exchanges."""
+    def leg(self, facts: Callable[[], Leg]) -> Leg:
+        """This connection as a record; the same object for all its exchanges. ``facts`` is called for what is not known
+        here."""
         if self._leg is None or self._leg.secured is None:
-            leg = mitm_flows.leg_of(client)
+            leg = facts()
             self._leg = dataclasses.replace(
                 leg,
                 resumed=False if leg.secured else None,
@@ -96,9 +97,9 @@ class AgentConnection:
         self.credentials, self.headers = credentials, headers
         self.identity = Identity(source.mode, certname if credentials or headers else None)
 
-    def refused(self, client: connection.Connection, error: str) -> Handshake:
+    def refused(self, leg: Leg, error: str) -> Handshake:
         """Return the failed handshake: the proxy refused the agent, or the agent refused the proxy."""
-        leg, tls_state = self.leg(client), self.tls_state
+        tls_state = self.tls_state
         worst = next((problem for problem in tls_state.problems if not problem.undecided), None)
         reason = str(worst) if worst else self._reason(leg, error)
         return _handshake(leg, reason, tls_state, "agent")
@@ -132,27 +133,29 @@ class MasterConnection:
 
     tls_state: TlsState
     agent: AgentConnection | None
+    name: str
+    """The name that the master's certificate must contain."""
+    sni: str | None
+    """The name that is sent as SNI."""
     answered: bool = False
     refusal_recorded: bool = False
     _leg: Leg | None = None
 
-    def leg(self, server: connection.Connection) -> Leg:
-        """This connection as a record; the same object for all its exchanges."""
+    def leg(self, facts: Callable[[], Leg]) -> Leg:
+        """This connection as a record; the same object for all its exchanges. ``facts`` is called for what is not known
+        here."""
         if self._leg is None or self._leg.secured is None:
-            self._leg = self._new_leg(server)
+            leg = facts()
+            credentials = self.agent.credentials if self.agent else None
+            self._leg = dataclasses.replace(
+                leg,
+                resumed=False if leg.secured else None,
+                peer_chain=leg.peer_chain or self.tls_state.peer_chain,
+                own_chain=credentials.ders if credentials else (),
+            )
         return self._leg
 
-    def _new_leg(self, server: connection.Connection) -> Leg:
-        leg = mitm_flows.leg_of(server)
-        credentials = self.agent.credentials if self.agent else None
-        return dataclasses.replace(
-            leg,
-            resumed=False if leg.secured else None,
-            peer_chain=leg.peer_chain or self.tls_state.peer_chain,
-            own_chain=credentials.ders if credentials else (),
-        )
-
-    def refused(self, server: connection.Connection, name: str, error: str) -> Handshake | None:
+    def refused(self, leg: Leg, error: str) -> Handshake | None:
         """Return the failed handshake: the proxy refused the master, or the master refused the agent.
 
         None if it was recorded before.
@@ -163,7 +166,8 @@ class MasterConnection:
         tls_state = self.tls_state
         if tls_state.wrong_name:
             reason = (
-                f"Server hostname '{name}' did not match server certificate; expected one of {tls_state.wrong_name}"
+                f"Server hostname '{self.name}' did not match server certificate; "
+                f"expected one of {tls_state.wrong_name}"
             )
         elif tls_state.problems:
             reason = str(tls_state.problems[0])
@@ -171,21 +175,21 @@ class MasterConnection:
             reason = f"the master refused the connection with the alert {tls_state.alert}"
         else:
             reason = error
-        return _handshake(self.leg(server), reason, tls_state, "master")
+        return _handshake(leg, reason, tls_state, "master")
 
-    def late_refusal(self, server: connection.Connection, name: str) -> Handshake | None:
+    def late_refusal(self, leg: Leg) -> Handshake | None:
         """Return a refusal after the handshake: in TLS 1.3 the master refuses the agent's certificate when the
         handshake is complete for the other side.
 
         None if the master answered anything, or if nothing indicates a refusal.
         """
-        if self.answered or not server.timestamp_tls_setup:
+        if self.answered or not leg.secured:
             return None
         with_certificate = self.agent is not None and self.agent.credentials is not None
-        soon = with_certificate and time.time() - server.timestamp_tls_setup < REFUSAL_WINDOW
+        soon = with_certificate and time.time() - leg.secured < REFUSAL_WINDOW
         if not (soon or self.tls_state.alert_by == "peer"):
             return None
-        return self.refused(server, name, CLOSED_SILENTLY)
+        return self.refused(leg, CLOSED_SILENTLY)
 
 
 def _handshake(leg: Leg, reason: str, tls_state: TlsState, peer: str) -> Handshake:

@@ -100,7 +100,6 @@ OPTIONS: tuple[tuple[str, str], ...] = (
 """Name and help of each option with a value. All are strings; empty means the default."""
 
 FLAGS: tuple[tuple[str, str], ...] = (
-    ("puppet_lean", "Remove those of mitmdump's own addons that a Puppet proxy does not need."),
     ("puppet_unsafe_keys", "Use private keys even if other users on this host can read them."),
 )
 """Name and help of each option that is on or off. All are off by default."""
@@ -132,7 +131,6 @@ class Settings:
     redact: bool = False
     """Whether secrets are removed before they are recorded."""
     rotation: Rotation = field(default_factory=Rotation)
-    lean: bool = False
     any_port: bool = False
     """Whether the next free port may be used instead."""
     warnings: tuple[str, ...] = field(default=())
@@ -259,7 +257,6 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
             values.puppet_keep,
             values.puppet_keep_free,
         ),
-        lean=bool(values.puppet_lean),
         any_port=not own_mode and not port_given,
         warnings=tuple(warnings),
     )

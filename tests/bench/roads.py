@@ -282,7 +282,9 @@ class Road:
     def cpu(self) -> Cpu:
         """What it used so far."""
         below = _below(self.pid)
-        workers = [pid for pid in below if b"inspector.proxy.fast.server" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        workers = [
+            pid for pid in below if b"inspector.proxy.engine.server" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
         serving = workers or [self.pid]
         return Cpu(tuple(map(_cpu, serving)), sum(_cpu(pid) for pid in (self.pid, *below) if pid not in serving))
 

@@ -57,10 +57,10 @@ def capture(tmp_path: Path) -> Path:
     return tmp_path / "captures" / "test.sqlite"
 
 
-@pytest.fixture
-def own() -> bool:
-    """Whether the proxy is `puppet-inspector proxy`; else it is mitmdump with the addon."""
-    return False
+@pytest.fixture(params=[False, True], ids=["mitmdump", "proxy"])
+def own(request: pytest.FixtureRequest) -> bool:
+    """Whether the proxy is `puppet-inspector proxy`; else it is mitmdump with the addon. Every test holds for both."""
+    return bool(request.param)
 
 
 @pytest.fixture

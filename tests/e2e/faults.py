@@ -190,7 +190,8 @@ class Scene:
 
     def __init__(self, folder: Path, *, own: bool, speed: float = 1.0) -> None:
         """``own``: `puppet-inspector proxy`; else mitmdump with the addon. ``speed``: of the proxy's clock."""
-        self._folder, self._own, self._speed = folder, own, speed
+        self._folder, self._speed = folder, speed
+        self.own = own
         self.capture = folder / "captures" / "test.sqlite"
         self._number = 0
         self._places: dict[str, SslDirPaths] = {}
@@ -214,7 +215,7 @@ class Scene:
     def _proxy(self) -> Proxy:
         options = proxies.options(self.lab, self.capture) | {"puppet_master": "{}:{}".format(*self.far.address)}
         with mock.patch("sys.executable", str(faulty.stand_in(self._folder, speed=self._speed))):
-            return Proxy(options, own=self._own).__enter__()
+            return Proxy(options, own=self.own).__enter__()
 
     # -- agents -----------------------------------------------------------------------------------------
 
@@ -320,12 +321,15 @@ def provoke(scene: Scene) -> None:
     scene.far.limits = (None, None)
 
 
-def broken_hook(scene: Scene, name: str) -> Tally:
-    """One of our hooks raises, before or after its work: the agents' runs go on."""
+def broken_function(scene: Scene, name: str) -> Tally:
+    """One of our functions raises, before or after its work: the agents' runs go on."""
+    function = faulty.OPEN[name][scene.own]
+    if function is None:
+        return Tally()
     with scene.watched() as tally:
         # Without its work at the end of a connection there is no end of it.
-        for when in ("after",) if name.endswith("_disconnected") else ("before", "after"):
-            scene.broken.write_text(f"{when} {name}")
+        for when in ("after",) if name.startswith("the end of a") and "connection" in name else ("before", "after"):
+            scene.broken.write_text(f"{when} {function}")
             provoke(scene)
             tally.count(scene.runs_as_without())
             scene.broken.write_text("")
@@ -336,7 +340,7 @@ def broken_check(scene: Scene, name: str) -> Tally:
     """What checks who an agent or a master is raises: nobody is let through as somebody, and afterwards all are."""
     with scene.watched() as tally:
         for when in ("before", "after"):
-            scene.broken.write_text(f"{when} {name}")
+            scene.broken.write_text(f"{when} {faulty.CLOSED[name][scene.own]}")
             done = scene.run(scene.proxy.address)
             scene.broken.write_text("")
             assert done.status == 1
@@ -621,10 +625,10 @@ def drained(folder: Path, *, own: bool, agents: int = 5) -> Tally:
 # -- all --------------------------------------------------------------------------------------------------
 
 FAULTS: dict[str, Callable[[Scene], Tally]] = {
-    **{f"exception in {what}": functools.partial(broken_hook, name=name) for what, name in faulty.OPEN.items()},
+    **{f"exception in {name}": functools.partial(broken_function, name=name) for name in faulty.OPEN},
     **{
-        f"exception in {what}: refused, afterwards as before": functools.partial(broken_check, name=name)
-        for what, name in faulty.CLOSED.items()
+        f"exception in {name}: refused, afterwards as before": functools.partial(broken_check, name=name)
+        for name in faulty.CLOSED
     },
     **{name: functools.partial(form, name=name) for name in FORMS},
     "a request byte for byte": byte_for_byte,

@@ -16,7 +16,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspector.proxy import addon as addon_module
+from inspector.proxy import runtime
+from inspector.proxy.engine.link import Link
+from inspector.proxy.engine.server import Server
+from inspector.proxy.mitm import addon as addon_module
 from tests.support import places
 
 if TYPE_CHECKING:
@@ -28,21 +31,26 @@ BACK, STATE = signal.SIGUSR1, signal.SIGUSR2
 STATE_LINE = "-- state "
 
 OPEN = {
-    **{hook: hook for hook in (
-        "client_disconnected", "server_connect", "server_disconnected", "tls_failed_client", "tls_failed_server",
-        "responseheaders", "response", "error",
-    )},
-    "recording an exchange": "_record",
-    "the verification probe": "_inform_probe",
-}  # fmt: skip
-"""What it is called, and the function: hooks, and parts of them, whose failure must not concern the agent."""
-CLOSED = {
-    "client_connected": "_admit",
-    "tls_start_client": "_meet_agent",
-    "tls_start_server": "_meet_master",
-    "requestheaders": "_replace_claims",
+    "the end of an agent's connection": ("client_disconnected", "_record_agent_end"),
+    "the end of a connection to the master": ("server_disconnected", "master_lost"),
+    "the choice of the master": ("server_connect", None),
+    "a failed handshake of an agent": ("tls_failed_client", "agent_refused"),
+    "a failed handshake with the master": ("tls_failed_server", "_record_refused_master"),
+    "the beginning of an answer": ("responseheaders", "_note_answer"),
+    "the end of an exchange": ("response", "_write"),
+    "an exchange without an answer": ("error", None),
+    "recording an exchange": ("_record", None),
+    "the verification probe": ("_inform_probe", "_inform_probe"),
 }
-"""The hooks whose failure must let nothing through that was not checked, and what fails in them."""
+"""What is done, and the function that does it in mitmdump's addon and in our engine (None: there is none); its failure
+must not concern the agent."""
+CLOSED = {
+    "admitting an agent": ("_admit", "agent_connected"),
+    "preparing TLS with an agent": ("_meet_agent", "_meet_agent"),
+    "preparing TLS with the master": ("_meet_master", "_meet_master"),
+    "replacing claims": ("_replace_claims", "_replace_claims"),
+}
+"""The same of what must let nothing through that was not checked, if it fails."""
 _ROOT = places.ROOT
 
 
@@ -71,13 +79,14 @@ def switch(folder: Path) -> Path:
 
 def start(broken: str, speed: float, arguments: list[str]) -> None:
     """Break it, and be what would have been started: `-P -c CODE ROOT proxy ...` or `-c CODE ...` of mitmdump."""
-    _break_hooks(Path(broken))
+    own = arguments[0] == "-P"
+    _break_functions(Path(broken), own=own)
     _turn_the_clock(speed)
-    _remember()
-    if arguments[0] == "-P":
-        from inspector.proxy.fast import server
+    _remember(own=own)
+    if own:
+        from inspector.proxy.engine import server
 
-        # As `inspector.proxy.fast.workers` does, without the process in between.
+        # As `inspector.proxy.workers` does, without the process in between.
         given = dict(argument.split("=", 1) for argument in arguments[6::2])
         sys.exit(server.main([json.dumps(given), "1"]))
     from mitmproxy.tools.main import mitmdump
@@ -86,25 +95,27 @@ def start(broken: str, speed: float, arguments: list[str]) -> None:
     sys.exit(mitmdump())
 
 
-def _break_hooks(switch: Path) -> None:
-    addon: Any = addon_module.PuppetInspector
-    for name in (*OPEN.values(), *CLOSED.values()):
-        hook = getattr(addon, name)
+def _break_functions(switch: Path, *, own: bool) -> None:
+    where: Any = Link if own else addon_module.PuppetInspector
+    guard: Any = runtime.guarded if own else addon_module._guarded
+    for name in filter(None, {pair[own] for pair in (*OPEN.values(), *CLOSED.values())}):
+        function = getattr(where, name)
         # Inside of what guards it: it is the guard that is tried.
-        guarded = hasattr(hook, "__wrapped__")
-        broken = _breaking(name, hook.__wrapped__ if guarded else hook, switch)
-        setattr(addon, name, addon_module._guarded(broken) if guarded else broken)
+        guarded = hasattr(function, "__wrapped__")
+        broken = _breaking(name, function.__wrapped__ if guarded else function, switch)
+        setattr(where, name, guard(broken) if guarded else broken)
 
 
-def _breaking(name: str, act: Callable[..., None], switch: Path) -> Callable[..., None]:
+def _breaking(name: str, act: Callable[..., Any], switch: Path) -> Callable[..., Any]:
     @functools.wraps(act)
-    def broken(*given: Any) -> None:
+    def broken(*given: Any) -> Any:
         wanted = switch.read_text()
         if wanted == f"before {name}":
             raise RuntimeError(wanted)
-        act(*given)
+        result = act(*given)
         if wanted == f"after {name}":
             raise RuntimeError(wanted)
+        return result
 
     return broken
 
@@ -121,26 +132,42 @@ def _turn_the_clock(speed: float) -> None:
     time.time = lambda: began + (real() - began) * speed - back
 
 
-def _remember() -> None:
-    addon: Any = addon_module.PuppetInspector
-    begin = addon.begin
+def _remember(*, own: bool) -> None:
+    where: Any = Server if own else addon_module.PuppetInspector
+    name = "_listen" if own else "begin"
+    begin = getattr(where, name)
 
-    def begun(self: Any, *given: Any, **named: Any) -> None:
-        begin(self, *given, **named)
-        signal.signal(STATE, lambda *_: self._write_line(STATE_LINE + json.dumps(_state(self))))
+    def begun(self: Any, *given: Any, **named: Any) -> Any:
+        def write(*_: object) -> None:
+            self._runtime.write_line(STATE_LINE + json.dumps(_state(self, own=own)))
 
-    addon.begin = begun
+        signal.signal(STATE, write)
+        return begin(self, *given, **named)
+
+    setattr(where, name, begun)
 
 
-def _state(addon: Any) -> dict[str, int]:
-    """How much of what is under way the addon remembers."""
-    return {
-        "exchanges": len(addon._sent),
-        "bodies": len(addon._tees),
-        "bytes": addon.copied,
-        "agents": len(addon._agents),
-        "masters": len(addon._masters),
-        "awaited": len(addon._recorder._awaiting_result),
-        "asked": len(addon._recorder._callbacks),
+def _state(proxy: Any, *, own: bool) -> dict[str, int]:
+    """How much of what is under way the proxy remembers."""
+    if own:
+        links = proxy._links
+        under_way = {
+            "exchanges": sum(link.busy for link in links),
+            "bytes": proxy._copies.size,
+            "agents": len(links),
+            "masters": sum(link._master is not None for link in links),
+        }
+    else:
+        under_way = {
+            "exchanges": len(proxy._sent),
+            "bodies": len(proxy._tees),
+            "bytes": proxy.copied,
+            "agents": len(proxy._agents),
+            "masters": len(proxy._masters),
+        }
+    recorder = proxy._runtime.recorder
+    return under_way | {
+        "awaited": len(recorder._awaiting_result),
+        "asked": len(recorder._callbacks),
         "files": sum(Path(f"/proc/self/fd/{descriptor}").exists() for descriptor in os.listdir("/proc/self/fd")),  # noqa: PTH208
     }

@@ -50,8 +50,7 @@ def test_bytes_that_are_no_text_do_not_stop_the_recording(
             connection.sendall(hostile)
             connection.recv(1000)
         assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
-    last = records(capture)[-1]
-    assert isinstance(last, Exchange)
+    last = [record for record in records(capture) if isinstance(record, Exchange)][-1]
     assert last.request.target == NODE
     assert not any("-- internal error" in line for line in proxy.lines)
 
@@ -140,7 +139,7 @@ def test_who_shows_no_certificate_blames_no_node(lab: Lab, proxied: Proxied, cap
                 assert stranger.ask(method, target).status in (403, 404)
             with stranger.connect() as connection:
                 connection.sendall(hostile.encode())
-                assert not connection.recv(1000)
+                assert connection.recv(12) in (b"", b"HTTP/1.1 400")
             with socket.create_connection(proxy.address, timeout=300) as plain:
                 plain.sendall(f"GET {catalog} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
                 plain.recv(10_000)

@@ -50,10 +50,13 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.mark.parametrize("name", [name for name in FAULTS if name not in FORMS])
 def test_a_run_ends_as_without_the_proxy(scene: Scene, name: str) -> None:
     before = len(scene.proxy.lines)
+    functions = BROKEN.get(name.removeprefix("exception in ").partition(":")[0])
+    hook = functions[scene.own] if functions else ""
+    if hook is None:
+        return  # nothing of that kind is done
     tally = FAULTS[name](scene)
     assert tally.same == tally.tried > 0
-    hook = BROKEN.get(name.removeprefix("exception in ").partition(":")[0])
-    if hook is None:
+    if not hook:
         assert tally.lost == 0
         assert not any("-- internal error" in line for line in scene.proxy.lines[before:])
     else:
@@ -72,7 +75,7 @@ def test_an_unusual_request_is_answered_as_without_the_proxy(scene: Scene) -> No
 
 def test_nothing_of_all_that_stays_behind(scene: Scene) -> None:
     """After the other faults: a proxy that runs for months sees each of them."""
-    leftover = ("exchanges", "bodies", "bytes", "agents", "masters", "asked")
+    leftover = ("exchanges", "bytes", "agents", "masters", "asked")
 
     def forgotten() -> bool:
         state = scene.state()

@@ -13,15 +13,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from inspector.host.pki import SslDirPaths
-from inspector.proxy.fast import admission
+from inspector.proxy.limits import admission
 from tests.bench.roads import enrolled, master
 from tests.e2e.wire import Peer, read
 from tests.support.floods import FLOODS, POISONED, resident
 
 if TYPE_CHECKING:
+    import pytest
+
     from inspector.lab import Lab
     from tests.support.proxies import Proxied
 
@@ -36,7 +36,6 @@ def flood(connection: ssl.SSLSocket, data: bytes) -> int:
     return read(connection).status
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
 def test_a_flood_gets_one_answer_and_the_next_agent_is_served(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy:
@@ -86,7 +85,6 @@ def test_silence_in_the_handshake_takes_no_agent_its_place(lab: Lab, proxied: Pr
         assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
 def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent(NAME, enrolled=True).place
     with proxied(lab) as proxy, contextlib.ExitStack() as connections:
@@ -104,7 +102,6 @@ def test_connections_without_a_certificate_take_no_agent_its_place(lab: Lab, pro
     assert any("gap: refused or closed before a certificate was verified" in line for line in proxy.lines)
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
 def test_with_few_descriptors_an_agent_is_served_beside_a_flood(
     lab: Lab, proxied: Proxied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +122,6 @@ def test_with_few_descriptors_an_agent_is_served_beside_a_flood(
     assert not any("Too many open files" in line or "out of system resource" in line for line in proxy.lines)
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["mitmdump", "own"])
 def test_a_thousand_agents_behind_one_address_at_once_are_all_served(lab: Lab, proxied: Proxied) -> None:
     number = 1000
     place = enrolled(lab, NAME, None)

@@ -49,7 +49,7 @@ def replace_one(proxy: Proxy) -> None:
         found = set()
         for child in children:
             with suppress(FileNotFoundError):  # it has just ended
-                if "inspector.proxy.fast.server" in Path(f"/proc/{child}/cmdline").read_text():
+                if "inspector.proxy.engine.server" in Path(f"/proc/{child}/cmdline").read_text():
                     found.add(child)
         return found
 

@@ -41,12 +41,6 @@ CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
 SERVER = ExtendedKeyUsageOID.SERVER_AUTH
 
 
-@pytest.fixture(params=[False, True], ids=["mitmdump", "proxy"])
-def own(request: pytest.FixtureRequest) -> bool:
-    """Every promise holds for both proxies."""
-    return bool(request.param)
-
-
 def signed(
     ca: pki.Authority,
     key: pki.PrivateKey,

@@ -114,7 +114,7 @@ def test_a_chunked_request_arrives_whole(lab: Lab, proxied: Proxied, capture: Pa
     assert only(capture).request.body == BIG
 
 
-def test_expect_is_answered_by_the_proxy(lab: Lab, proxied: Proxied) -> None:
+def test_expect_is_answered(lab: Lab, proxied: Proxied) -> None:
     place = lab.agent("web1.lab.example", enrolled=True).place
     head = request("PUT /puppet/v3/report/web1.lab.example", N, "Expect: 100-continue", "Content-Length: 2")
     with proxied(lab) as proxy, Peer.of(proxy.address, lab.proxy_name, place).connect() as connection:

@@ -52,6 +52,7 @@ def test_a_client_that_resumes_its_session_gets_a_full_handshake(
     assert all(record.agent.peer_chain for record in records(capture) if isinstance(record, Exchange))
 
 
+@pytest.mark.parametrize("own", [False], ids=["mitmdump"])
 def test_an_eager_connection_strategy_is_overruled(lab: Lab, proxied: Proxied) -> None:
     """With mitmproxy's default the master's leg is open before the agent's certificate is known."""
     place = lab.agent(NAME, enrolled=True).place

@@ -125,7 +125,7 @@ def test_a_user_who_can_not_execute_python_is_one_sentence(
         raise PermissionError(13, "Permission denied", sys.executable)
 
     monkeypatch.setattr("os.execv", closed)
-    monkeypatch.setattr("inspector.proxy.fast.workers.Workers", closed)
+    monkeypatch.setattr("inspector.proxy.workers.Workers", closed)
     status, _, error = run("proxy", "--workers", number)
     assert status == 2
     assert f"Cannot execute {sys.executable}: Permission denied." in error

@@ -20,8 +20,8 @@ from inspector.capture.store import Capture
 from inspector.model import Gap
 from inspector.proxy import analysis_worker, side_process
 from inspector.proxy.analysis_client import AnalysisClient, AnalysisResult
-from inspector.proxy.fast.workers import Workers
 from inspector.proxy.recorder import Recorder
+from inspector.proxy.workers import Workers
 from inspector.rules import On, all_rules
 from inspector.rules.cases import Statement
 from inspector.runs.examples import ca, catalog, content, report, talk

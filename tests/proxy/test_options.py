@@ -252,10 +252,8 @@ def test_our_own_directory_is_closed_to_others(tmp_path: Path, monkeypatch: pyte
 
 
 def test_words_are_read_as_mitmdump_reads_them() -> None:
-    read = options.parse_assignments(
-        ["puppet_master=a=b", "puppet_unsafe_keys=false", "puppet_lean=true", "puppet_only="]
-    )
-    assert read == {"puppet_master": "a=b", "puppet_unsafe_keys": False, "puppet_lean": True, "puppet_only": ""}
+    read = options.parse_assignments(["puppet_master=a=b", "puppet_unsafe_keys=true", "puppet_only="])
+    assert read == {"puppet_master": "a=b", "puppet_unsafe_keys": True, "puppet_only": ""}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,293 @@
+"""The two ends of a link, each a TLS connection over TCP: what arrives is decrypted, what is sent is encrypted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+import uuid
+from typing import TYPE_CHECKING, cast
+
+from OpenSSL import SSL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspector.proxy.limits.pool import Ticket
+
+READ = 2**18
+"""Bytes that are read from a socket at a time."""
+PIECE = 2**15
+"""The same while the agent has no verified certificate: many of these may wait for their turn."""
+RECORD = 2**14
+"""Bytes of a TLS record."""
+FULL = 2**16
+"""Unsent bytes above which the other end is not read."""
+CLOSING = 2.0
+"""Seconds that the other side has to close a connection after us."""
+_buffer = memoryview(bytearray(READ))
+"""What is read from any socket is decrypted or copied before another one is read."""
+
+
+class End(asyncio.BufferedProtocol):
+    """A TLS connection. What happens is reported to the methods that raise NotImplementedError here."""
+
+    def __init__(self, tls: SSL.Connection | None, ticket: Ticket | None) -> None:
+        """``ticket`` counts the agent's connection as long as that has limits."""
+        self.id = str(uuid.uuid4())
+        self.tls = tls
+        self.ticket = ticket
+        self.connected: float | None = None
+        """When TCP connected."""
+        self.secured: float | None = None
+        """When the TLS handshake was finished."""
+        self.transport: asyncio.Transport
+        self.finished = False
+        """Whether the peer sends nothing any more."""
+        self.closed = False
+        """Whether the connection is closed, or is being closed by us."""
+        self.full = False
+        """Whether too much is unsent."""
+        self._paused = False
+        self._due = False
+        """Whether something that arrived waits for its turn."""
+
+    # -- for what uses it ---------------------------------------------------------------------------
+
+    def on_secured(self) -> None:
+        """The handshake is finished."""
+        raise NotImplementedError
+
+    def on_refused(self, error: str) -> None:
+        """The handshake has failed."""
+        raise NotImplementedError
+
+    def on_data(self, data: bytes) -> None:
+        """Data arrived."""
+        raise NotImplementedError
+
+    def on_end(self, error: str | None) -> None:
+        """The peer sends nothing any more; with an error, the connection is broken. Called once."""
+        raise NotImplementedError
+
+    def on_lost(self) -> None:
+        """The connection is gone. Called once, after everything else."""
+        raise NotImplementedError
+
+    def on_room(self) -> None:
+        """``full`` has changed."""
+        raise NotImplementedError
+
+    def on_bug(self, error: Exception) -> None:
+        """One of these methods has failed."""
+        raise NotImplementedError
+
+    # -- asyncio ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.transport.set_write_buffer_limits(FULL)
+        self.connected = time.time()
+        # A peer that vanished would otherwise stay connected for ever.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    @property
+    def socket(self) -> socket.socket:
+        found: socket.socket = self.transport.get_extra_info("socket")
+        return found
+
+    @property
+    def peer(self) -> tuple[str, int]:
+        """The peer's address and port."""
+        address, port, *_ = self.transport.get_extra_info("peername") or ("", 0)
+        return str(address), int(port)
+
+    @property
+    def _limited(self) -> bool:
+        return self.ticket is not None and not self.ticket.verified
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return _buffer[:PIECE] if self._limited else _buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if not self._limited:
+            self.guard(lambda: self.take(_buffer[:nbytes]))
+            return
+        ticket = self.ticket
+        assert ticket is not None  # noqa: S101 - it has limits
+        data = bytes(_buffer[:nbytes])
+        ticket.due += 1
+        self._due = True
+        self._regulate()
+        ticket.limits.turns.add(lambda: self._take_turn(ticket, data))
+
+    def _take_turn(self, ticket: Ticket, data: bytes) -> None:
+        ticket.due -= 1
+        self._due = False
+        self._regulate()
+        self.guard(lambda: self.take(data))
+
+    def take(self, data: bytes | memoryview) -> None:
+        """Take what arrived."""
+        if self.closed or self.tls is None:
+            return
+        self.tls.bio_write(bytes(data))
+        if self.secured is None and not self.shake_hands():
+            return
+        self._receive()
+
+    def eof_received(self) -> bool:
+        self.guard(lambda: self._end(None))
+        return not self.closed  # what is under way is still sent
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        def lost() -> None:
+            self._end("the connection was reset" if exc else None)
+            self.closed = True
+            self.on_lost()
+
+        self.guard(lost)
+
+    def pause_writing(self) -> None:
+        self.full = True
+        self.guard(self.on_room)
+
+    def resume_writing(self) -> None:
+        self.full = False
+        self.guard(self.on_room)
+
+    def guard(self, act: Callable[[], None]) -> None:
+        """Call something that must concern no other connection, whatever happens."""
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001
+            self.on_bug(error)
+
+    # -- TLS ----------------------------------------------------------------------------------------
+
+    def shake_hands(self) -> bool:
+        """Begin the handshake, or go on with it; return whether it is finished."""
+        assert self.tls is not None  # noqa: S101 - it was set before
+        try:
+            self.tls.do_handshake()
+        except SSL.WantReadError:
+            self._flush()
+            return False
+        except SSL.Error as error:
+            self._flush()  # the alert
+            self.finished = True
+            self.on_refused(_text(error))
+            self.close()
+            return False
+        self._flush()
+        self.secured = time.time()
+        self.on_secured()
+        return not self.closed
+
+    def _receive(self) -> None:
+        assert self.tls is not None  # noqa: S101 - there was a handshake
+        pieces, ended, error = [], False, None
+        try:
+            while True:
+                pieces.append(self.tls.recv(RECORD))
+        except SSL.WantReadError:
+            pass
+        except SSL.ZeroReturnError:
+            ended = True
+        except SSL.Error as raised:
+            ended, error = True, _text(raised)
+        if pieces:
+            self.on_data(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        else:
+            self._flush()
+        if ended:
+            self._end(error)
+
+    def _end(self, error: str | None) -> None:
+        if self.finished or self.closed:
+            return
+        self.finished = True
+        if self.secured is not None:
+            self.on_end(error)
+            return
+        if self.tls is not None:
+            self.on_refused(error or "")
+        self.close()
+
+    def send(self, data: bytes) -> None:
+        """Send data."""
+        if self.closed or not data:
+            return
+        assert self.tls is not None  # noqa: S101 - there was a handshake
+        self.tls.sendall(data)
+        self._flush(len(data) + len(data) // RECORD * 64 + 512)
+
+    def _flush(self, size: int = RECORD) -> None:
+        """Send what is encrypted, about so many bytes."""
+        assert self.tls is not None  # noqa: S101 - there is TLS
+        try:
+            while True:
+                data = self.tls.bio_read(size)
+                if not self.transport.is_closing():
+                    self.transport.write(data)
+                if len(data) < size:
+                    return
+        except SSL.WantReadError:
+            pass
+
+    # -- flow and end -------------------------------------------------------------------------------
+
+    def pause(self, *, paused: bool) -> None:
+        """Read nothing from now on, or read again."""
+        if paused != self._paused and not self.closed and self.connected is not None:
+            self._paused = paused
+            self._regulate()
+
+    def _regulate(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self._paused or self._due:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+    def close(self) -> None:
+        """Close the connection once everything is sent."""
+        if self.closed:
+            return
+        self.closed = True
+        if self.transport.is_closing():
+            return
+        self._paused = False
+        self._regulate()
+        if self.secured is not None and self.tls is not None:
+            with contextlib.suppress(SSL.Error):
+                self.tls.shutdown()
+            self._flush()
+        if self.finished or not self.transport.can_write_eof():
+            self.transport.close()
+            return
+        # To close while something is unread would reset the connection, and what was sent would be lost.
+        with contextlib.suppress(OSError):  # the peer has reset the connection meanwhile
+            self.transport.write_eof()
+        asyncio.get_running_loop().call_later(CLOSING, self.transport.close)
+
+    def break_off(self) -> None:
+        """Close the connection once everything is sent, without TLS's farewell: the message is incomplete."""
+        if not self.closed:
+            self.closed = True
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self.closed = True
+        if self.connected is not None:
+            self.transport.abort()
+
+
+def _text(error: SSL.Error) -> str:
+    """Return an OpenSSL error in words."""
+    if error.args and isinstance(error.args[0], list) and error.args[0]:
+        return str(error.args[0][-1][-1])
+    return "the connection was reset"

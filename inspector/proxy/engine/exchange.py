@@ -1,0 +1,131 @@
+"""An exchange under way: the request, the answer as far as it has come, and the record that is made of both."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from inspector.model import Exchange, Request, Response
+from inspector.proxy.engine import framing
+from inspector.proxy.engine.bodies import Body
+from inspector.proxy.engine.framing import CHUNKED, Refused
+
+if TYPE_CHECKING:
+    from inspector.capture.spool import Spool
+    from inspector.model import Headers, Identity, Leg
+    from inspector.proxy.engine.bodies import Copies
+    from inspector.proxy.engine.framing import Fields, Head, Reader
+    from inspector.proxy.engine.sides import MasterEnd
+
+INTERIM = 16
+"""Interim answers that a master may send before the answer itself."""
+
+
+class Passing:
+    """An exchange that is being passed on."""
+
+    __slots__ = (
+        "_answer_body", "_body", "_interim", "answer", "answered", "asked", "began", "ended", "head", "left", "master",
+        "stripped",
+    )  # fmt: skip
+
+    def __init__(self, head: Head, began: float, copies: Copies) -> None:
+        """``began`` is when the request began."""
+        self.head = head
+        self.began = began
+        self.asked: float | None = None
+        """When the request was complete."""
+        self.stripped: tuple[str, ...] = ()
+        """The headers that claimed an identity."""
+        self.master: MasterEnd | None = None
+        self.answer: Head | None = None
+        self.answered: float | None = None
+        """When the answer began."""
+        self.ended: float | None = None
+        """When the answer was complete."""
+        self.left: float | None = None
+        """When the agent left without the answer."""
+        self._interim = 0
+        self._body, self._answer_body = Body(copies), Body(copies)
+
+    def take_request(self, requests: Reader) -> bytes:
+        """Read what there is of the request's body; return what is passed on. Raises Refused."""
+        piece = requests.body()
+        self._body.add(piece)
+        if requests.complete:
+            self.asked = time.time()
+        return _framed(self.head, piece, last=requests.complete)
+
+    def take_answer(self, answers: Reader) -> bytes:
+        """Read what there is of the answer; return what is passed on. Raises Refused."""
+        passed_on = b""
+        if self.answered is None:
+            self.answered = time.time()
+        while self.answer is None:
+            head = answers.head(lambda data: framing.response(data, self.head.first[0]))
+            if head is None:
+                return passed_on
+            if head.first[1] >= b"200":
+                self.answer = head
+                passed_on += head.assembled()
+            else:
+                passed_on += self._interim_answer(head)
+        piece = answers.body()
+        self._answer_body.add(piece)
+        if answers.complete:
+            self.ended = time.time()
+        return passed_on + _framed(self.answer, piece, last=answers.complete)
+
+    def _interim_answer(self, head: Head) -> bytes:
+        self._interim += 1
+        if self._interim > INTERIM:
+            raise Refused(502, f"there are more than {INTERIM} interim answers")
+        # Others are left out, as with mitmproxy: no agent asks for them.
+        return head.assembled() if self.head.expects and head.first[1] == b"100" else b""
+
+    def record(self, error: str | None, agent: Leg, identity: Identity) -> tuple[Exchange, dict[str, Spool]]:
+        """Return the record, and its large bodies. ``error`` is why there is no complete answer."""
+        asked, answered = self._body.finish(), self._answer_body.finish()
+        method, target, version = (part.decode("latin-1") for part in self.head.first)
+        request = Request(
+            headers=_text(self.head.fields), body=asked.data, http_version=version, started=self.began,
+            ended=self.asked, method=method, target=target, lost=asked.lost, digest=asked.digest,
+        )  # fmt: skip
+        response = None
+        spools = {"request": asked.spool, "response": answered.spool}
+        if self.answer is not None and self.left is None:
+            version, status, reason = (part.decode("latin-1") for part in self.answer.first)
+            response = Response(
+                headers=_text(self.answer.fields), body=answered.data, http_version=version, started=self.answered,
+                ended=self.ended, status=int(status), reason=reason, lost=answered.lost, digest=answered.digest,
+            )  # fmt: skip
+        elif spool := spools.pop("response"):
+            spool.close()
+        exchange = Exchange(
+            agent=agent,
+            request=request,
+            response=response,
+            master=self.master.leg() if self.master else None,
+            identity=identity,
+            error=error,
+            stripped=self.stripped,
+            failed=None if error is None else self.left or time.time(),
+        )
+        return exchange, {side: spool for side, spool in spools.items() if spool}
+
+    def close(self) -> None:
+        """Forget the bodies, unless they were handed on with the record."""
+        self._body.close()
+        self._answer_body.close()
+
+
+def _framed(head: Head, piece: bytes, *, last: bool) -> bytes:
+    """Return a piece of a body as it is passed on: of a body in chunks as a chunk of its own."""
+    if head.length != CHUNKED:
+        return piece
+    chunk = b"%x\r\n%s\r\n" % (len(piece), piece) if piece else b""
+    return chunk + b"0\r\n\r\n" if last else chunk
+
+
+def _text(fields: Fields) -> Headers:
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in fields)

@@ -1,0 +1,519 @@
+"""A link: a connection from an agent, and the one to the master that is made for it.
+
+Bytes are passed on as they come; what they mean is only observed. Of each exchange one record is made. The connection
+to the master is opened for the first request, when it is known who the agent is, and serves no other agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from inspector import __version__
+from inspector.model import Identity
+from inspector.proxy import claims
+from inspector.proxy.connection_state import closed
+from inspector.proxy.engine import framing
+from inspector.proxy.engine.ends import FULL
+from inspector.proxy.engine.exchange import Passing
+from inspector.proxy.engine.framing import UNTIL_CLOSE, Reader, Refused
+from inspector.proxy.engine.sides import AgentEnd, MasterEnd
+from inspector.proxy.limits.admission import PATIENCE
+from inspector.proxy.runtime import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from inspector.model import Leg
+    from inspector.proxy.connection_state import AgentConnection
+    from inspector.proxy.engine.bodies import Copies
+    from inspector.proxy.engine.framing import Fields, Head
+    from inspector.proxy.limits.pool import Ticket
+    from inspector.proxy.runtime import Runtime
+
+HANDSHAKE = 30.0
+"""Seconds that an agent has for its TLS handshake."""
+HEAD, BODY = 30.0, 60.0
+"""Seconds within which an agent must send a complete head, and the next piece of a body. Between requests it may be
+silent for as long as the master allows."""
+LOOK = 0.05
+"""Seconds between looks whether there is room for an exchange, or whether an answer was delivered."""
+DELIVERY = 2.0
+"""Seconds in which an agent that has shut down its sending side must acknowledge the answer."""
+REASONS = {
+    400: "Bad Request", 431: "Request Header Fields Too Large", 501: "Not Implemented", 502: "Bad Gateway",
+    503: "Service Unavailable",
+}  # fmt: skip
+BUSY = "too many requests without a verified certificate are under way"
+AGENT_LEFT = "the agent disconnected"
+MASTER_LEFT = "the master closed the connection"
+FAILED = "the proxy failed"
+_tasks: set[asyncio.Task[None]] = set()
+"""Tasks that run; the event loop itself keeps only weak references to them."""
+
+
+class Link:
+    """What connects one agent to the master."""
+
+    def __init__(self, runtime: Runtime, copies: Copies, links: set[Link]) -> None:
+        """``links`` contains the link as long as the agent is connected."""
+        self.runtime = runtime
+        self.agent = AgentEnd(self)
+        self._copies = copies
+        self._links = links
+        self._nobody = Identity(runtime.settings.identity_source.mode)
+        """Of a request in plain text, for which no identity is used."""
+        self._state: AgentConnection | None = None
+        self._ticket: Ticket | None = None
+        self._master: MasterEnd | None = None
+        self._requests = Reader()
+        self._exchange: Passing | None = None
+        self._over = False
+        """Whether no further request is served."""
+        self._began: float | None = None
+        """When the head that is arriving began."""
+        self._since = 0.0
+        """When the agent last got on with what it is sending."""
+        self._waiting: Head | None = None
+        """A request that waits for room, since ``_held``."""
+        self._held = 0.0
+
+    # -- the beginning ------------------------------------------------------------------------------
+
+    def agent_connected(self) -> None:
+        """Admit the agent, which has connected."""
+        self._links.add(self)
+        self._since = time.monotonic()
+        agent, admission = self.agent, self.runtime.admission
+        ticket = self._ticket = agent.ticket = admission.enter(
+            agent.id, agent.peer[0], agent.socket.fileno(), lambda _reason: agent.abort()
+        )
+        if not ticket.admitted.done():
+            agent.pause(paused=True)
+            _start(self._wait(ticket))
+        elif not ticket.admitted.result():
+            agent.abort()
+
+    async def _wait(self, ticket: Ticket) -> None:
+        if await self.runtime.admission.wait(ticket) and not self.agent.closed:
+            self._since = time.monotonic()
+            self.agent.pause(paused=False)
+        else:
+            self.agent.abort()
+
+    def meet_agent(self) -> None:
+        """Prepare TLS: the agent's first bytes have come. A failure here must let nobody through."""
+        try:
+            self._meet_agent()
+        except Exception as error:  # noqa: BLE001
+            self.runtime.internal_error("tls_start_client", error)
+            self.agent.tls = None
+            self.agent.abort()
+
+    def _meet_agent(self) -> None:
+        self.agent.tls, self._state = self.runtime.meet_agent(self.agent.id, self.agent.peer[0])
+
+    def agent_sent_plain(self, data: bytes) -> None:
+        """Record a request in plain text, and answer nothing: no master answers in plain text."""
+        self._requests.feed(data)
+        with contextlib.suppress(Refused):
+            if head := self._requests.head(framing.request):
+                self._exchange = Passing(head, time.time(), self._copies)
+                self._record("the request is in plain text")
+        self._close()
+
+    def agent_secured(self) -> None:
+        """The agent's handshake is finished."""
+        self._since = time.monotonic()
+        if self._state and self._state.tls_state.verified:
+            self.runtime.admission.verify(self.agent.id)
+
+    @guarded
+    def agent_refused(self, error: str) -> None:
+        """The agent's handshake has failed."""
+        state = self._state
+        if state and self.agent.tls:
+            state.tls_state.complete(self.agent.tls)
+            self.runtime.record_refused_agent(state, state.refused(self._agent_leg(), error))
+
+    # -- requests -----------------------------------------------------------------------------------
+
+    def agent_sent(self, data: bytes) -> None:
+        """Data of the agent arrived."""
+        if self._over:
+            return  # it was answered already
+        now = time.monotonic()
+        if self._ticket is not None and not self._ticket.verified:
+            self._ticket.heard = now
+            if not self._ticket.add(len(data)):
+                self._ticket.refuse(BUSY)
+                self._fail(503, BUSY)
+                return
+        if not self._requests.complete:
+            self._since = now
+        elif not self._requests.unread:
+            self._since, self._began = now, time.time()
+        self._requests.feed(data)
+        self._advance()
+
+    def _advance(self) -> None:
+        """Go on with what the agent has sent so far."""
+        head = b""
+        try:
+            if self._exchange is None and not self._over:
+                head = self._begin()
+            exchange, master = self._exchange, self._master
+            if exchange is not None and exchange.asked is None and master is not None:
+                master.pass_on(head + exchange.take_request(self._requests))
+                if self._ticket is not None and exchange.asked is not None:
+                    self._ticket.answering = True
+        except Refused as refused:
+            if self._exchange is None:
+                self._report_refused(refused.message)
+            self._fail(
+                refused.status, BUSY if refused.status == 503 else f"the proxy refused the request: {refused.message}"
+            )
+        self._regulate()
+
+    def _begin(self) -> bytes:
+        """Begin an exchange, if a head is there; return what is passed on: the head without claims, with our own
+        headers. Raises Refused."""
+        head = self._waiting or self._requests.head(framing.request)
+        if head is None or not self._admit(head):
+            return b""
+        exchange = self._exchange = Passing(head, self._began or time.time(), self._copies)
+        self._began = time.time()  # of a request that has come already, behind this one
+        try:
+            fields = self._replace_claims(exchange)
+        except Refused:
+            raise
+        except Exception as error:  # noqa: BLE001 - a failure here must pass no claim on
+            self.runtime.internal_error("requestheaders", error)
+            self._break(FAILED)
+            return b""
+        self._inform_probe(exchange)
+        exchange.master = self._master = self._master or self._connect()
+        if self._master is None:
+            self._break(FAILED)
+        return head.assembled(fields)
+
+    def _admit(self, head: Head) -> bool:
+        """Return whether there is room for a request; else it waits. Raises Refused."""
+        if self._ticket is None or self._ticket.begin():
+            self._waiting = None
+            return True
+        now = time.monotonic()
+        if self._waiting is None:
+            self._waiting, self._held = head, now
+        elif now - self._held > PATIENCE:
+            self._waiting = None
+            raise Refused(503, BUSY)
+        asyncio.get_running_loop().call_later(LOOK, self._look)
+        return False
+
+    def _look(self) -> None:
+        if self._waiting is not None and not self.agent.closed:
+            self.agent.guard(self._advance)
+
+    def _replace_claims(self, exchange: Passing) -> Fields:
+        state = self._state
+        if state:
+            # First: it is recorded also of a request that is refused.
+            state.choose_identity(self.runtime.settings.identity_source)
+        if reason := claims.ambiguous(exchange.head.fields):
+            raise Refused(400, reason)
+        fields, exchange.stripped = claims.removed(exchange.head.fields)
+        own = state.headers if state else ()
+        return fields + tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in own)
+
+    @guarded
+    def _inform_probe(self, exchange: Passing) -> None:
+        if self._state:
+            method, target = (part.decode("latin-1") for part in exchange.head.first[:2])
+            agent = self.agent
+            self.runtime.probe.on_request(agent.id, agent.peer[0], self._state.certname, method, target)
+
+    @guarded
+    def _report_refused(self, reason: str) -> None:
+        """Report a request that is not recorded, as its head could not be read."""
+        if self._ticket is not None and not self._ticket.verified:
+            self._ticket.refuse(reason)
+        else:
+            self.runtime.gap(f"the proxy refused a request of {self.agent.peer[0]}: {reason}")
+
+    def agent_ended(self, error: str | None) -> None:
+        """The agent sends nothing any more; with an error, its connection is broken."""
+        exchange = self._exchange
+        if exchange is None:
+            self._close()
+        elif exchange.asked is None or error is not None:
+            self._break(AGENT_LEFT)
+        else:
+            # It may only have shut down its sending side; then it still gets the answer.
+            exchange.left = time.time()
+
+    # -- the master ---------------------------------------------------------------------------------
+
+    def _connect(self) -> MasterEnd | None:
+        """Begin to connect to the master. A failure here must trust nobody."""
+        try:
+            master = self._meet_master()
+        except Exception as error:  # noqa: BLE001
+            self.runtime.internal_error("tls_start_server", error)
+            return None
+        address, _ = self.runtime.settings.master_for(self.agent.sni)
+        master.open(*address)
+        return master
+
+    def _meet_master(self) -> MasterEnd:
+        tls, state = self.runtime.meet_master(self._state, self.agent.sni)
+        return MasterEnd(self, tls, state, self._ticket)
+
+    def master_unreachable(self, master: MasterEnd, reason: str) -> None:
+        """There is no connection to the master."""
+        if master is self._master:
+            self._fail(502, reason)
+
+    def master_refused(self, master: MasterEnd, error: str) -> None:
+        """The handshake with the master has failed."""
+        reason = self._record_refused_master(master, error or f"{MASTER_LEFT} during the handshake")
+        if master is self._master:
+            self._fail(502, reason)
+
+    def _record_refused_master(self, master: MasterEnd, error: str) -> str:
+        """Record the failed handshake; return why it failed."""
+        try:
+            handshake = master.state.refused(master.leg(), error)
+            self.runtime.record_refused_master(master.state, handshake)
+        except Exception as failure:  # noqa: BLE001 - the agent gets an answer nevertheless
+            self.runtime.internal_error("tls_failed_server", failure)
+            return error
+        return handshake.reason if handshake else error
+
+    def master_sent(self, master: MasterEnd, data: bytes) -> None:
+        """Data of the master arrived."""
+        exchange = self._exchange
+        if master is not self._master:
+            return
+        master.answers.feed(data)
+        if exchange is None:
+            self._master = None  # it sent what nobody asked for
+            master.drop()
+            return
+        try:
+            passed_on = exchange.take_answer(master.answers)
+        except Refused as refused:
+            self._fail(502, f"the proxy refused the master's answer: {refused.message}")
+            return
+        if exchange.answer is not None:
+            self._note_answer(master)
+        self.agent.send(passed_on)
+        if exchange.ended is not None:
+            self._finish(exchange, exchange.answer)
+        self._regulate()
+
+    @guarded
+    def _note_answer(self, master: MasterEnd) -> None:
+        master.state.answered = True
+
+    def _finish(self, exchange: Passing, answer: Head | None) -> None:
+        """End an exchange: its answer is complete."""
+        # If the answer came before the end of the request, the rest of that is not read.
+        last = exchange.head.close or answer is None or answer.close or exchange.asked is None
+        if self._state:
+            self._state.close = last
+        if exchange.master is not None:
+            exchange.master.used = True
+        if exchange.left is not None:
+            self._over = True
+            _start(self._settle(exchange))
+            return
+        self._record(None)
+        if last:
+            self._close()
+        else:
+            self._advance()
+
+    async def _settle(self, exchange: Passing) -> None:
+        """Wait until an agent that sends nothing any more has the answer, or turns out to have left."""
+        until = time.monotonic() + DELIVERY
+        agent = self.agent
+        while not (delivered := agent.acknowledged) and not agent.broken and time.monotonic() < until:
+            await asyncio.sleep(LOOK)
+        if delivered:
+            exchange.left = None
+        self._record(None if delivered else AGENT_LEFT)
+        self._close()
+
+    def master_ended(self, master: MasterEnd, error: str | None) -> None:
+        """The master sends nothing any more; with an error, its connection is broken."""
+        if master is not self._master:
+            return
+        exchange, self._master = self._exchange, None
+        if exchange is None:
+            pass  # the next request opens another connection
+        elif exchange.answer is not None and exchange.answer.length == UNTIL_CLOSE and error is None:
+            exchange.ended = time.time()
+            self._finish(exchange, exchange.answer)
+        else:
+            if exchange.answer is None:
+                self._record_late_refusal(master)
+            if exchange.answer is None and not master.used:
+                self._fail(502, f"{MASTER_LEFT} without an answer")
+            else:
+                # As without the proxy: on a connection that served before, an agent sends the request again.
+                self._record(f"{MASTER_LEFT}{f' ({error})' if error else ''}")
+                self._break_off()
+        master.close()
+
+    @guarded
+    def _record_late_refusal(self, master: MasterEnd) -> None:
+        self.runtime.record_refused_master(master.state, master.state.late_refusal(master.leg()))
+
+    # -- the end ------------------------------------------------------------------------------------
+
+    def _fail(self, status: int, reason: str) -> None:
+        """Answer in the master's place, or break off an answer that has begun, and close the connection."""
+        exchange = self._exchange
+        self._record(reason)
+        if exchange is not None and exchange.answer is not None:
+            self._break_off()
+            return
+        body = f"puppet-inspector: {reason}\n".encode("utf-8", "replace")
+        later = b"Retry-After: 5\r\n" if status == 503 else b""
+        self.agent.send(
+            b"HTTP/1.1 %d %s\r\nServer: puppet-inspector/%s\r\nContent-Type: text/plain; charset=utf-8\r\n%s"
+            b"Connection: close\r\nContent-Length: %d\r\n\r\n%s"
+            % (status, REASONS[status].encode(), __version__.encode(), later, len(body), body)
+        )
+        self._close()
+
+    def _break_off(self) -> None:
+        """Leave the agent a broken connection, with what came of the answer."""
+        self._over = True
+        self.agent.break_off()
+        self._drop_master()
+
+    def _break(self, reason: str) -> None:
+        """End everything at once."""
+        self._over = True
+        self._record(reason)
+        self.agent.abort()
+        self._drop_master()
+
+    def _close(self) -> None:
+        """End the connections in order."""
+        self._over = True
+        self.agent.close()
+        self._drop_master()
+
+    def _drop_master(self) -> None:
+        master, self._master = self._master, None
+        if master is not None:
+            master.drop()
+
+    def failed(self, error: Exception) -> None:
+        """A bug of ours ends this link; no other one is concerned."""
+        self.runtime.internal_error("a connection", error)
+        self._break(FAILED)
+
+    def agent_lost(self) -> None:
+        """The connection from the agent is gone."""
+        self._links.discard(self)
+        self._over = True
+        if self._exchange is not None and self._exchange.ended is None:
+            self._record(AGENT_LEFT)
+        self._drop_master()
+        if self._ticket is not None:
+            self.runtime.admission.leave(self._ticket)
+        self._record_agent_end()
+
+    @guarded
+    def _record_agent_end(self) -> None:
+        state = self._state
+        end = closed(state.tls_state if state else None, close=bool(state and state.close))
+        self.runtime.record_agent_end(self._agent_leg(), end)
+
+    @guarded
+    def master_lost(self, master: MasterEnd) -> None:
+        """A connection to the master is gone."""
+        self.runtime.record_master_end(master.leg(), closed(master.state.tls_state, close=False), self.agent.id)
+
+    @property
+    def busy(self) -> bool:
+        """Whether an exchange is under way."""
+        return self._exchange is not None
+
+    def shut(self) -> None:
+        """End the link: the proxy ends."""
+        self._break("the proxy ended")
+
+    # -- flow ---------------------------------------------------------------------------------------
+
+    @property
+    def _jammed(self) -> bool:
+        """Whether the master takes no more of what the agent sends."""
+        master = self._master
+        return master is not None and (master.full or master.waiting > FULL)
+
+    def _regulate(self) -> None:
+        """Read no more than can be passed on."""
+        if self._ticket is None or not self._ticket.admitted.done():
+            return
+        asked = self._exchange is not None and self._exchange.asked is not None
+        ahead = self._requests.unread > 0 and (asked or self._waiting is not None)
+        self.agent.pause(paused=not self._over and (ahead or self._jammed))
+        if self._master is not None:
+            self._master.pause(paused=self.agent.full)
+
+    def room(self) -> None:
+        """An end has more or less unsent data than before."""
+        self._since = time.monotonic()
+        self._regulate()
+
+    def stalled(self, now: float) -> bool:
+        """Whether the agent does not finish what it began to send."""
+        ticket = self._ticket
+        if self.agent.closed or ticket is None or not ticket.admitted.done():
+            return False
+        if ticket.due:
+            self._since = max(self._since, now - HANDSHAKE / 2)  # what has arrived and is due is our delay
+        silent = now - self._since
+        if self.agent.secured is None:
+            return silent > HANDSHAKE
+        if self._exchange is None:
+            return self._requests.unread > 0 and self._waiting is None and silent > HEAD
+        return not self._requests.complete and not self._jammed and silent > BODY
+
+    def check(self, now: float) -> None:
+        """Close the connection of an agent that does not finish what it began to send."""
+        if self.stalled(now):
+            self._break("the agent did not finish what it began to send")
+
+    # -- records ------------------------------------------------------------------------------------
+
+    def _agent_leg(self) -> Leg:
+        return self._state.leg(self.agent.facts) if self._state else self.agent.facts()
+
+    def _record(self, error: str | None) -> None:
+        """Record the exchange, which has ended; with an error, without a complete answer."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            if self._ticket is not None:
+                self._ticket.end()
+            self._write(exchange, error)
+            exchange.close()
+
+    @guarded
+    def _write(self, exchange: Passing, error: str | None) -> None:
+        identity = self._state.identity if self._state else None
+        record, spools = exchange.record(error, self._agent_leg(), identity or self._nobody)
+        self.runtime.record(record, self._state, None, spools)
+
+
+def _start(coroutine: Coroutine[None, None, None]) -> None:
+    task = asyncio.get_running_loop().create_task(coroutine)
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)

@@ -1,0 +1,149 @@
+"""`puppet-inspector proxy`: the server that accepts agents, in its own process."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import json
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from inspector.errors import InspectorError
+from inspector.proxy import options, reuseport
+from inspector.proxy.console import Console
+from inspector.proxy.engine.bodies import Copies
+from inspector.proxy.engine.link import Link
+from inspector.proxy.limits import accept_queue
+from inspector.proxy.runtime import DRAIN, Runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LISTENS = "listening"
+"""The line that one of several workers prints when it accepts connections."""
+CHECK = 5.0
+"""Seconds between looks for agents that do not finish what they began to send."""
+POLL = 0.05
+"""Seconds between looks whether the last exchange has ended."""
+
+
+class Server:
+    """Accepts agents, from its start to a signal."""
+
+    def __init__(self, option_values: Mapping[str, Any], workers: int = 1) -> None:
+        """``option_values`` are the options; ``workers`` processes listen on the same port."""
+        self._options = options.with_defaults(**option_values)
+        self._workers = workers
+        self._links: set[Link] = set()
+        self._server: asyncio.Server
+        self._runtime: Runtime
+        self._copies: Copies
+        self._ending = False
+        self.stopped = asyncio.Event()
+
+    async def serve(self) -> None:
+        """Serve until ``stopped`` is set. Raises InspectorError."""
+        shared = self._workers > 1
+        settings = options.resolve(self._options, own_mode=False, shared=shared)
+        console = Console()
+        try:
+            settings = await self._bind(settings, shared=shared)
+            self._runtime = Runtime(settings, console.write_line, analyzes=not shared)
+            self._copies = Copies(settings.capture.parent, settings.keep_body)
+            await self._listen(settings, shared=shared)
+            if shared:
+                print(LISTENS, flush=True)
+            else:
+                names = self._server.sockets
+                addresses = [options.address(*listening.getsockname()[:2]) for listening in names]
+                for line in options.startup_lines(settings, addresses):
+                    console.write_line(line)
+            # The objects so far are permanent, and most later ones are freed without the garbage collector.
+            gc.freeze()
+            gc.set_threshold(10_000, 2, 5)
+            await self._check_until_stopped()
+            await self._end()
+        finally:
+            console.close()
+
+    async def _bind(self, settings: options.Settings, *, shared: bool) -> options.Settings:
+        """Reserve the address; return the settings with it. Raises InspectorError."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                self._server = await loop.create_server(
+                    self._accept, *settings.listen, reuse_port=shared or None, backlog=accept_queue.BURST,
+                    start_serving=False,
+                )  # fmt: skip
+            except OSError as error:
+                if not settings.any_port or error.errno != errno.EADDRINUSE:
+                    raise _not_listening(settings, error) from error
+                settings = options.listen_again(settings)
+            else:
+                return settings
+
+    async def _listen(self, settings: options.Settings, *, shared: bool) -> None:
+        """Accept agents. Raises InspectorError."""
+        try:
+            await self._server.start_serving()
+        except OSError as error:  # another program was faster
+            raise _not_listening(settings, error) from error
+        accept_queue.lengthen([self._server])
+        for listening in self._server.sockets if shared else ():
+            reuseport.by_address(listening, self._workers)
+
+    def _accept(self) -> asyncio.BufferedProtocol:
+        return Link(self._runtime, self._copies, self._links).agent
+
+    async def _check_until_stopped(self) -> None:
+        while not self.stopped.is_set():
+            try:
+                await asyncio.wait_for(self.stopped.wait(), CHECK)
+            except TimeoutError:
+                now = time.monotonic()
+                for link in list(self._links):
+                    link.check(now)
+
+    async def _end(self) -> None:
+        """Accept no more connections, let exchanges under way end, and write the rest of the capture."""
+        self._server.close()
+        self._runtime.admission.close()
+        until = time.monotonic() + DRAIN
+        while any(link.busy for link in self._links) and time.monotonic() < until:
+            await asyncio.sleep(POLL)
+        for link in list(self._links):
+            link.shut()
+        await asyncio.sleep(0)  # the ends of the connections are recorded
+        await asyncio.sleep(0)
+        await asyncio.to_thread(self._runtime.finish)
+
+
+def _not_listening(settings: options.Settings, error: OSError) -> InspectorError:
+    return InspectorError(
+        f"Cannot listen on {settings.listen_address}: {error.strerror}.",
+        "Choose another address with puppet_listen=HOST:PORT.",
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Run with ``OPTIONS WORKERS``: the options as JSON, and how many processes listen on the same port."""
+    try:
+        asyncio.run(_main(json.loads(argv[0]), int(argv[1])))
+    except InspectorError as error:
+        print(f"puppet-inspector: {error.message}\n  {error.hint}", file=sys.stderr)
+        return 2
+    return 0
+
+
+async def _main(option_values: dict[str, Any], workers: int) -> None:
+    server = Server(option_values, workers)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, server.stopped.set)
+    if workers > 1:
+        # End of file: the process that started this worker has ended.
+        loop.add_reader(sys.stdin.fileno(), server.stopped.set)
+    await server.serve()

@@ -1,0 +1,240 @@
+"""The two ends of a link: the connection from the agent, and the one to the master."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import socket
+import struct
+import termios
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from OpenSSL.crypto import FILETYPE_ASN1, dump_certificate
+
+from inspector.model import Leg
+from inspector.proxy.engine.ends import End
+from inspector.proxy.engine.framing import Reader
+
+if TYPE_CHECKING:
+    from OpenSSL import SSL
+
+    from inspector.proxy.connection_state import MasterConnection
+    from inspector.proxy.limits.pool import Ticket
+
+TLS_HANDSHAKE = 0x16
+"""The first byte of a TLS connection (RFC 8446, 5.1)."""
+TCP_CLOSE = 7
+"""The state of a connection that was reset (linux/tcp.h)."""
+
+
+class Events(Protocol):
+    """What happens at the two ends."""
+
+    def agent_connected(self) -> None:
+        """TCP is connected."""
+
+    def meet_agent(self) -> None:
+        """The first bytes of TLS have come."""
+
+    def agent_sent_plain(self, data: bytes) -> None:
+        """The first bytes are not TLS."""
+
+    def agent_secured(self) -> None:
+        """The handshake is finished."""
+
+    def agent_refused(self, error: str) -> None:
+        """The handshake has failed."""
+
+    def agent_sent(self, data: bytes) -> None:
+        """Data arrived."""
+
+    def agent_ended(self, error: str | None) -> None:
+        """The agent sends nothing any more; with an error, its connection is broken."""
+
+    def agent_lost(self) -> None:
+        """The connection is gone."""
+
+    def master_unreachable(self, master: MasterEnd, reason: str) -> None:
+        """There is no connection."""
+
+    def master_refused(self, master: MasterEnd, error: str) -> None:
+        """The handshake has failed."""
+
+    def master_sent(self, master: MasterEnd, data: bytes) -> None:
+        """Data arrived."""
+
+    def master_ended(self, master: MasterEnd, error: str | None) -> None:
+        """The master sends nothing any more; with an error, its connection is broken."""
+
+    def master_lost(self, master: MasterEnd) -> None:
+        """The connection is gone."""
+
+    def room(self) -> None:
+        """An end has more or less unsent data than before."""
+
+    def failed(self, error: Exception) -> None:
+        """A bug of ours."""
+
+
+class AgentEnd(End):
+    """The connection from the agent."""
+
+    def __init__(self, link: Events) -> None:
+        super().__init__(None, None)
+        self._link = link
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.guard(self._link.agent_connected)
+
+    def take(self, data: bytes | memoryview) -> None:
+        if self.tls is None and not self.closed:
+            if data[0] != TLS_HANDSHAKE and bytes(data[:1]).isalpha():
+                self._link.agent_sent_plain(bytes(data))
+                return
+            self._link.meet_agent()
+        super().take(data)
+
+    def on_secured(self) -> None:
+        self._link.agent_secured()
+
+    def on_refused(self, error: str) -> None:
+        self._link.agent_refused(error)
+
+    def on_data(self, data: bytes) -> None:
+        self._link.agent_sent(data)
+
+    def on_end(self, error: str | None) -> None:
+        self._link.agent_ended(error)
+
+    def on_lost(self) -> None:
+        self._link.agent_lost()
+
+    def on_room(self) -> None:
+        self._link.room()
+
+    def on_bug(self, error: Exception) -> None:
+        self._link.failed(error)
+
+    @property
+    def sni(self) -> str | None:
+        """The name that the agent sent as SNI."""
+        name = self.tls.get_servername() if self.tls else None
+        return name.decode("ascii", "replace") if name else None
+
+    def facts(self) -> Leg:
+        """Return what is known of the connection."""
+        address, port = self.peer
+        tls = self.tls if self.secured else None
+        return Leg(
+            id=self.id, side="agent", address=address, port=port, connected=self.connected, secured=self.secured,
+            tls_version=tls.get_protocol_version_name() if tls else None,
+            cipher=tls.get_cipher_name() if tls else None, sni=self.sni,
+        )  # fmt: skip
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether the agent has acknowledged all that was sent."""
+        (unsent,) = struct.unpack("i", fcntl.ioctl(self.socket.fileno(), termios.TIOCOUTQ, bytes(4)))
+        return not self.broken and not unsent and not self.transport.get_write_buffer_size()
+
+    @property
+    def broken(self) -> bool:
+        """Whether the connection was reset."""
+        if self.transport.is_closing():
+            return True
+        return self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE
+
+
+class MasterEnd(End):
+    """The connection to the master."""
+
+    def __init__(self, link: Events, tls: SSL.Connection, state: MasterConnection, ticket: Ticket | None) -> None:
+        super().__init__(tls, ticket)
+        self._link = link
+        self.state = state
+        self.answers = Reader()
+        self.used = False
+        """Whether it had an exchange before."""
+        self.waiting = 0
+        """Bytes that are sent as soon as there is TLS."""
+        self._unsent: list[bytes] = []
+        self._address = ("", 0)
+        self._began: float | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def open(self, host: str, port: int) -> None:
+        """Begin to connect."""
+        self._address = host, port
+        self._began = time.time()
+        self._task = asyncio.get_running_loop().create_task(self._open(host, port))
+
+    async def _open(self, host: str, port: int) -> None:
+        try:
+            await asyncio.get_running_loop().create_connection(lambda: self, host, port)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._link.master_unreachable(self, f"cannot connect to the master {host}:{port}: {reason}")
+        except Exception as error:  # noqa: BLE001 - it must concern no other connection
+            self._link.failed(error)
+
+    def drop(self) -> None:
+        """End the connection, or the attempt to connect."""
+        if self.connected is not None:
+            self.close()
+        elif self._task is not None:
+            self._task.cancel()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.guard(self._greet)
+
+    def _greet(self) -> None:
+        self.shake_hands()
+
+    def pass_on(self, data: bytes) -> None:
+        """Send something, now or as soon as there is TLS."""
+        if self.secured is not None:
+            self.send(data)
+        else:
+            self._unsent.append(data)
+            self.waiting += len(data)
+
+    def on_secured(self) -> None:
+        unsent, self._unsent, self.waiting = b"".join(self._unsent), [], 0
+        self.send(unsent)
+        self._link.room()
+
+    def on_refused(self, error: str) -> None:
+        self._link.master_refused(self, error)
+
+    def on_data(self, data: bytes) -> None:
+        self._link.master_sent(self, data)
+
+    def on_end(self, error: str | None) -> None:
+        self._link.master_ended(self, error)
+
+    def on_lost(self) -> None:
+        self._link.master_lost(self)
+
+    def on_room(self) -> None:
+        self._link.room()
+
+    def on_bug(self, error: Exception) -> None:
+        self._link.failed(error)
+
+    def leg(self) -> Leg:
+        """Return this connection as a record."""
+        return self.state.leg(self._facts)
+
+    def _facts(self) -> Leg:
+        address, port = self.peer if self.connected is not None else self._address
+        tls = self.tls if self.secured else None
+        presented = tls.get_peer_cert_chain() if tls else None
+        return Leg(
+            id=self.id, side="master", address=address, port=port, connecting=self._began, connected=self.connected,
+            secured=self.secured, tls_version=tls.get_protocol_version_name() if tls else None,
+            cipher=tls.get_cipher_name() if tls else None, sni=self.state.sni,
+            peer_chain=tuple(dump_certificate(FILETYPE_ASN1, certificate) for certificate in presented or ()),
+        )  # fmt: skip

@@ -1,0 +1,197 @@
+"""Limits for peers that have not presented a verified certificate: everybody who can reach the port is one at first.
+
+A connection is admitted at once while there is room. Otherwise it waits, unread, until it has sent something and there
+is room: a thousand agents behind one address wait for each other's handshakes, and none is refused. The newest is
+admitted first, as in a flood it is the likeliest to be an agent. While others wait, whoever is silent loses its place.
+
+A verified agent has no limits here, and addresses from which one came lately have a larger limit of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import time
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING
+
+from inspector.proxy.limits.memory import Peaks
+from inspector.proxy.limits.pool import Limits, Pool, Ticket
+from inspector.proxy.limits.quota import Quota, Refusals, Share, counted_as
+from inspector.proxy.limits.turns import Turns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KNOWN, STRANGERS = Share(384, 512), Share(96, 160)
+"""Connections that are served at a time: of addresses from which a verified agent came lately, and of others. A
+handshake occupies the processor for some 5 ms, so agents are not served faster with more at a time. Each takes some
+70 kB."""
+WAITING = Share(1500, 2000)
+"""Connections that wait: more than the thousand agents that may start behind one address. Each takes 10 kB."""
+EXCHANGES = Share(24, 48)
+"""Exchanges under way, each with a connection to the master. A bootstrap has one at a time, for some milliseconds."""
+BYTES = Share(8 * 2**20, 32 * 2**20)
+"""Bytes of requests under way. The largest of a bootstrap, the signing request, has 2 to 4 kB."""
+SPARE = 256
+"""Descriptors for everything else: the capture, copies of bodies, connections that are just being accepted."""
+NEEDED = KNOWN.total + STRANGERS.total + WAITING.total + EXCHANGES.total
+"""Descriptors that these limits allow. If a process may open few, the limits are smaller, and take half of them."""
+PATIENCE = 90.0
+"""Seconds that a connection or a request waits. Agents wait for two minutes for an answer to their handshake."""
+LATELY = 86_400.0
+"""Seconds for which an address is known: agents run every half hour, some once a day."""
+ADDRESSES = 50_000
+"""Known addresses that are remembered."""
+SWEEP = 0.1
+"""Seconds between searches for silent connections while others wait."""
+
+
+class Admission(Limits):
+    """Decides which connections are served."""
+
+    def __init__(self, descriptors: int, report: Callable[[str], None]) -> None:
+        """``descriptors`` is how many the process may open; ``report`` gets a sentence about what was refused."""
+        self.descriptors = max(descriptors - SPARE, 16)
+        self.scale = min(1.0, self.descriptors / 2 / NEEDED)
+        self._known, self._strangers = Pool(KNOWN.scaled(self.scale)), Pool(STRANGERS.scaled(self.scale))
+        waiting, exchanges = Quota(WAITING.scaled(self.scale)), Quota(EXCHANGES.scaled(self.scale))
+        super().__init__(waiting, exchanges, Quota(BYTES), Refusals(report), Turns())
+        self._peaks = Peaks()
+        self._addresses: OrderedDict[str, float] = OrderedDict()
+        """When a verified agent last came from an address."""
+        self._idle: dict[int, Ticket] = {}
+        """By descriptor: those that wait and have sent nothing yet, in the order in which they came."""
+        self._verified = 0
+        self._selector: selectors.DefaultSelector | None = None
+        self._sweeping: asyncio.TimerHandle | None = None
+
+    def enter(self, identifier: str, host: str, descriptor: int, close: Callable[[str], None]) -> Ticket:
+        """Admit a connection, or let it wait, or refuse it."""
+        ticket = Ticket(self, counted_as(host), descriptor, close)
+        unverified = self._unverified
+        self._peaks.count(unverified)
+        if unverified + 2 * self._verified >= self.descriptors:
+            self._refuse(ticket, "no descriptor was left (see ulimit -n)")
+        elif not self._pool_of(ticket).admit(ticket):
+            self._wait(ticket)
+        Ticket.open[identifier] = ticket
+        return ticket
+
+    async def wait(self, ticket: Ticket) -> bool:
+        """Wait until a connection is admitted; return False if it is refused."""
+        if not ticket.admitted.done():
+            await asyncio.wait([ticket.admitted], timeout=PATIENCE)
+            self._refuse(ticket, "it waited too long")
+        return ticket.admitted.result()
+
+    def verify(self, identifier: str) -> None:
+        """Lift all limits from a connection: its certificate is verified."""
+        ticket = Ticket.open.get(identifier)
+        if ticket is None or ticket.pool is None:
+            return
+        ticket.end()
+        ticket.verified = True
+        self._verified += 1
+        address, pool = ticket.address, ticket.pool
+        pool.free(ticket)
+        self._addresses[address] = time.monotonic()
+        self._addresses.move_to_end(address)
+        if len(self._addresses) > ADDRESSES:
+            self._addresses.popitem(last=False)
+        if address in self._strangers.ready:
+            self._known.ready[address] = self._strangers.ready.pop(address)
+        self._fill()
+
+    def leave(self, ticket: Ticket) -> None:
+        """Take back what a connection has that ends."""
+        self._remove(ticket)
+        ticket.end()
+        self._verified -= ticket.verified
+        if ticket.pool is not None:
+            ticket.pool.free(ticket)
+            self._fill()
+        self._peaks.count(self._unverified)
+
+    def close(self) -> None:
+        """Let no connection wait any longer, and report."""
+        ready = [ticket for pool in self._pools for queue in pool.ready.values() for ticket in queue]
+        for ticket in [*self._idle.values(), *ready]:
+            self._refuse(ticket, "the proxy ended")
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        if self._selector is not None:
+            asyncio.get_running_loop().remove_reader(self._selector.fileno())
+            self._selector.close()
+        self.refusals.report()
+
+    @property
+    def _unverified(self) -> int:
+        """How many descriptors connections without a verified certificate use, those to the master included."""
+        return self._known.total + self._strangers.total + self.waiting.total + self.exchanges.total
+
+    @property
+    def _pools(self) -> tuple[Pool, Pool]:
+        return self._known, self._strangers
+
+    def _pool_of(self, ticket: Ticket) -> Pool:
+        known = time.monotonic() - self._addresses.get(ticket.address, -LATELY) < LATELY
+        return self._known if known else self._strangers
+
+    # -- waiting ------------------------------------------------------------------------------------
+
+    def _wait(self, ticket: Ticket) -> None:
+        """Let a connection wait; if too many do, instead of the one that has sent nothing for the longest time."""
+        if not self.waiting.take(ticket.address):
+            anyone = self.waiting.full
+            oldest = next((other for other in self._idle.values() if anyone or other.address == ticket.address), None)
+            if oldest is None:
+                self._refuse(ticket, "too many waited")
+                return
+            self._refuse(oldest, "it sent nothing while others waited")
+            self.waiting.take(ticket.address)
+        ticket.waits = True
+        self._idle[ticket.descriptor] = ticket
+        if self._selector is None:
+            self._selector = selectors.DefaultSelector()
+            asyncio.get_running_loop().add_reader(self._selector.fileno(), self._look)
+        self._selector.register(ticket.descriptor, selectors.EVENT_READ)
+
+    def _look(self) -> None:
+        """Note which of those that wait have sent something, or have left."""
+        assert self._selector is not None  # noqa: S101 - it called this
+        for key, _ in self._selector.select(0):
+            self._selector.unregister(key.fd)
+            ticket = self._idle.pop(key.fd)
+            self._pool_of(ticket).ready.setdefault(ticket.address, deque()).append(ticket)
+        self._fill()
+
+    def _fill(self) -> None:
+        for pool in self._pools:
+            pool.fill()
+        if self._sweeping is None and any(pool.ready for pool in self._pools):
+            self._sweeping = asyncio.get_running_loop().call_later(SWEEP, self._sweep)
+
+    def _sweep(self) -> None:
+        self._sweeping = None
+        for pool in self._pools:
+            if pool.ready:
+                pool.make_room()
+        self._fill()
+
+    def _refuse(self, ticket: Ticket, reason: str) -> None:
+        """Refuse a connection, unless it was admitted."""
+        if not ticket.admitted.done():
+            self._remove(ticket)
+            ticket.refuse(reason)
+            ticket.admitted.set_result(False)
+
+    def _remove(self, ticket: Ticket) -> None:
+        """Remove a connection from those that wait."""
+        if ticket.waits:
+            ticket.stop_waiting()
+            if self._idle.pop(ticket.descriptor, None) is None:
+                for pool in self._pools:
+                    pool.remove(ticket)
+            elif self._selector is not None:
+                self._selector.unregister(ticket.descriptor)

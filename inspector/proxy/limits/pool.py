@@ -1,0 +1,178 @@
+"""Connections without a verified certificate, and the places where they are served."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import struct
+import termios
+import time
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakValueDictionary
+
+from inspector.proxy.limits.quota import Quota, Refusals, Share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspector.proxy.limits.turns import Turns
+
+SILENT = 10.0
+"""Seconds of silence after which a connection gives its place to one that waits: agents that start all at once on one
+machine take their time, too."""
+LONGEST = 60.0
+"""Seconds after which it does so even if it is not silent."""
+
+
+@dataclass
+class Limits:
+    """What all connections without a verified certificate share."""
+
+    waiting: Quota
+    exchanges: Quota
+    sizes: Quota
+    refusals: Refusals
+    turns: Turns
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class Ticket:
+    """A connection, from its admission to its end."""
+
+    open: ClassVar[WeakValueDictionary[str, Ticket]] = WeakValueDictionary()
+    """All of them, by the identifier of the connection."""
+
+    limits: Limits
+    address: str
+    """What it is counted as."""
+    descriptor: int
+    close: Callable[[str], None]
+    """Closes the connection, for a reason."""
+    admitted: asyncio.Future[bool] = field(default_factory=asyncio.Future)
+    """Whether it is served; not done while it waits."""
+    waits: bool = False
+    pool: Pool | None = None
+    """Where it has a place."""
+    verified: bool = False
+    """Whether it presented a verified certificate, and so has no limits."""
+    since: float = 0.0
+    """When it was admitted."""
+    heard: float = 0.0
+    """When it last sent something."""
+    size: int = 0
+    """Bytes of its request under way."""
+    due: int = 0
+    """Pieces of what it or the master sent that wait for their turn."""
+    exchange: bool = False
+    """Whether it has an exchange under way."""
+    answering: bool = False
+    """Whether it waits for the answer of the master."""
+
+    def begin(self) -> bool:
+        """Begin an exchange; return whether there is room for it."""
+        if not self.verified and not self.exchange:
+            self.exchange = self.limits.exchanges.take(self.address)
+        return self.verified or self.exchange
+
+    def add(self, size: int) -> bool:
+        """Count bytes of a request; return whether there is room for them."""
+        if not self.verified:
+            if not self.limits.sizes.take(self.address, size):
+                return False
+            self.size += size
+        return True
+
+    def end(self) -> None:
+        """End an exchange."""
+        if self.exchange:
+            self.limits.exchanges.give(self.address)
+        if self.size:
+            self.limits.sizes.give(self.address, self.size)
+        self.exchange, self.size, self.answering = False, 0, False
+
+    def stop_waiting(self) -> None:
+        """Give back its place among those that wait."""
+        if self.waits:
+            self.waits = False
+            self.limits.waiting.give(self.address)
+
+    def refuse(self, reason: str) -> None:
+        """Count that something of it was refused."""
+        self.limits.refusals.add(self.address, reason)
+
+    def silent(self, now: float) -> bool:
+        """Whether nothing comes although something should, or it has been there for too long."""
+        if self.due:
+            return False
+        if now - self.since > LONGEST:
+            return True
+        return not self.answering and now - self.heard > SILENT and not unread(self.descriptor)
+
+
+class Pool(Quota):
+    """Places for connections without a verified certificate."""
+
+    def __init__(self, share: Share) -> None:
+        super().__init__(share)
+        self.served: dict[Ticket, None] = {}
+        self.ready: OrderedDict[str, deque[Ticket]] = OrderedDict()
+        """By address: those that wait for a place and have sent something."""
+
+    def admit(self, ticket: Ticket) -> bool:
+        """Give a connection a place; return whether there was one."""
+        if not self.take(ticket.address):
+            return False
+        ticket.stop_waiting()
+        ticket.pool, ticket.since = self, time.monotonic()
+        ticket.heard = ticket.since
+        self.served[ticket] = None
+        ticket.admitted.set_result(True)
+        return True
+
+    def free(self, ticket: Ticket) -> None:
+        """Take a place back."""
+        self.give(ticket.address)
+        del self.served[ticket]
+        ticket.pool = None
+
+    def fill(self) -> None:
+        """Admit who waits, of each address in turn the newest."""
+        blocked = 0
+        while blocked < len(self.ready) and not self.full:
+            address, queue = self.ready.popitem(last=False)
+            if self.admit(queue[-1]):
+                queue.pop()
+                blocked = 0
+            else:
+                blocked += 1
+            if queue:
+                self.ready[address] = queue
+
+    def remove(self, ticket: Ticket) -> None:
+        """Remove a connection from those that wait here, if it does."""
+        if ticket in (queue := self.ready.get(ticket.address, deque())):
+            queue.remove(ticket)
+            if not queue:
+                del self.ready[ticket.address]
+
+    def make_room(self) -> None:
+        """Close silent connections for those that wait: of the same address if its own limit is what they wait for."""
+        now = time.monotonic()
+        silent = sorted((ticket for ticket in self.served if ticket.silent(now)), key=lambda ticket: ticket.heard)
+        for address, queue in self.ready.items():
+            concerned = [ticket for ticket in silent if self.full or ticket.address == address][: len(queue)]
+            for ticket in concerned:
+                silent.remove(ticket)
+                ticket.refuse("it was silent while others waited")
+                ticket.close("it was silent while others waited")
+
+
+def unread(descriptor: int) -> int:
+    """Return how many bytes of a connection have arrived and were not read yet."""
+    try:
+        (number,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))
+    except OSError:
+        return 0  # it is closed
+    return int(number)

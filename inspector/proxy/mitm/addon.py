@@ -1,0 +1,517 @@
+"""The mitmproxy addon between agents and their master: it turns mitmproxy's hooks into records.
+
+What is done with an agent and its requests is decided in ``runtime`` and ``claims``, as for our own engine. A hook that
+fails is recorded as a gap; it never stops a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+from mitmproxy import ctx as _untyped
+from mitmproxy import http
+
+from inspector.capture.spool import Spool
+from inspector.errors import InspectorError
+from inspector.formats import mitm_flows
+from inspector.model import Identity
+from inspector.proxy import claims, options, tls
+from inspector.proxy.connection_state import AgentConnection, MasterConnection, closed
+from inspector.proxy.console import Console
+from inspector.proxy.limits import accept_queue
+from inspector.proxy.mitm import contentviews, handler
+from inspector.proxy.mitm.commands import PuppetCommands
+from inspector.proxy.runtime import DRAIN, Runtime
+from inspector.text import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mitmproxy import connection
+    from mitmproxy.addonmanager import Loader
+    from mitmproxy.proxy.server_hooks import ServerConnectionHookData
+    from mitmproxy.tls import TlsData
+
+    from inspector.model import Leg
+    from inspector.proxy.analysis_client import AnalysisResult
+
+ctx: Any = _untyped
+"""mitmproxy's context; its option and addon managers have no type annotations."""
+
+STREAM = 64 * 2**10
+"""Bodies of more bytes, or of unknown length, are streamed: passed on as they arrive, and copied."""
+KEEP_ALL = 512 * 2**20
+"""Limit for the copies of all bodies in transfer, in bytes: anyone who can reach the proxy can send bodies."""
+
+REFUSED = "this proxy serves Puppet agents only"
+
+
+class _Tee:
+    """Passes a body on and copies it, within the limit for the copies of all bodies."""
+
+    def __init__(self, addon: PuppetInspector, spool: Spool) -> None:
+        self._addon = addon
+        self.spool = spool
+
+    def __call__(self, data: bytes) -> bytes:
+        self._addon.copied += len(data)
+        self.spool.add(data, wanted=self._addon.copied <= KEEP_ALL)
+        return data
+
+    def finish(self) -> Spool:
+        """Return the copy."""
+        self._addon.copied -= self.spool.size
+        return self.spool
+
+
+def _guarded[**P](hook: Callable[P, None]) -> Callable[P, None]:
+    """Wrap a hook so that a bug of ours never stops an agent's run: it is recorded as a gap."""
+
+    @functools.wraps(hook)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+        self = args[0]
+        assert isinstance(self, PuppetInspector)  # noqa: S101 - methods only
+        try:
+            hook(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001
+            self.internal_error(hook.__name__, error)
+
+    return guarded
+
+
+class PuppetInspector:
+    """The addon."""
+
+    def __init__(self) -> None:
+        self._runtime: Runtime | None = None
+        """Once it has started."""
+        self._ending = False
+        self._agents: dict[str, AgentConnection] = {}
+        self._masters: dict[str, MasterConnection] = {}
+        self._tees: dict[tuple[str, str], _Tee] = {}
+        self._sent: dict[str, tuple[str, Any, tuple[str, ...]]] = {}
+        """By connection: the flow in progress, its headers as the agent sent them, and the claims removed from them."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._default_mode = False
+        self._console: Console | None = None
+        self.addons = [PuppetCommands(lambda: self._runtime.recorder.path if self._runtime else None)]
+        """Further addons for mitmproxy."""
+        self.copied = 0
+        """Size of the copies of all bodies in transfer, in bytes."""
+
+    # -- starting -----------------------------------------------------------------------------------
+
+    def load(self, loader: Loader) -> None:
+        options.declare(loader)
+        contentviews.add()
+        self._default_mode = list(ctx.options.mode) == ["regular"]
+        if self._default_mode:
+            # mitmproxy has already read the mode, and opens its default proxy on *:8080 in any case. It accepts no
+            # connections (client_connected) and is closed at once. It may fail: 8080 is PuppetDB's port too.
+            logging.getLogger("mitmproxy.addons.proxyserver").addFilter(_not_the_default_proxy)
+        # mitmproxy confuses who refused whom; our own line says what happened.
+        logging.getLogger("mitmproxy.proxy.server").addFilter(_not_a_handshake)
+
+    def configure(self, updated: set[str]) -> None:
+        if self._runtime is None and "puppet_master" in updated:
+            # The connection to the master must wait until the agent's certificate is known.
+            changes: dict[str, Any] = {
+                "connection_strategy": "lazy",
+                "keep_host_header": True,
+                "http2": False,
+                # mitmproxy refuses requests that two parsers may read in two ways.
+                "validate_inbound_headers": True,
+                # Agents may have public addresses, and a compilation may take longer than ten minutes without a byte:
+                # the proxy allows what the master allows.
+                "block_global": False,
+                "tcp_timeout": 86_400,
+            }
+            if "onboarding" in ctx.options:
+                # mitmproxy's page for browsers, which any agent could request by its host name.
+                changes["onboarding"] = False
+            if "flow_detail" in ctx.options and ctx.options.flow_detail == 1:
+                changes["flow_detail"] = 0
+            if "termlog_verbosity" in ctx.options and ctx.options.termlog_verbosity == "info":
+                changes["termlog_verbosity"] = "warn"
+            ctx.options.update(**changes)
+
+    async def running(self) -> None:
+        """Start, in one of mitmproxy's own tools."""
+        console = Console() if ctx.master.addons.get("dumper") is not None else None
+        try:
+            settings = options.resolve(ctx.options, own_mode=not self._default_mode)
+            self.begin(settings, console)
+        except InspectorError as error:
+            logging.error(error)  # an error while mitmproxy starts ends it with status 1
+            return
+        server: Any = ctx.master.addons.get("proxyserver")
+        _prefer_ours(ctx.master.addons)
+        if self._default_mode:
+            settings = await self._listen(server, settings)
+        tcp = (listening for mode in server.servers for listening in mode._servers if hasattr(listening, "sockets"))
+        accept_queue.lengthen(tcp)
+        if ctx.options.connection_strategy != "lazy":
+            logging.error(
+                "connection_strategy must be lazy: the connection to the master needs the agent's certificate first."
+            )
+        listening = list(dict.fromkeys(options.address(*address[:2]) for address in server.listen_addrs()))
+        for line in options.startup_lines(settings, listening):
+            self._write_line(line)
+
+    def begin(self, settings: options.Settings, console: Console | None) -> None:
+        """Start to record. Raises CaptureError."""
+        self._loop = asyncio.get_running_loop()
+        self._console = console
+        self._runtime = Runtime(settings, self._write_line)
+        handler.install(ctx.master.addons, self._runtime.admission)
+
+    async def _listen(self, server: Any, settings: options.Settings) -> options.Settings:
+        if settings.any_port:
+            settings = options.listen_again(settings)
+        host, port = settings.listen
+        mode = [f"reverse:https://{settings.master_address}@{host}:{port}"]  # an IPv6 address without brackets
+        ctx.options.update(mode=mode)
+        # mitmproxy applies the new mode in another task; this call waits for the same servers.
+        if server is not None:
+            await server.servers.update(_modes(mode))
+            if not server.listen_addrs():
+                logging.error(
+                    f"Cannot listen on {settings.listen_address}: is the port in use? "
+                    "Choose another with puppet_listen=HOST:PORT."
+                )
+        return settings
+
+    async def done(self) -> None:
+        """Accept no more connections, wait for the exchanges in progress, and write the rest of the capture."""
+        # Connections that are open when mitmproxy ends are cancelled; asyncio reports each with a traceback.
+        logging.getLogger("asyncio").addFilter(_not_a_cancellation)
+        self._ending = True
+        handler.uninstall()
+        if self._runtime:
+            self._runtime.admission.close()
+            until = time.monotonic() + DRAIN
+            while self._sent and time.monotonic() < until:
+                await asyncio.sleep(0.05)
+            await asyncio.to_thread(self._runtime.finish)
+        if self._console:
+            self._console.close()
+
+    # -- connections --------------------------------------------------------------------------------
+
+    def client_connected(self, client: connection.Client) -> None:
+        """Refuse connections that the proxy must not serve.
+
+        Not guarded like the other hooks: a bug here must not open mitmproxy's default proxy to anyone.
+        """
+        try:
+            self._admit(client)
+        except Exception as error:  # noqa: BLE001
+            client.error = REFUSED
+            self.internal_error("client_connected", error)
+
+    def _admit(self, client: connection.Client) -> None:
+        # mitmproxy's reverse mode for https also accepts HTTP/3 on UDP, which no agent speaks.
+        ours = not self._default_mode or client.proxy_mode.type_name == "reverse"
+        if self._runtime is None or self._ending or not ours or client.transport_protocol != "tcp":
+            client.error = REFUSED
+
+    @_guarded
+    def client_disconnected(self, client: connection.Client) -> None:
+        state = self._agents.pop(client.id, None)
+        self._forget(client)
+        if self._runtime is None or client.error == REFUSED:
+            return
+        leg = self._agent_leg(state, client)
+        self._runtime.record_agent_end(
+            leg, closed(state.tls_state if state else None, close=bool(state and state.close))
+        )
+
+    @_guarded
+    def server_disconnected(self, data: ServerConnectionHookData) -> None:
+        state = self._masters.pop(data.server.id, None)
+        if self._runtime and state:
+            leg = _master_leg(state, data.server)
+            self._runtime.record_master_end(leg, closed(state.tls_state, close=False), data.client.id)
+
+    # -- the agent's leg ----------------------------------------------------------------------------
+
+    def tls_start_client(self, data: TlsData) -> None:
+        """Prepare the TLS connection to an agent.
+
+        Not guarded like the other hooks: a bug here must not let mitmproxy present a certificate of its own.
+        """
+        try:
+            self._meet_agent(data)
+        except Exception as error:  # noqa: BLE001
+            data.ssl_conn = tls.refusing(server=True)
+            self.internal_error("tls_start_client", error)
+
+    def _meet_agent(self, data: TlsData) -> None:
+        if self._runtime is None or data.is_dtls:
+            return
+        data.ssl_conn, state = self._runtime.meet_agent(data.conn.id, _address(data.conn))
+        self._agents[data.conn.id] = state
+
+    @_guarded
+    def tls_established_client(self, data: TlsData) -> None:
+        state = self._agents.get(data.conn.id)
+        if state and self._runtime and state.tls_state.verified:
+            self._runtime.admission.verify(data.conn.id)
+
+    @_guarded
+    def tls_failed_client(self, data: TlsData) -> None:
+        state = self._agents.get(data.conn.id)
+        if state and self._runtime:
+            if data.ssl_conn:
+                state.tls_state.complete(data.ssl_conn)
+            handshake = state.refused(self._agent_leg(state, data.conn), data.conn.error or "")
+            self._runtime.record_refused_agent(state, handshake)
+
+    # -- the master's leg ---------------------------------------------------------------------------
+
+    @_guarded
+    def server_connect(self, data: ServerConnectionHookData) -> None:
+        """Choose the master: of several, the one that the agent named by SNI. It can reach no other host."""
+        if self._runtime and len(self._runtime.settings.masters) > 1:
+            data.server.address, _ = self._runtime.settings.master_for(data.client.sni)
+
+    def tls_start_server(self, data: TlsData) -> None:
+        """Prepare the TLS connection to the master.
+
+        Not guarded like the other hooks: a bug here must not let mitmproxy trust the public CAs.
+        """
+        try:
+            self._meet_master(data)
+        except Exception as error:  # noqa: BLE001
+            data.ssl_conn = tls.refusing(server=False)
+            self.internal_error("tls_start_server", error)
+
+    def _meet_master(self, data: TlsData) -> None:
+        if self._runtime is None or data.is_dtls:
+            return
+        client = data.context.client
+        data.ssl_conn, state = self._runtime.meet_master(self._agents.get(client.id), client.sni)
+        data.conn.sni = state.sni
+        self._masters[data.conn.id] = state
+
+    @_guarded
+    def tls_failed_server(self, data: TlsData) -> None:
+        state = self._masters.get(data.conn.id)
+        if state and self._runtime:
+            handshake = state.refused(_master_leg(state, data.conn), data.conn.error or "")
+            self._runtime.record_refused_master(state, handshake)
+
+    # -- exchanges ----------------------------------------------------------------------------------
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        """Remove headers that claim an identity, add ours. A failure here must not pass a claim on."""
+        try:
+            self._replace_claims(flow)
+        except Exception as error:  # noqa: BLE001
+            flow.kill()  # type: ignore[no-untyped-call]
+            self.internal_error("requestheaders", error)
+        self._inform_probe(flow)
+
+    @_guarded
+    def _inform_probe(self, flow: http.HTTPFlow) -> None:
+        agent, data = self._agents.get(flow.client_conn.id), flow.request.data
+        if agent and self._runtime:
+            method, target = data.method.decode("latin-1"), data.path.decode("latin-1")
+            probe = self._runtime.probe
+            probe.on_request(flow.client_conn.id, _address(flow.client_conn), agent.certname, method, target)
+
+    def _replace_claims(self, flow: http.HTTPFlow) -> None:
+        agent = self._agents.get(flow.client_conn.id)
+        if agent and self._runtime:
+            agent.choose_identity(
+                self._runtime.settings.identity_source
+            )  # first: also of a refused request it is recorded
+        if not flow.client_conn.tls_established:
+            flow.kill()  # type: ignore[no-untyped-call]  # no master answers in plain text
+            return
+        sent = flow.request.headers.fields
+        if claims.ambiguous(sent):
+            flow.kill()  # type: ignore[no-untyped-call]  # no agent sends that
+            return
+        fields, stripped = claims.removed(sent)
+        self._forget(flow.client_conn)
+        self._sent[flow.client_conn.id] = (flow.id, sent, stripped)
+        if stripped:
+            flow.request.headers.fields = fields
+        for name, value in agent.headers if agent else ():
+            flow.request.headers.add(name, value)
+        if _long(flow.request):
+            flow.request.stream = self._tee(flow, "request")
+
+    @_guarded
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        master = self._masters.get(flow.server_conn.id)
+        if master:
+            master.answered = True
+        if flow.response and flow.response.status_code == 101:
+            flow.kill()  # type: ignore[no-untyped-call]  # no agent changes the protocol; what follows has no limits
+            return
+        if flow.response and _long(flow.response):
+            flow.response.stream = self._tee(flow, "response")
+
+    @_guarded
+    def response(self, flow: http.HTTPFlow) -> None:
+        self._record(flow)
+
+    @_guarded
+    def error(self, flow: http.HTTPFlow) -> None:
+        master = self._masters.get(flow.server_conn.id)
+        agent_left = flow.client_conn.timestamp_end is not None or (flow.error and "disconnected" in flow.error.msg)
+        if master and self._runtime and not agent_left:
+            late = master.late_refusal(_master_leg(master, flow.server_conn))
+            self._runtime.record_refused_master(master, late)
+        self._record(flow)
+
+    def _record(self, flow: http.HTTPFlow) -> None:
+        if self._runtime is None:
+            return
+        state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
+        spools = self._restore(flow)
+        _, fields, stripped = self._sent.pop(flow.client_conn.id, ("", flow.request.headers.fields, ()))
+        # A request in plain text has no state: no identity was used.
+        unknown = Identity(self._runtime.settings.identity_source.mode)
+        exchange = mitm_flows.exchange_of(
+            flow,
+            self._agent_leg(state, flow.client_conn) if state else None,
+            _master_leg(master, flow.server_conn) if master else None,
+            state.identity if state else unknown,
+            stripped,
+        )
+        if fields is not flow.request.headers.fields:
+            headers = mitm_flows.headers_of(http.Headers(fields))
+            exchange = dataclasses.replace(exchange, request=dataclasses.replace(exchange.request, headers=headers))
+        for side, spool in [(side, spool) for side, spool in spools.items() if spool.cut]:
+            del spools[side]
+            message = dataclasses.replace(
+                getattr(exchange, side), body=spool.head, lost=spool.size - len(spool.head), digest=spool.sha256.hex()
+            )
+            exchange = dataclasses.replace(exchange, **{side: message})
+        if state:
+            state.close = any(
+                b"close" in _values(message, b"connection").lower()
+                for message in (flow.request, flow.response)
+                if message
+            )
+        # mitmdump shows no flows, so it needs no marks on them.
+        callback = None if self._console else functools.partial(self._on_result, flow)
+        self._runtime.record(exchange, state, callback, spools)
+
+    def _forget(self, client: connection.Client) -> None:
+        """Drop what is stored for a connection's exchange: something is left only if its hooks failed."""
+        flow, *_ = self._sent.pop(client.id, ("",))
+        for side in ("request", "response"):
+            if tee := self._tees.pop((flow, side), None):
+                tee.finish().close()
+
+    def _agent_leg(self, state: AgentConnection | None, client: connection.Connection) -> Leg:
+        facts = functools.partial(mitm_flows.leg_of, client)
+        return state.leg(facts) if state else facts()
+
+    def _tee(self, flow: http.HTTPFlow, side: Literal["request", "response"]) -> _Tee:
+        assert self._runtime  # noqa: S101 - nobody is served before
+        settings = self._runtime.settings
+        tee = self._tees[flow.id, side] = _Tee(self, Spool(settings.capture.parent, settings.keep_body))
+        return tee
+
+    def _restore(self, flow: http.HTTPFlow) -> dict[str, Spool]:
+        """Put streamed bodies back into the flow, also for mitmproxy's own views; return those that are too large."""
+        spools = {}
+        for side, message in (("request", flow.request), ("response", flow.response)):
+            tee = self._tees.pop((flow.id, side), None)
+            if tee is None or message is None:
+                continue
+            spool = tee.finish()
+            message.raw_content = spool.body or b""
+            if spool.body is None:
+                spools[side] = spool
+        return spools
+
+    # -- output -------------------------------------------------------------------------------------
+
+    def _write_line(self, text: str) -> None:
+        """Print a line, from any thread: on mitmdump's output, or in the event log of the other tools."""
+        if self._console:
+            self._console.write_line(text)
+        else:
+            logging.info(text)
+
+    def _on_result(self, flow: http.HTTPFlow, result: AnalysisResult) -> None:
+        if self._loop is None or not result.findings:
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed: mitmproxy has ended
+            self._loop.call_soon_threadsafe(_annotate, flow, result)
+
+    def internal_error(self, where: str, error: Exception) -> None:
+        """Record an internal error."""
+        if self._runtime:
+            self._runtime.internal_error(where, error)
+
+
+def _master_leg(state: MasterConnection, server: connection.Connection) -> Leg:
+    return state.leg(functools.partial(mitm_flows.leg_of, server))
+
+
+def _prefer_ours(addons: Any) -> None:
+    """Move mitmproxy's TLS addon to the end: it only makes a certificate if no other addon prepared the connection, and
+    ours always does."""
+    tlsconfig = addons.get("tlsconfig")
+    if tlsconfig in addons.chain:
+        addons.chain = [*(addon for addon in addons.chain if addon is not tlsconfig), tlsconfig]
+
+
+def _annotate(flow: http.HTTPFlow, result: AnalysisResult) -> None:
+    """Show the findings in mitmproxy's own user interfaces."""
+    flow.marked = ":red_circle:" if any(severity == "error" for _, severity, _ in result.findings) else ":warning:"
+    flow.comment = "; ".join(f"{rule}: {clean(message)}" for rule, _, message in result.findings)
+    with contextlib.suppress(Exception):
+        from mitmproxy.hooks import UpdateHook
+
+        asyncio.get_running_loop().create_task(ctx.master.addons.handle_lifecycle(UpdateHook([flow])))
+
+
+def _values(message: http.Request | http.Response, name: bytes) -> bytes:
+    """Return a header's values. mitmproxy's own look-up takes longer than everything else in a hook."""
+    return b", ".join(value for field, value in message.headers.fields if field.lower() == name)
+
+
+def _long(message: http.Request | http.Response) -> bool:
+    length = _values(message, b"content-length")
+    if not length:
+        # A response without a length ends when the master closes the connection.
+        return b"chunked" in _values(message, b"transfer-encoding").lower() or isinstance(message, http.Response)
+    return length.isdigit() and (len(length) > 15 or int(length) > STREAM)
+
+
+def _address(client: connection.Connection) -> str:
+    return str(client.peername[0]) if client.peername else ""
+
+
+def _modes(specs: list[str]) -> list[Any]:
+    from mitmproxy.proxy import mode_specs
+
+    return [mode_specs.ProxyMode.parse(spec) for spec in specs]
+
+
+def _not_the_default_proxy(record: logging.LogRecord) -> bool:
+    # Messages about our own proxy contain its address; the default one has none. If it failed to start, stopping it
+    # logs an empty message.
+    return "failed to listen on *:" not in (text := record.getMessage()) and text != ""
+
+
+def _not_a_cancellation(record: logging.LogRecord) -> bool:
+    return "Exception in callback StreamReaderProtocol" not in record.getMessage()
+
+
+def _not_a_handshake(record: logging.LogRecord) -> bool:
+    return "TLS handshake failed" not in record.getMessage()

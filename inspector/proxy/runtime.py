@@ -1,0 +1,189 @@
+"""A running proxy, whichever code moves its bytes: the TLS of both sides, what is recorded, and what is reported.
+
+``addon`` (mitmproxy) and ``engine`` (our own) call it.
+"""
+
+from __future__ import annotations
+
+import functools
+import resource
+import time
+from typing import TYPE_CHECKING, Concatenate, Protocol
+
+from inspector.model import Connection, Gap
+from inspector.protocol import endpoints
+from inspector.proxy import tls
+from inspector.proxy.connection_state import AgentConnection, MasterConnection
+from inspector.proxy.limits.admission import Admission
+from inspector.proxy.probe import Probe
+from inspector.proxy.recorder import Recorder
+from inspector.proxy.recording_filter import RecordingFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from OpenSSL import SSL
+
+    from inspector.capture.spool import Spool
+    from inspector.model import Closed, Exchange, Handshake, Leg
+    from inspector.proxy.backlog import Callback
+    from inspector.proxy.options import Settings
+
+WARNINGS = 1000
+"""Limit for the different internal errors that are printed; all of them are recorded."""
+DRAIN = 10.0
+"""Seconds that the exchanges in progress have to finish when the proxy ends."""
+
+
+class _Running(Protocol):
+    """Something that belongs to a running proxy."""
+
+    runtime: Runtime
+
+
+def guarded[S: _Running, **P](method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """Wrap a method so that a bug of ours never stops an agent's run: it is recorded as a gap."""
+
+    @functools.wraps(method)
+    def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001
+            self.runtime.internal_error(method.__name__, error)
+
+    return guarded
+
+
+class Runtime:
+    """What a proxy has from its start to its end."""
+
+    def __init__(self, settings: Settings, write_line: Callable[[str], None], *, analyzes: bool = True) -> None:
+        """Start to record; ``analyzes``: and to analyze the records. ``write_line`` prints a line, on any thread.
+
+        Raises CaptureError.
+        """
+        # An agent's run takes two descriptors, and a thousand agents may connect at once.
+        _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
+        # A core dump would write the keys to the disk.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        self.settings = settings
+        self.write_line = write_line
+        self._contexts = tls.Contexts()
+        self._warned: set[str] = set()
+        self.recorder = Recorder(
+            settings.capture,
+            write_line,
+            settings.rules,
+            analyzes=analyzes,
+            rotation=settings.rotation,
+            redacts=settings.redact,
+        )
+        self.probe = Probe(settings.probe, write_line)
+        self._filter = RecordingFilter(settings.only)
+        self.recorder.start()
+        self.admission = Admission(maximum if maximum != resource.RLIM_INFINITY else 2**20, self.gap)
+
+    # -- TLS ----------------------------------------------------------------------------------------
+
+    def meet_agent(self, connection: str, address: str) -> tuple[SSL.Connection, AgentConnection]:
+        """Return the TLS of a connection from an agent at an address, and its state. May raise anything: then the agent
+        must be refused."""
+        settings = self.settings
+        settings.trust.refresh()
+        presented = settings.presented.refresh()
+        for warning in filter(None, (settings.trust.error, settings.presented.error)):
+            self._warn(warning)
+        untrusted = self.probe.certificate_for(connection, address, presented)
+        context = self._contexts.for_agent(settings.trust, untrusted or presented)
+        made, tls_state = tls.agent_connection(context)
+        return made, AgentConnection(tls_state, untrusted or presented, probed=untrusted is not None)
+
+    def meet_master(self, agent: AgentConnection | None, sni: str | None) -> tuple[SSL.Connection, MasterConnection]:
+        """Return the TLS of the connection to the master for an agent that sent this SNI, and its state. May raise
+        anything: then no connection must be made."""
+        settings = self.settings
+        settings.trust.refresh()
+        if agent:
+            agent.choose_identity(settings.identity_source)
+        credentials = agent.credentials if agent else None
+        # The name that is verified never comes from the agent: else any certificate of the fleet could pass for the
+        # master's, under its own name. SNI is the verified name, or absent: Jetty answers 400 "Host does not match SNI"
+        # if the agent calls the proxy by another name in Host, which is not changed.
+        _, name = settings.master_for(sni)
+        indicated = name if sni is None or sni.lower() == name.lower() else None
+        context = self._contexts.for_master(settings.trust, credentials)
+        made, tls_state = tls.master_connection(context, name, indicated, credentials)
+        return made, MasterConnection(tls_state, agent, name, indicated)
+
+    # -- records ------------------------------------------------------------------------------------
+
+    def record(
+        self,
+        exchange: Exchange,
+        agent: AgentConnection | None,
+        callback: Callback | None = None,
+        spools: Mapping[str, Spool] | None = None,
+    ) -> None:
+        """Record an exchange, if its agent is one to be recorded. ``spools`` are its large bodies."""
+        leg = exchange.agent
+        self._filter.admit(
+            leg.id, leg.address or "", self._name(agent, exchange),
+            lambda: self.recorder.put(exchange, callback, spools or {}),
+        )  # fmt: skip
+
+    def _name(self, agent: AgentConnection | None, exchange: Exchange) -> str | None:
+        """Return the agent's name for the filter: from its certificate, or else from the URL."""
+        if self._filter.records_all:
+            return None
+        match = endpoints.match(exchange.request.method, exchange.request.target)
+        return (agent.claimed_name if agent else None) or (match.certname if match else None)
+
+    def record_refused_agent(self, agent: AgentConnection, handshake: Handshake) -> None:
+        """Record a failed handshake with an agent."""
+        if self._filter.includes(agent.claimed_name):
+            self.recorder.put(handshake)
+        self.probe.on_handshake_failure(handshake)
+
+    def record_refused_master(self, master: MasterConnection, handshake: Handshake | None) -> None:
+        """Record a failed handshake with the master, if there is one."""
+        if handshake and self._filter.includes(master.agent.claimed_name if master.agent else None):
+            self.recorder.put(handshake)
+
+    def record_agent_end(self, leg: Leg, end: Closed) -> None:
+        """Record the end of a connection from an agent."""
+        if self._filter.close(leg.id):
+            self.recorder.put(Connection(leg, end))
+        self.probe.on_close(leg.id)
+
+    def record_master_end(self, leg: Leg, end: Closed, agent: str) -> None:
+        """Record the end of a connection to the master, made for a connection from an agent."""
+        if self._filter.recorded(agent):
+            self.recorder.put(Connection(leg, end))
+
+    # -- output -------------------------------------------------------------------------------------
+
+    def gap(self, reason: str) -> None:
+        """Record that something could not be recorded."""
+        self.recorder.put(Gap(time.time(), reason))
+
+    def internal_error(self, where: str, error: BaseException) -> None:
+        """Record an internal error. It is printed once, as it may happen in every request."""
+        key = f"{where}: {error!r}"[:500]
+        if key not in self._warned and len(self._warned) < WARNINGS:
+            self._warned.add(key)
+            self.write_line(f"-- internal error in {key} (please report it)")
+        self.gap(f"puppet-inspector failed in {key}")
+
+    def _warn(self, warning: str) -> None:
+        if warning not in self._warned:
+            self._warned.add(warning)
+            self.write_line(f"-- {warning}")
+            self.gap(warning)
+
+    def finish(self) -> None:
+        """Write and analyze the rest, and say where; waits for it. No connection is open any more."""
+        self.probe.on_close()
+        self.recorder.finish()
+        if self.recorder.analyzes:
+            self.write_line(f"The capture is {self.recorder.path}")

@@ -1,0 +1,236 @@
+"""The processes of `puppet-inspector proxy`: one, or several on one port that record into one capture.
+
+An agent always meets the same worker: the kernel distributes connections by the agent's address (``reuseport``). The
+process that started the workers analyzes their records, and restarts a worker that dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inspector import installation
+from inspector.capture.store import Capture
+from inspector.errors import CaptureError, InspectorError
+from inspector.model import Gap
+from inspector.proxy import options
+from inspector.proxy.analysis_client import AnalysisClient
+from inspector.proxy.console import Console
+from inspector.proxy.engine.server import LISTENS
+from inspector.proxy.recorder import CONTINUES, DELETED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from inspector.proxy.analysis_client import AnalysisResult
+
+START = 60.0
+"""Seconds that the workers have to start."""
+STOP = 45.0
+"""Seconds that a worker has to end."""
+POLL = 0.2
+"""Seconds between checks for new records and dead workers."""
+RESTART_DELAY = 1.0
+"""Seconds before a worker is started again."""
+
+
+def run(option_values: Mapping[str, Any], number: int) -> int:
+    """Serve until a signal arrives; return the exit status. ``option_values`` are the addon's options.
+
+    Raises InspectorError.
+    """
+    if number < 1:
+        raise InspectorError(f"--workers must be 1 or more, not {number}.", "Give the number of processes.")
+    try:
+        if number == 1:
+            command = _command(option_values, 1)
+            os.execv(command[0], command)  # noqa: S606 - no shell is wanted
+        return Workers(option_values, number).serve()
+    except PermissionError as error:
+        if error.filename != sys.executable:
+            raise
+        raise InspectorError(
+            f"Cannot execute {sys.executable}: {error.strerror}.",
+            "The user given with --user must be able to read it: install puppet-inspector where all users can read.",
+        ) from error
+
+
+def _command(option_values: Mapping[str, Any], number: int) -> list[str]:
+    """Return the command of a server."""
+    return installation.command("inspector.proxy.engine.server", json.dumps(dict(option_values)), str(number))
+
+
+def _reserved(settings: options.Settings) -> tuple[options.Settings, socket.socket]:
+    """Reserve a port for the workers; return the settings with it, and its socket. Raises InspectorError."""
+    while True:
+        # With SO_REUSEADDR on both sides, another program could listen before the workers do. So that comes second,
+        # for a port with closed connections of an earlier proxy.
+        for reuse in (0, 1):
+            family = socket.getaddrinfo(*settings.listen, type=socket.SOCK_STREAM)[0][0]
+            reserved = socket.socket(family, socket.SOCK_STREAM)
+            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
+            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            try:
+                reserved.bind(settings.listen)
+            except OSError:
+                reserved.close()
+            else:
+                return settings, reserved
+        settings = options.listen_again(settings)  # another process took it since it was found free
+
+
+def _last(path: Path) -> int:
+    """Return the last record number of a capture that is continued in another one."""
+    try:
+        with Capture.open(path) as capture:
+            return capture.last
+    except CaptureError:
+        return 0  # another process deleted it
+
+
+class Workers:
+    """Several servers on one port."""
+
+    def __init__(self, option_values: Mapping[str, Any], number: int) -> None:
+        """Check the options once for all workers. Raises InspectorError."""
+        self._settings, self._reserved = _reserved(
+            options.resolve(options.with_defaults(**option_values), own_mode=False)
+        )
+        settings = self._settings
+        self._option_values = {**option_values, "puppet_listen": settings.listen_address}
+        self._console = Console()
+        self._running: list[subprocess.Popen[str]] = []
+        self._number = number
+        self._ready = threading.Semaphore(0)
+        self._captures: dict[Path, None] = {settings.capture: None}
+        """In the order in which they were started."""
+        self._previous_last: int | None = None
+        """The last record of the previous capture: once a later one was analyzed, old captures may be deleted."""
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+
+    def serve(self) -> int:
+        """Serve until a signal arrives; return the exit status."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: self._stopped.set())
+        write_line = self._console.write_line
+        with Capture.create(self._settings.capture) as capture:
+            after = capture.last
+        analysis = AnalysisClient(lambda: self._current, after, self._settings.rules, self._on_result)
+        try:
+            if not self._start():
+                return 1
+            for line in options.startup_lines(self._settings, [self._settings.listen_address]):
+                write_line(line)
+            write_line(f"  workers     {self._number}")
+            while not self._stopped.wait(POLL):
+                analysis.wake()
+                self._delete_old(analysis.analyzed)
+                self._restart_dead()
+        finally:
+            self._stop()
+            self._reserved.close()
+            analysis.close()
+            self._delete_old(analysis.analyzed)
+            write_line(f"The capture is {self._current}")
+            self._console.close()
+        return 0
+
+    def _on_result(self, result: AnalysisResult) -> None:
+        self._console.write_line(result.text)
+        for line in result.error_lines():
+            self._console.write_line(line)
+        if result.errors:
+            # Errors that cannot be recorded were at least printed.
+            with contextlib.suppress(CaptureError, sqlite3.Error), Capture.create(self._current) as capture:
+                for error in result.errors:
+                    capture.append(Gap(time.time(), error))
+
+    def _start(self) -> bool:
+        """Start the workers; return whether all of them serve."""
+        for _ in range(self._number):
+            self._running.append(self._start_worker())
+        until = time.monotonic() + START
+        waiting = self._number
+        while waiting and not self._stopped.is_set() and time.monotonic() < until:
+            waiting -= self._ready.acquire(timeout=POLL)
+            if any(process.poll() is not None for process in self._running):
+                break
+        return not waiting
+
+    def _start_worker(self) -> subprocess.Popen[str]:
+        # All workers write to the same capture; one that is restarted, to the capture that is current by then.
+        command = _command({**self._option_values, "puppet_capture": str(self._current)}, self._number)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, errors="replace",
+            start_new_session=True,  # this process handles Ctrl-C, and ends the workers in order
+        )  # fmt: skip
+        threading.Thread(target=self._read_output, args=(process,), daemon=True).start()
+        return process
+
+    def _read_output(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout  # noqa: S101 - a pipe was requested
+        with process.stdout:
+            for text in process.stdout:
+                line = text.rstrip("\n")
+                if line == LISTENS:
+                    self._ready.release()
+                elif not line.startswith(CONTINUES) or self._continues_in(Path(line.removeprefix(CONTINUES))):
+                    self._console.write_line(line)
+
+    @property
+    def _current(self) -> Path:
+        with self._lock:
+            return list(self._captures)[-1]
+
+    def _continues_in(self, path: Path) -> bool:
+        """Note the next capture; return whether it is new: every worker reports it, some of them late."""
+        previous = self._current
+        with self._lock:
+            is_new = path not in self._captures
+            self._captures[path] = None
+        if is_new:
+            self._previous_last = _last(previous)
+        return is_new
+
+    def _delete_old(self, analyzed: float) -> None:
+        """Delete old captures once a record of the current one was analyzed: the analysis finds the current capture in
+        the previous one. ``analyzed`` is the last record number that was analyzed."""
+        if self._previous_last is not None and analyzed > self._previous_last:
+            self._previous_last = None
+            for deleted in self._settings.rotation.retire(self._current):
+                self._console.write_line(DELETED.format(deleted))
+
+    def _restart_dead(self) -> None:
+        for index, process in enumerate(self._running):
+            if process.poll() is not None:
+                self._console.write_line(f"-- a worker exited (status {process.returncode}); starting another one")
+                self._stopped.wait(RESTART_DELAY)
+                if not self._stopped.is_set():
+                    self._end(process)
+                    self._running[index] = self._start_worker()
+
+    def _stop(self) -> None:
+        for process in self._running:
+            process.terminate()
+        for process in self._running:
+            self._end(process)
+
+    def _end(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin  # noqa: S101
+        process.stdin.close()
+        try:
+            process.wait(STOP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,59 @@
+"""The port that several workers will share is theirs before they listen."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from inspector.lab.ca import LabCA
+from inspector.proxy import options, workers
+from tests.support import proxies
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> options.Settings:
+    """Those of a proxy that may take any port."""
+    place = LabCA("master.example").enrol(tmp_path / "ssl", "proxy.example")
+    given = {"puppet_listen": proxies.HOST, "puppet_master": "master.example", "puppet_ssldir": str(place.path)}
+    resolved = options.resolve(
+        options.with_defaults(**given, puppet_capture=str(tmp_path / "c.sqlite")), own_mode=False
+    )
+    # Not a port where another test of this process has left closed connections.
+    with socket.socket() as unused:
+        unused.bind((proxies.HOST, 0))
+        return dataclasses.replace(resolved, listen=unused.getsockname())
+
+
+def bind(address: tuple[str, int], option: int) -> None:
+    """Take an address as a program with this socket option does. Raises OSError."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, option, 1)
+        other.bind(address)
+
+
+def test_a_reserved_port_is_the_workers_own(settings: options.Settings) -> None:
+    reserved, held = workers._reserved(settings)
+    with held:
+        bind(reserved.listen, socket.SO_REUSEPORT)
+        with pytest.raises(OSError, match="in use"):
+            bind(reserved.listen, socket.SO_REUSEADDR)
+        assert options.listen_again(settings).listen[1] > reserved.listen[1]
+
+
+def test_what_an_earlier_proxy_left_behind_is_no_hindrance(settings: options.Settings) -> None:
+    with socket.create_server(settings.listen) as server:
+        agent = socket.create_connection(settings.listen)
+        server.accept()[0].close()  # who closes first has the port until the other has long gone
+        agent.close()
+    # A worker that is started again looks at the port while no other holds it.
+    assert options._free(settings.listen, port_given=True, shared=True) == settings.listen
+    reserved, held = workers._reserved(settings)
+    with held:
+        assert reserved.listen == settings.listen
+        assert options._free(reserved.listen, port_given=True, shared=True) == settings.listen
