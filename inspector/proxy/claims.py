@@ -19,8 +19,6 @@ _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 """Headers that say where a message ends."""
 _PUNCTUATION = regex.compile(rb"[^0-9A-Za-z]+")
 """Characters of a header's name that gateways (CGI, Rack) treat alike."""
-_LINES = (b"\r", b"\n", b"\0")
-"""Line ends within a header's value, after which another parser may read further headers (RFC 9112, 5.2)."""
 
 
 def removed(fields: Fields) -> tuple[tuple[tuple[bytes, bytes], ...], tuple[str, ...]]:
@@ -38,11 +36,11 @@ def removed(fields: Fields) -> tuple[tuple[tuple[bytes, bytes], ...], tuple[str,
 def ambiguous(fields: Fields) -> str | None:
     """Return why a gateway may read these headers in another way; None if none may.
 
-    It may read further headers within a value, another header that says where the message ends, or an instruction to
-    remove headers that say who the agent is.
+    It may read further headers after a line end within a value, another header that says where the message ends, or an
+    instruction to remove headers that say who the agent is.
     """
     for name, value in fields:
-        if any(end in value for end in _LINES):
+        if b"\r" in value or b"\n" in value or b"\0" in value:  # RFC 9112, 5.2
             return "a header contains a line end"
         canonical = _canonical(name)
         if canonical in _FRAMING and name.lower() != canonical:

@@ -9,13 +9,14 @@ ask one and two workers. Prints tables of docs/performance.md, ratios first.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import multiprocessing
 import os
 import statistics
 import sys
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from inspector.host.pki import SslDirPaths
 from inspector.lab import Lab
@@ -28,43 +29,72 @@ if TYPE_CHECKING:
 
     from tests.bench.roads import Cpu, Road
 
-    type Figures = tuple[float, float, float]
-
-ADDON, LEAN, OWN = "`mitmdump -s addons/puppet.py`", "the same with `puppet_lean`", "`puppet-inspector proxy`"
-REUSED = {STOCK: 1.0, ADDON: 0.9, LEAN: 0.65, OWN: 0.4}
-"""What a request on a kept connection may cost, to `mitmdump -w`."""
-NEW = dict.fromkeys(REUSED, 0.7) | {STOCK: 1.0}
-"""What a new connection may cost."""
+ADDON, OWN = "`mitmdump -s addons/puppet.py`", "`puppet-inspector proxy`"
+KEPT = {STOCK: (1.0, 1.0), ADDON: (0.9, 1.0), OWN: (0.12, 0.2)}
+"""What a request on a kept connection may cost, to `mitmdump -w`: the proxy's process, and all processes."""
+NEW = {
+    "RSA-4096": {STOCK: (1.0, 1.0), ADDON: (0.9, 1.0), OWN: (0.45, 0.5)},
+    "EC": {STOCK: (1.0, 1.0), ADDON: (0.9, 1.0), OWN: (0.4, 0.45)},
+}
+"""What a new connection with one request may cost."""
+AT_ONCE = 8
+"""Connections that ask at once."""
 WRITTEN = 1.0
 """Seconds in which what was seen is recorded: that is part of the cost."""
 CALLERS, LINES = 4, 32
 """Processes that ask the workers, and agents of each, with an address and a connection each."""
 
 
-def requests(road: Road, caller: Caller, number: int) -> Figures:
-    """CPU of the proxy and of its other process, and wall time, in seconds a request."""
-    with caller.connect() as line:
-        line.ask()
-        before, began = road.cpu(), time.monotonic()
-        for _ in range(number):
+class Figures(NamedTuple):
+    """What some requests cost."""
+
+    serving: float
+    """Seconds of CPU of the proxy's process for a request."""
+    others: float
+    """The same of the processes that it started."""
+    rate: float
+    """Requests a second."""
+    median: float
+    """Seconds until an answer was complete."""
+    late: float
+    """The same at the 99th percentile."""
+
+
+def requests(road: Road, caller: Caller, number: int, lines: int = 1) -> Figures:
+    """Ask on some connections at once, many times."""
+    with ExitStack() as stack:
+        open_ = [stack.enter_context(caller.connect()) for _ in range(lines)]
+        for line in open_:
             line.ask()
-        return _per_request(road, before, began, number)
+        before, began = road.cpu(), time.monotonic()
+        took: list[float] = []
+        for _ in range(number // lines):
+            sent = []
+            for line in open_:
+                sent.append(time.monotonic())
+                line.send()
+            took += [line.read(at).whole for line, at in zip(open_, sent, strict=True)]
+        return _figures(road, before, began, took)
 
 
 def connections(road: Road, caller: Caller, number: int) -> Figures:
-    """The same for a connection that carries one request."""
+    """Connect for each request."""
     before, began = road.cpu(), time.monotonic()
+    took = []
     for _ in range(number):
+        at = time.monotonic()
         with caller.connect() as line:
             line.ask()
-    return _per_request(road, before, began, number)
+        took.append(time.monotonic() - at)
+    return _figures(road, before, began, took)
 
 
-def _per_request(road: Road, before: Cpu, began: float, number: int) -> Figures:
+def _figures(road: Road, before: Cpu, began: float, took: list[float]) -> Figures:
     wall = time.monotonic() - began
     time.sleep(WRITTEN)
-    used = road.cpu() - before
-    return sum(used.serving) / number, used.others / number, wall / number
+    used, number = road.cpu() - before, len(took)
+    late = sorted(took)[int(number * 0.99)]
+    return Figures(sum(used.serving) / number, used.others / number, number / wall, statistics.median(took), late)
 
 
 def compared(
@@ -73,7 +103,7 @@ def compared(
     caller: Callable[[Road], Caller],
     measure: Callable[[Road, Caller, int], Figures],
     number: int,
-    limits: dict[str, float],
+    limits: dict[str, tuple[float, float]],
     turns: int = 5,
 ) -> Iterator[str]:
     """A table: the roads in turns, after one turn that does not count. Ratios are those within a turn: what else the
@@ -81,17 +111,27 @@ def compared(
     figures: dict[str, list[Figures]] = {road.name: [] for road in roads}
     for turn in range(-1, turns):
         for road in roads:
-            found = measure(road, caller(road), number if turn >= 0 else max(number // 10, 5))
+            found = measure(road, caller(road), number if turn >= 0 else max(number // 10, AT_ONCE))
             if turn >= 0:
                 figures[road.name].append(found)
-    yield f"| {title} | to {STOCK} | aim | CPU of the proxy | of its other process | wall time |"
-    yield "|---|---|---|---|---|---|"
+    yield (
+        f"| {title} | proxy to {STOCK} | aim | all processes to it | aim | CPU of the proxy | of its other process "
+        "| requests/s | p50 / p99 |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
     for name, taken in figures.items():
-        cpu, others, wall = (statistics.median(column) for column in zip(*taken, strict=True))
-        ratio = statistics.median(sample[0] / base[0] for sample, base in zip(taken, figures[STOCK], strict=True))
-        aim = "" if name == STOCK else aims.at_most(round(ratio, 2), limits[name])
-        times = " | ".join(f"{seconds * 1e6:,.0f} µs" for seconds in (cpu, others, wall))
-        yield f"| {name} | {ratio:.2f} | {aim} | {times} |"
+        pairs = list(zip(taken, figures[STOCK], strict=True))
+        own = statistics.median(ours.serving / theirs.serving for ours, theirs in pairs)
+        every = statistics.median(
+            (ours.serving + ours.others) / (theirs.serving + theirs.others) for ours, theirs in pairs
+        )
+        one, other = limits[name]
+        aim = ("", "") if name == STOCK else (aims.at_most(round(own, 2), one), aims.at_most(round(every, 2), other))
+        middle = Figures(*(statistics.median(column) for column in zip(*taken, strict=True)))
+        yield (
+            f"| {name} | {own:.2f} | {aim[0]} | {every:.2f} | {aim[1]} | {middle.serving * 1e6:,.0f} µs "
+            f"| {middle.others * 1e6:,.0f} µs | {middle.rate:,.0f} | {middle.median * 1e3:.1f} / {middle.late * 1e3:.1f} ms |"
+        )
     yield ""
 
 
@@ -175,7 +215,6 @@ def bench(number: int) -> Iterator[str]:
         agents = {"RSA-4096": enrolled(lab, "rsa.lab.example", 4096), "EC": enrolled(lab, "ec.lab.example", None)}
         proxies = [
             stack.enter_context(ours(lab, target, ADDON)),
-            stack.enter_context(ours(lab, target, LEAN, puppet_lean="true")),
             stack.enter_context(ours(lab, target, OWN, own=True)),
         ]
         for kind, agent in agents.items():
@@ -186,9 +225,11 @@ def bench(number: int) -> Iterator[str]:
                     return Caller(road.address, lab.proxy_name, agent)
 
                 if kind == "RSA-4096":
-                    yield from compared("request on a kept connection", roads, caller, requests, number, REUSED)
+                    yield from compared("request on a kept connection", roads, caller, requests, number, KEPT)
+                    at_once = functools.partial(requests, lines=AT_ONCE)
+                    yield from compared(f"the same, {AT_ONCE} connections", roads, caller, at_once, number, KEPT)
                 title = f"new connection with one request, agent's key {kind}"
-                yield from compared(title, roads, caller, connections, number // 30, NEW)
+                yield from compared(title, roads, caller, connections, number // 30, NEW[kind])
         yield from workers(lab, target, agents["EC"], number * 2)
 
 
