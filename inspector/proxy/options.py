@@ -31,6 +31,8 @@ from inspector.proxy import identity, tls
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 OPTIONS: tuple[tuple[str, str], ...] = (
     (
         "puppet_master",
@@ -84,6 +86,13 @@ OPTIONS: tuple[tuple[str, str], ...] = (
         "The largest body to record whole; of a larger one record the first 64 KiB, size and digest. Default: 64M.",
     ),
     ("puppet_redact", "`write`: remove secrets before they are recorded. Default: record everything."),
+    (
+        "puppet_proxy_protocol",
+        (
+            "Load balancers that say where a connection comes from (PROXY protocol, version 1 or 2): addresses or "
+            "networks, several separated by commas. Only for `puppet-inspector proxy`. Default: none."
+        ),
+    ),
     *rotation.OPTIONS,
     (
         "puppet_rules",
@@ -130,6 +139,8 @@ class Settings:
     """The largest body that is recorded whole, in bytes."""
     redact: bool = False
     """Whether secrets are removed before they are recorded."""
+    balancers: tuple[Network, ...] = ()
+    """Who says by the PROXY protocol where a connection comes from."""
     rotation: Rotation = field(default_factory=Rotation)
     any_port: bool = False
     """Whether the next free port may be used instead."""
@@ -149,6 +160,10 @@ class Settings:
             return self.master, self.master_name
         match = next((master for master in self.masters if master[0].lower() == (sni or "").lower()), self.master)
         return match, match[0]
+
+    def balanced(self, address: str) -> bool:
+        """Whether a connection from this address begins with the PROXY protocol."""
+        return bool(self.balancers) and any(_ip(address) in balancer for balancer in self.balancers)
 
     @property
     def listen_address(self) -> str:
@@ -251,6 +266,7 @@ def resolve(values: Any, *, own_mode: bool, shared: bool = False) -> Settings:
         only=_only(values.puppet_only),
         keep_body=rotation.bytes_of("puppet_keep_body", values.puppet_keep_body, KEEP),
         redact=_redact(values.puppet_redact),
+        balancers=_balancers(values.puppet_proxy_protocol),
         rotation=rotation.of(
             values.puppet_rotate_size,
             values.puppet_rotate_age,
@@ -291,6 +307,20 @@ def _redact(text: str) -> bool:
     if text not in ("", "write"):
         raise InspectorError(f"puppet_redact is {text!r}.", "Write puppet_redact=write, or omit it.")
     return text == "write"
+
+
+def _balancers(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(word.strip()) for word in text.split(",") if word.strip())
+    except ValueError as error:
+        raise InspectorError(
+            f"puppet_proxy_protocol: {error}.", "Give addresses or networks: 192.0.2.7, 2001:db8::/64."
+        ) from error
+
+
+def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    found = ipaddress.ip_address(address.partition("%")[0])
+    return getattr(found, "ipv4_mapped", None) or found
 
 
 def _certname(text: str) -> str:
@@ -371,6 +401,7 @@ def startup_lines(settings: Settings, addresses: Sequence[str]) -> list[str]:
         f"  identity    {identity_used} ({settings.identity_text})",
         f"  listens on  {', '.join(addresses) or 'nothing'}",
         f"  records to  {settings.capture}",
+        *(f"  balancer    {network}, which says where agents are" for network in settings.balancers),
         f"  try         puppet agent -t --server {settings.presented_name} --serverport {port}",
         "              (--masterport up to Puppet 6; the name must resolve to the address above)",
     ]

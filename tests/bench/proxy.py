@@ -128,10 +128,9 @@ def compared(
         one, other = limits[name]
         aim = ("", "") if name == STOCK else (aims.at_most(round(own, 2), one), aims.at_most(round(every, 2), other))
         middle = Figures(*(statistics.median(column) for column in zip(*taken, strict=True)))
-        yield (
-            f"| {name} | {own:.2f} | {aim[0]} | {every:.2f} | {aim[1]} | {middle.serving * 1e6:,.0f} µs "
-            f"| {middle.others * 1e6:,.0f} µs | {middle.rate:,.0f} | {middle.median * 1e3:.1f} / {middle.late * 1e3:.1f} ms |"
-        )
+        times = f"{middle.serving * 1e6:,.0f} µs | {middle.others * 1e6:,.0f} µs | {middle.rate:,.0f}"
+        waits = f"{middle.median * 1e3:.1f} / {middle.late * 1e3:.1f} ms"
+        yield f"| {name} | {own:.2f} | {aim[0]} | {every:.2f} | {aim[1]} | {times} | {waits} |"
     yield ""
 
 

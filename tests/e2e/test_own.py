@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sqlite3
+import struct
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
@@ -18,8 +20,9 @@ from inspector.capture.store import Capture
 from inspector.cli import demo
 from inspector.lab.master import LabMaster
 from inspector.model import Exchange, Handshake
+from inspector.proxy.engine.proxy_protocol import SIGNATURE
 from inspector.proxy.launcher import Proxy
-from tests.e2e.wire import Peer
+from tests.e2e.wire import Peer, read
 from tests.support import proxies
 from tests.support.proxies import APART, analyzed, records
 from tests.support.waiting import eventually
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
     from inspector.lab import Lab
     from inspector.model import Request, Response
     from tests.support.proxies import Proxied
+
+
+NAME = "web1.lab.example"
+NODE = f"/puppet/v3/node/{NAME}?environment=production"
 
 
 @contextmanager
@@ -264,3 +271,44 @@ def test_of_several_masters_an_agent_meets_the_one_that_it_asks_for(lab: Lab, ca
     (refused,) = (record for record in records(capture) if isinstance(record, Handshake))
     assert "did not match" in refused.reason
     assert isinstance(other, Exchange)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_balancer_says_where_an_agent_is(version: int, lab: Lab, capture: Path) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    header = b"PROXY TCP4 192.0.2.7 192.0.2.1 40001 8140\r\n"
+    if version == 2:
+        addresses = bytes([192, 0, 2, 7, 192, 0, 2, 1]) + struct.pack("!HH", 40001, 8140)
+        header = SIGNATURE + b"\x21\x11\x00\x0c" + addresses
+    with own(lab, capture, puppet_proxy_protocol="127.0.0.1, 2001:db8::/64") as proxy:
+        peer = Peer.of(proxy.address, lab.proxy_name, place)
+        with socket.create_connection(proxy.address) as raw:
+            raw.sendall(header)
+            with peer.context().wrap_socket(raw, server_hostname=lab.proxy_name) as connection:
+                connection.sendall(f"GET {NODE} HTTP/1.1\r\nHost: n\r\n\r\n".encode())
+                assert read(connection).status == 200
+        # Without it nobody is served, wherever it may be.
+        with pytest.raises((OSError, ValueError)):
+            peer.ask("GET", NODE)
+    assert any("balancer    127.0.0.1/32, which says where agents are" in line for line in proxy.lines)
+    assert any("does not begin with the PROXY protocol" in line for line in proxy.lines)
+    (exchange,) = [record for record in records(capture) if isinstance(record, Exchange)]
+    assert (exchange.agent.address, exchange.agent.port) == ("192.0.2.7", 40001)
+    assert exchange.identity
+    assert exchange.identity.certname == NAME
+
+
+def test_nobody_else_says_where_he_is(lab: Lab, capture: Path) -> None:
+    place = lab.agent(NAME, enrolled=True).place
+    with own(lab, capture, puppet_proxy_protocol="192.0.2.0/24") as proxy:
+        with socket.create_connection(proxy.address, timeout=20) as raw:
+            raw.sendall(b"PROXY TCP4 192.0.2.7 192.0.2.1 40001 8140\r\n")
+            assert raw.recv(100) == b""
+        assert Peer.of(proxy.address, lab.proxy_name, place).ask("GET", NODE).status == 200
+
+
+@pytest.mark.parametrize("word", ["192.0.2.7/24", "balancer.example", "1.2.3"])
+def test_a_balancer_is_an_address_or_a_network(word: str, lab: Lab, capture: Path) -> None:
+    with pytest.raises(Exception, match="did not start") as raised, own(lab, capture, puppet_proxy_protocol=word):
+        pass
+    assert "Give addresses or networks" in str(raised.value)

@@ -111,12 +111,16 @@ class End(asyncio.BufferedProtocol):
         return _buffer[:PIECE] if self._limited else _buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        self.arrived(_buffer[:nbytes])
+
+    def arrived(self, received: memoryview) -> None:
+        """Take what arrived, now or when it is its turn."""
         if not self._limited:
-            self.guard(lambda: self.take(_buffer[:nbytes]))
+            self.guard(lambda: self.take(received))
             return
         ticket = self.ticket
         assert ticket is not None  # noqa: S101 - it has limits
-        data = bytes(_buffer[:nbytes])
+        data = bytes(received)
         ticket.due += 1
         self._due = True
         self._regulate()

@@ -83,9 +83,21 @@ class Link:
     # -- the beginning ------------------------------------------------------------------------------
 
     def agent_connected(self) -> None:
-        """Admit the agent, which has connected."""
+        """Admit the agent, which has connected; behind a balancer when it is known where it is."""
         self._links.add(self)
         self._since = time.monotonic()
+        if self.runtime.settings.balanced(self.agent.peer[0]):
+            self.agent.balanced = True
+        else:
+            self.agent_located()
+
+    def agent_misled(self, reason: str) -> None:
+        """Close a balancer's connection that does not say where the agent is."""
+        self.runtime.gap(f"refused a connection of {self.agent.peer[0]}, a balancer (puppet_proxy_protocol): {reason}")
+        self._close()
+
+    def agent_located(self) -> None:
+        """Admit the agent."""
         agent, admission = self.agent, self.runtime.admission
         ticket = self._ticket = agent.ticket = admission.enter(
             agent.id, agent.peer[0], agent.socket.fileno(), lambda _reason: agent.abort()
@@ -93,13 +105,16 @@ class Link:
         if not ticket.admitted.done():
             agent.pause(paused=True)
             _start(self._wait(ticket))
-        elif not ticket.admitted.result():
+        elif ticket.admitted.result():
+            agent.take_early()
+        else:
             agent.abort()
 
     async def _wait(self, ticket: Ticket) -> None:
         if await self.runtime.admission.wait(ticket) and not self.agent.closed:
             self._since = time.monotonic()
             self.agent.pause(paused=False)
+            self.agent.take_early()
         else:
             self.agent.abort()
 
@@ -476,9 +491,9 @@ class Link:
     def stalled(self, now: float) -> bool:
         """Whether the agent does not finish what it began to send."""
         ticket = self._ticket
-        if self.agent.closed or ticket is None or not ticket.admitted.done():
+        if self.agent.closed or (ticket is not None and not ticket.admitted.done()):
             return False
-        if ticket.due:
+        if ticket is not None and ticket.due:
             self._since = max(self._since, now - HANDSHAKE / 2)  # what has arrived and is due is our delay
         silent = now - self._since
         if self.agent.secured is None:

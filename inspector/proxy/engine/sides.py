@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from OpenSSL.crypto import FILETYPE_ASN1, dump_certificate
 
 from inspector.model import Leg
+from inspector.proxy.engine import proxy_protocol
 from inspector.proxy.engine.ends import End
 from inspector.proxy.engine.framing import Reader
 
@@ -33,6 +34,12 @@ class Events(Protocol):
 
     def agent_connected(self) -> None:
         """TCP is connected."""
+
+    def agent_located(self) -> None:
+        """A balancer has said where the agent is."""
+
+    def agent_misled(self, reason: str) -> None:
+        """A balancer has not said where the agent is."""
 
     def meet_agent(self) -> None:
         """The first bytes of TLS have come."""
@@ -83,12 +90,43 @@ class AgentEnd(End):
     def __init__(self, link: Events) -> None:
         super().__init__(None, None)
         self._link = link
+        self.balanced = False
+        """Whether a balancer will say where the agent is, before anything else."""
+        self._origin: tuple[str, int] | None = None
+        """What it said."""
+        self._early = b""
+        """What arrived before the agent was admitted."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.guard(self._link.agent_connected)
 
+    @property
+    def peer(self) -> tuple[str, int]:
+        return self._origin or super().peer
+
+    def _read_origin(self, data: bytes) -> None:
+        """Read where the agent is, at the beginning of what a balancer sends."""
+        self._early += data
+        try:
+            header = proxy_protocol.read(self._early)
+        except proxy_protocol.Unreadable as error:
+            self._link.agent_misled(error.message)
+            return
+        if header is not None:
+            self.balanced, self._origin, self._early = False, header.source, self._early[header.size :]
+            self._link.agent_located()
+
+    def take_early(self) -> None:
+        """Take what arrived before the agent was admitted."""
+        early, self._early = self._early, b""
+        if early:
+            self.arrived(memoryview(early))
+
     def take(self, data: bytes | memoryview) -> None:
+        if self.balanced:
+            self._read_origin(bytes(data))
+            return
         if self.tls is None and not self.closed:
             if data[0] != TLS_HANDSHAKE and bytes(data[:1]).isalpha():
                 self._link.agent_sent_plain(bytes(data))

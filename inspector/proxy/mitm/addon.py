@@ -146,6 +146,10 @@ class PuppetInspector:
         console = Console() if ctx.master.addons.get("dumper") is not None else None
         try:
             settings = options.resolve(ctx.options, own_mode=not self._default_mode)
+            if settings.balancers:
+                raise InspectorError(
+                    "puppet_proxy_protocol is not possible with mitmproxy.", "Use `puppet-inspector proxy`."
+                )
             self.begin(settings, console)
         except InspectorError as error:
             logging.error(error)  # an error while mitmproxy starts ends it with status 1
