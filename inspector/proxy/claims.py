@@ -17,6 +17,8 @@ _CLAIMS = regex.compile(rb"x-client.*|x-ssl.*|ssl(-.*)?|client-cert(-.*)?|(x-)?f
 9440), as ``_canonical`` writes them."""
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 """Headers that say where a message ends."""
+LONG = 64
+"""Bytes of a name that is not remembered: a thousand of the longest ones would be 256 MB."""
 _PUNCTUATION = regex.compile(rb"[^0-9A-Za-z]+")
 """Characters of a header's name that gateways (CGI, Rack) treat alike."""
 
@@ -45,17 +47,29 @@ def ambiguous(fields: Fields) -> str | None:
         canonical = _canonical(name)
         if canonical in _FRAMING and name.lower() != canonical:
             return "a header resembles the one that says where the message ends"
-        if canonical == b"connection" and any(map(_claims, value.split(b","))):
-            return "the agent asks for the removal of headers that claim an identity"
+        if canonical == b"connection" and any(
+            _claims(option) or _canonical(option) in _FRAMING for option in value.split(b",")
+        ):
+            return "the agent asks for the removal of headers that matter"
     return None
 
 
-@functools.lru_cache(maxsize=1024)
 def _claims(name: bytes) -> bool:
-    return _CLAIMS.fullmatch(_canonical(name)) is not None
+    return _CLAIMS.fullmatch(_canonical(name)) is not None if len(name) > LONG else _known_claims(name)
 
 
-@functools.lru_cache(maxsize=1024)
 def _canonical(name: bytes) -> bytes:
     """Return a header's name as the most tolerant gateway reads it."""
+    return _spelled(name) if len(name) > LONG else _known_canonical(name)
+
+
+def _spelled(name: bytes) -> bytes:
     return _PUNCTUATION.sub(b"-", name).strip(b"-").lower()
+
+
+@functools.lru_cache(maxsize=1024)
+def _known_claims(name: bytes) -> bool:
+    return _CLAIMS.fullmatch(_known_canonical(name)) is not None
+
+
+_known_canonical = functools.lru_cache(maxsize=1024)(_spelled)

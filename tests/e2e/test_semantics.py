@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import struct
 import threading
 import time
 from contextlib import contextmanager
@@ -304,3 +305,100 @@ def test_what_is_refused_is_recorded_with_the_reason(lab: Lab, proxied: Proxied,
     assert "the proxy refused the request: a header resembles" in exchange.error
     (gap,) = [record for record in records(capture) if isinstance(record, Gap)]
     assert "the proxy refused a request of 127.0.0.1: the protocol is not HTTP/1.1" in gap.reason
+
+
+@pytest.mark.parametrize("own", [True], ids=["proxy"])
+def test_what_a_master_sends_behind_an_answer_answers_nothing(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    def serve(connection: ssl.SSLSocket) -> None:
+        number = 0
+        while connection.recv(65536):
+            number += 1
+            connection.sendall(OK.replace(b"{}", b"%02d" % number) + OK.replace(b"{}", b"no"))
+
+    with through(lab, proxied, serve) as connection:
+        for _ in range(3):
+            connection.sendall(GET)
+            assert read(connection).body == b"01", "each has a connection of its own"
+            time.sleep(0.1)
+    assert [exchange.response.body for exchange in exchanges(capture) if exchange.response] == [b"01"] * 3
+
+
+@pytest.mark.parametrize("own", [True], ids=["proxy"])
+def test_an_answer_begins_after_interim_ones(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    def serve(connection: ssl.SSLSocket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 102 Processing\r\n\r\n")
+        time.sleep(0.5)
+        connection.sendall(OK)
+        all_of(connection)
+
+    with through(lab, proxied, serve) as connection:
+        connection.sendall(GET)
+        assert read(connection).body == b"{}"
+    (exchange,) = exchanges(capture)
+    assert exchange.response
+    assert exchange.response.started
+    assert exchange.request.ended
+    assert exchange.response.started - exchange.request.ended > 0.4
+
+
+@pytest.mark.parametrize("own", [True], ids=["proxy"])
+def test_an_answer_that_is_cut_off_is_cut_off_for_the_agent(lab: Lab, proxied: Proxied) -> None:
+    """Without a length, TLS's farewell is what tells a whole answer from a part."""
+
+    def serve(connection: ssl.SSLSocket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nabc")
+        connection.shutdown(socket.SHUT_WR)
+
+    with through(lab, proxied, serve) as connection:
+        connection.suppress_ragged_eofs = False  # type: ignore[attr-defined]
+        connection.sendall(GET)
+        data = b""
+        while len(data) < 22:
+            data += connection.recv(65536)
+        with pytest.raises(ssl.SSLEOFError):
+            connection.recv(65536)
+
+
+@pytest.mark.parametrize("own", [True], ids=["proxy"])
+def test_requests_that_came_before_the_end_are_all_answered(lab: Lab, proxied: Proxied, capture: Path) -> None:
+    def serve(connection: ssl.SSLSocket) -> None:
+        while connection.recv(65536):
+            time.sleep(0.2)
+            connection.sendall(OK)
+
+    with through(lab, proxied, serve) as connection:
+        connection.sendall(GET * 3)
+        with socket.socket(fileno=socket.dup(connection.fileno())) as raw:  # below TLS
+            raw.shutdown(socket.SHUT_WR)
+        assert all_of(connection) == OK * 3
+    assert [exchange.error for exchange in exchanges(capture)] == [None] * 3
+
+
+@pytest.mark.parametrize("own", [True], ids=["proxy"])
+def test_an_agent_that_was_not_read_is_read_again_when_the_master_is_gone(lab: Lab, proxied: Proxied) -> None:
+    first = [True]
+
+    def serve(connection: ssl.SSLSocket) -> None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.recv(1000)
+        if first:
+            first.clear()
+            time.sleep(0.5)
+            connection.sendall(OK)
+            time.sleep(0.5)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return
+        connection.sendall(OK)
+        all_of(connection)
+
+    size = 2_900_000
+    head = f"PUT /puppet/v3/report/{NAME} HTTP/1.1\r\nHost: n\r\nContent-Length: {size}\r\n\r\n".encode()
+    with through(lab, proxied, serve) as connection:
+        connection.sendall(head + bytes(size))
+        # It was answered before all of it was read: this connection ends, as without the proxy.
+        assert read(connection).status == 200
+        with contextlib.suppress(OSError):
+            connection.sendall(GET)
+            assert connection.recv(100)[9:12] in (b"200", b"")

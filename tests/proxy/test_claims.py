@@ -45,3 +45,17 @@ def test_what_a_gateway_may_read_in_another_way(field: tuple[bytes, bytes], why:
 
 def test_what_every_gateway_reads_in_the_same_way() -> None:
     assert claims.ambiguous([HOST, (b"content-LENGTH", b"1"), (b"Connection", b"close, Keep-Alive")]) is None
+
+
+def test_long_names_are_not_remembered() -> None:
+    before = claims._known_claims.cache_info().currsize + claims._known_canonical.cache_info().currsize
+    for number in range(10):
+        name = b"x-client-" + b"a" * 1000 + b"%d" % number
+        assert claims.removed([(name, b"a")])[0] == ()
+        assert claims.ambiguous([(b"Connection", name)])
+    assert claims._known_claims.cache_info().currsize + claims._known_canonical.cache_info().currsize <= before + 1
+
+
+@pytest.mark.parametrize("option", [b"content-length", b"Transfer_Encoding"])
+def test_nobody_asks_for_the_removal_of_a_length(option: bytes) -> None:
+    assert claims.ambiguous([(b"Connection", b"close, " + option)])

@@ -44,11 +44,11 @@ class Copy(NamedTuple):
 class Body:
     """The copy of a body: in memory while it is small, then in a spool."""
 
-    __slots__ = ("_copies", "_pieces", "size", "spool")
+    __slots__ = ("_copies", "_data", "size", "spool")
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
-        self._pieces: list[bytes] = []
+        self._data = bytearray()
         self.size = 0
         self.spool: Spool | None = None
         """Set once the body is large."""
@@ -58,11 +58,10 @@ class Body:
         self._copies.size += len(data)
         self.size += len(data)
         if self.spool is None:
-            self._pieces.append(data)
+            self._data += data
             if self.size <= SMALL:
                 return
-            self.spool, data = self._copies.spool(), b"".join(self._pieces)
-            self._pieces.clear()
+            self.spool, data, self._data = self._copies.spool(), bytes(self._data), bytearray()
         self.spool.add(data, wanted=self._copies.size <= KEEP_ALL)
 
     def finish(self) -> Copy:
@@ -70,7 +69,7 @@ class Body:
         spool, self.spool = self.spool, None
         self.close()
         if spool is None:
-            return Copy(b"".join(self._pieces))
+            return Copy(bytes(self._data))
         if spool.cut:
             return Copy(spool.head, lost=spool.size - len(spool.head), digest=spool.sha256.hex())
         return Copy(b"", spool)

@@ -24,8 +24,14 @@ RECORD = 2**14
 """Bytes of a TLS record."""
 FULL = 2**16
 """Unsent bytes above which the other end is not read."""
+JAM = 2**19
+"""Unsent bytes above which the peer itself is not read: each KeyUpdate of TLS is answered."""
 CLOSING = 2.0
 """Seconds that the other side has to close a connection after us."""
+STUCK = 60.0
+"""Seconds after which a peer that takes nothing of what is unsent is given up."""
+TCP_CLOSE = 7
+"""The state of a connection that was reset (linux/tcp.h)."""
 _buffer = memoryview(bytearray(READ))
 """What is read from any socket is decrypted or copied before another one is read."""
 
@@ -49,9 +55,17 @@ class End(asyncio.BufferedProtocol):
         """Whether the connection is closed, or is being closed by us."""
         self.full = False
         """Whether too much is unsent."""
+        self.farewell = False
+        """Whether the peer has ended TLS before TCP."""
         self._paused = False
         self._due = False
         """Whether something that arrived waits for its turn."""
+        self._jammed = False
+        """Whether so much is unsent that nothing is read that could make it more."""
+        self._held = b""
+        """What can be sent after something of the peer's has arrived: it renegotiates."""
+        self._unsent = (0, 0.0)
+        """Bytes that were unsent, and since when they have not become fewer."""
 
     # -- for what uses it ---------------------------------------------------------------------------
 
@@ -158,7 +172,8 @@ class End(asyncio.BufferedProtocol):
         self.guard(self.on_room)
 
     def resume_writing(self) -> None:
-        self.full = False
+        self.full = self._jammed = False
+        self._regulate()
         self.guard(self.on_room)
 
     def guard(self, act: Callable[[], None]) -> None:
@@ -201,10 +216,13 @@ class End(asyncio.BufferedProtocol):
             ended = True
         except SSL.Error as raised:
             ended, error = True, _text(raised)
+        self.farewell = ended and error is None
         if pieces:
             self.on_data(pieces[0] if len(pieces) == 1 else b"".join(pieces))
-        else:
-            self._flush()
+        if not self.closed:
+            held, self._held = self._held, b""
+            self.send(held)
+            self._flush()  # answers of TLS itself
         if ended:
             self._end(error)
 
@@ -224,7 +242,15 @@ class End(asyncio.BufferedProtocol):
         if self.closed or not data:
             return
         assert self.tls is not None  # noqa: S101 - there was a handshake
-        self.tls.sendall(data)
+        if self._held:
+            self._held += data
+            return
+        at = 0
+        try:
+            while at < len(data):
+                at += self.tls.send(data[at : at + PIECE] if at or len(data) > PIECE else data)
+        except SSL.WantReadError:
+            self._held = data[at:]
         self._flush(len(data) + len(data) // RECORD * 64 + 512)
 
     def _flush(self, size: int = RECORD) -> None:
@@ -236,9 +262,12 @@ class End(asyncio.BufferedProtocol):
                 if not self.transport.is_closing():
                     self.transport.write(data)
                 if len(data) < size:
-                    return
+                    break
         except SSL.WantReadError:
             pass
+        if self.full and not self._jammed and self.transport.get_write_buffer_size() > JAM:
+            self._jammed = True
+            self._regulate()
 
     # -- flow and end -------------------------------------------------------------------------------
 
@@ -251,7 +280,7 @@ class End(asyncio.BufferedProtocol):
     def _regulate(self) -> None:
         if self.transport.is_closing():
             return
-        if self._paused or self._due:
+        if self._paused or self._due or self._jammed:
             self.transport.pause_reading()
         else:
             self.transport.resume_reading()
@@ -269,19 +298,44 @@ class End(asyncio.BufferedProtocol):
             with contextlib.suppress(SSL.Error):
                 self.tls.shutdown()
             self._flush()
-        if self.finished or not self.transport.can_write_eof():
-            self.transport.close()
-            return
-        # To close while something is unread would reset the connection, and what was sent would be lost.
-        with contextlib.suppress(OSError):  # the peer has reset the connection meanwhile
-            self.transport.write_eof()
-        asyncio.get_running_loop().call_later(CLOSING, self.transport.close)
+        if not self.finished:
+            # To close while something is unread would reset the connection, and what was sent would be lost.
+            with contextlib.suppress(OSError):  # the peer has reset the connection meanwhile
+                self.transport.write_eof()
+        self._close_later(0.0 if self.finished else CLOSING)
 
     def break_off(self) -> None:
         """Close the connection once everything is sent, without TLS's farewell: the message is incomplete."""
         if not self.closed:
             self.closed = True
+            self._close_later(0.0)
+
+    def _close_later(self, delay: float) -> None:
+        """Close the connection after some seconds, once everything is sent; at once if nothing is taken any more."""
+        if delay:
+            asyncio.get_running_loop().call_later(delay, self._close_later, 0.0)
+        elif self.unsent(time.monotonic()) > STUCK:
+            self.transport.abort()
+        elif self.transport.get_write_buffer_size():
+            asyncio.get_running_loop().call_later(CLOSING, self._close_later, 0.0)
+        else:
             self.transport.close()
+
+    def unsent(self, now: float) -> float:
+        """Return for how many seconds the peer has taken nothing of what is unsent, as far as this was asked before."""
+        size, since = self._unsent
+        left = self.transport.get_write_buffer_size() if self.connected is not None else 0
+        if not left or left < size or not size:
+            since = now
+        self._unsent = left, since
+        return now - since
+
+    @property
+    def broken(self) -> bool:
+        """Whether the connection was reset, even if it is not read."""
+        if self.connected is None or self.transport.is_closing():
+            return self.closed
+        return self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE
 
     def abort(self) -> None:
         """Close the connection at once."""

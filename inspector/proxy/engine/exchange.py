@@ -70,11 +70,17 @@ class Passing:
                 passed_on += head.assembled()
             else:
                 passed_on += self._interim_answer(head)
+                self.answered = time.time() if answers.unread else None
         piece = answers.body()
         self._answer_body.add(piece)
         if answers.complete:
             self.ended = time.time()
         return passed_on + _framed(self.answer, piece, last=answers.complete)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the agent sends the body when the master asks for it, which it has not done yet."""
+        return self.head.expects and not self._interim and not self._body.size
 
     def _interim_answer(self, head: Head) -> bytes:
         self._interim += 1

@@ -23,6 +23,8 @@ HEAD = 256 * 2**10
 """Bytes of a head: a master's own limit is 8 to 64 kB."""
 LINES = 1000
 """Headers of a head."""
+NAME = 256
+"""Bytes of a header's name. Some are remembered, a thousand of each sort."""
 LINE = 64 * 2**10
 """Bytes of all trailers of a body."""
 SIZE = 16
@@ -117,6 +119,8 @@ def _parse(data: bytes) -> tuple[bytes, Fields]:
     fields = []
     for line in lines[1:]:
         name, colon, value = line.partition(b":")
+        if len(name) > NAME:
+            raise Refused(431, f"a header's name has more than {NAME} bytes")
         if not colon or _lower(name) is None:
             folded = line[:1] in (b" ", b"\t")
             raise Refused(400, "a header is folded into several lines" if folded else "a header's name is invalid")
@@ -264,7 +268,7 @@ class Reader:
             at += 2
         end = data.find(b"\r\n", at, at + SIZE + 2)
         digits = bytes(data[at : end if end >= 0 else at + SIZE + 1])
-        if end < 0 and len(digits) <= SIZE:
+        if end < 0:
             digits = digits.removesuffix(b"\r")
         if digits.translate(None, _HEX) or len(digits) > SIZE or (end >= 0 and not digits):
             raise Refused(400, "a chunk's size is not one number")

@@ -16,7 +16,7 @@ from inspector.model import Identity
 from inspector.proxy import claims
 from inspector.proxy.connection_state import closed
 from inspector.proxy.engine import framing
-from inspector.proxy.engine.ends import FULL
+from inspector.proxy.engine.ends import FULL, STUCK
 from inspector.proxy.engine.exchange import Passing
 from inspector.proxy.engine.framing import UNTIL_CLOSE, Reader, Refused
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
@@ -37,7 +37,7 @@ HANDSHAKE = 30.0
 """Seconds that an agent has for its TLS handshake."""
 HEAD, BODY = 30.0, 60.0
 """Seconds within which an agent must send a complete head, and the next piece of a body. Between requests it may be
-silent for as long as the master allows."""
+silent for as long as it likes."""
 LOOK = 0.05
 """Seconds between looks whether there is room for an exchange, or whether an answer was delivered."""
 DELIVERY = 2.0
@@ -76,6 +76,8 @@ class Link:
         """When the head that is arriving began."""
         self._since = 0.0
         """When the agent last got on with what it is sending."""
+        self._ended: float | None = None
+        """When the agent had sent all it would send."""
         self._waiting: Head | None = None
         """A request that waits for room, since ``_held``."""
         self._held = 0.0
@@ -100,7 +102,7 @@ class Link:
         """Admit the agent."""
         agent, admission = self.agent, self.runtime.admission
         ticket = self._ticket = agent.ticket = admission.enter(
-            agent.id, agent.peer[0], agent.socket.fileno(), lambda _reason: agent.abort()
+            agent.id, agent.peer[0], agent.socket.fileno(), self._expel
         )
         if not ticket.admitted.done():
             agent.pause(paused=True)
@@ -109,6 +111,9 @@ class Link:
             agent.take_early()
         else:
             agent.abort()
+
+    def _expel(self, reason: str) -> None:
+        self._break(f"the proxy closed the connection: {reason}")
 
     async def _wait(self, ticket: Ticket) -> None:
         if await self.runtime.admission.wait(ticket) and not self.agent.closed:
@@ -190,6 +195,8 @@ class Link:
             self._fail(
                 refused.status, BUSY if refused.status == 503 else f"the proxy refused the request: {refused.message}"
             )
+        if self._ended is not None and self._exchange is None and self._waiting is None:
+            self._close()
         self._regulate()
 
     def _begin(self) -> bytes:
@@ -261,13 +268,12 @@ class Link:
     def agent_ended(self, error: str | None) -> None:
         """The agent sends nothing any more; with an error, its connection is broken."""
         exchange = self._exchange
-        if exchange is None:
-            self._close()
-        elif exchange.asked is None or error is not None:
+        self._ended = time.time()
+        if error is not None or (exchange is not None and exchange.asked is None):
             self._break(AGENT_LEFT)
-        else:
-            # It may only have shut down its sending side; then it still gets the answer.
-            exchange.left = time.time()
+        elif exchange is None and self._waiting is None:
+            self._close()
+        # Otherwise it may only have shut down its sending side; then it still gets the answer.
 
     # -- the master ---------------------------------------------------------------------------------
 
@@ -314,8 +320,8 @@ class Link:
             return
         master.answers.feed(data)
         if exchange is None:
-            self._master = None  # it sent what nobody asked for
-            master.drop()
+            self._drop_master()  # it sent what nobody asked for
+            self._regulate()
             return
         try:
             passed_on = exchange.take_answer(master.answers)
@@ -324,6 +330,8 @@ class Link:
             return
         if exchange.answer is not None:
             self._note_answer(master)
+        elif passed_on:
+            self._since = time.monotonic()  # it sends the body from now on
         self.agent.send(passed_on)
         if exchange.ended is not None:
             self._finish(exchange, exchange.answer)
@@ -333,33 +341,39 @@ class Link:
     def _note_answer(self, master: MasterEnd) -> None:
         master.state.answered = True
 
-    def _finish(self, exchange: Passing, answer: Head | None) -> None:
-        """End an exchange: its answer is complete."""
+    def _finish(self, exchange: Passing, answer: Head | None, *, farewell: bool = True) -> None:
+        """End an exchange: its answer is complete. Without ``farewell`` the master ended it without one of TLS's."""
         # If the answer came before the end of the request, the rest of that is not read.
         last = exchange.head.close or answer is None or answer.close or exchange.asked is None
         if self._state:
             self._state.close = last
         if exchange.master is not None:
             exchange.master.used = True
-        if exchange.left is not None:
+            if exchange.master.answers.unread and exchange.master is self._master:
+                self._drop_master()  # it sent what nobody asked for
+        if self._ended is not None and (last or not self._requests.unread):
             self._over = True
             _start(self._settle(exchange))
             return
         self._record(None)
         if last:
-            self._close()
+            self._close(farewell=farewell)
         else:
+            self._since = time.monotonic()
             self._advance()
 
     async def _settle(self, exchange: Passing) -> None:
         """Wait until an agent that sends nothing any more has the answer, or turns out to have left."""
-        until = time.monotonic() + DELIVERY
-        agent = self.agent
-        while not (delivered := agent.acknowledged) and not agent.broken and time.monotonic() < until:
+        least, until = self.agent.unacknowledged, time.monotonic() + DELIVERY
+        while (left := self.agent.unacknowledged) and time.monotonic() < until:
+            if least is None or left < least:
+                least, until = left, time.monotonic() + DELIVERY
             await asyncio.sleep(LOOK)
-        if delivered:
-            exchange.left = None
-        self._record(None if delivered else AGENT_LEFT)
+        if left == 0:
+            self._record(None)
+        else:
+            exchange.left = self._ended
+            self._record(AGENT_LEFT)
         self._close()
 
     def master_ended(self, master: MasterEnd, error: str | None) -> None:
@@ -371,7 +385,7 @@ class Link:
             pass  # the next request opens another connection
         elif exchange.answer is not None and exchange.answer.length == UNTIL_CLOSE and error is None:
             exchange.ended = time.time()
-            self._finish(exchange, exchange.answer)
+            self._finish(exchange, exchange.answer, farewell=master.farewell)
         else:
             if exchange.answer is None:
                 self._record_late_refusal(master)
@@ -382,6 +396,7 @@ class Link:
                 self._record(f"{MASTER_LEFT}{f' ({error})' if error else ''}")
                 self._break_off()
         master.close()
+        self._regulate()
 
     @guarded
     def _record_late_refusal(self, master: MasterEnd) -> None:
@@ -418,10 +433,13 @@ class Link:
         self.agent.abort()
         self._drop_master()
 
-    def _close(self) -> None:
+    def _close(self, *, farewell: bool = True) -> None:
         """End the connections in order."""
         self._over = True
-        self.agent.close()
+        if farewell:
+            self.agent.close()
+        else:
+            self.agent.break_off()
         self._drop_master()
 
     def _drop_master(self) -> None:
@@ -463,6 +481,8 @@ class Link:
 
     def shut(self) -> None:
         """End the link: the proxy ends."""
+        if self._master is not None:
+            self._master.abort()
         self._break("the proxy ended")
 
     # -- flow ---------------------------------------------------------------------------------------
@@ -500,11 +520,19 @@ class Link:
             return silent > HANDSHAKE
         if self._exchange is None:
             return self._requests.unread > 0 and self._waiting is None and silent > HEAD
-        return not self._requests.complete and not self._jammed and silent > BODY
+        return not self._requests.complete and not self._jammed and not self._exchange.waits and silent > BODY
 
     def check(self, now: float) -> None:
-        """Close the connection of an agent that does not finish what it began to send."""
-        if self.stalled(now):
+        """Close the connection of an agent that does not finish what it began to send, that takes nothing more of its
+        answer, or that has left while it was not read."""
+        agent = self.agent
+        if agent.closed:
+            return
+        if agent.broken:
+            agent.abort()
+        elif agent.unsent(now) > STUCK:
+            self._break("the agent took nothing more of the answer")
+        elif self.stalled(now):
             self._break("the agent did not finish what it began to send")
 
     # -- records ------------------------------------------------------------------------------------

@@ -138,6 +138,11 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _orphaned(server: Server) -> None:
+    asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+    server.stopped.set()
+
+
 async def _main(option_values: dict[str, Any], workers: int) -> None:
     server = Server(option_values, workers)
     loop = asyncio.get_running_loop()
@@ -145,5 +150,5 @@ async def _main(option_values: dict[str, Any], workers: int) -> None:
         loop.add_signal_handler(number, server.stopped.set)
     if workers > 1:
         # End of file: the process that started this worker has ended.
-        loop.add_reader(sys.stdin.fileno(), server.stopped.set)
+        loop.add_reader(sys.stdin.fileno(), _orphaned, server)
     await server.serve()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import socket
 import struct
 import termios
 import time
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 TLS_HANDSHAKE = 0x16
 """The first byte of a TLS connection (RFC 8446, 5.1)."""
-TCP_CLOSE = 7
-"""The state of a connection that was reset (linux/tcp.h)."""
 
 
 class Events(Protocol):
@@ -172,17 +169,12 @@ class AgentEnd(End):
         )  # fmt: skip
 
     @property
-    def acknowledged(self) -> bool:
-        """Whether the agent has acknowledged all that was sent."""
-        (unsent,) = struct.unpack("i", fcntl.ioctl(self.socket.fileno(), termios.TIOCOUTQ, bytes(4)))
-        return not self.broken and not unsent and not self.transport.get_write_buffer_size()
-
-    @property
-    def broken(self) -> bool:
-        """Whether the connection was reset."""
-        if self.transport.is_closing():
-            return True
-        return self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE
+    def unacknowledged(self) -> int | None:
+        """How many bytes that were sent the agent has not acknowledged yet; None if the connection was reset."""
+        if self.transport.is_closing() or self.broken:
+            return None
+        (sent,) = struct.unpack("i", fcntl.ioctl(self.socket.fileno(), termios.TIOCOUTQ, bytes(4)))
+        return int(sent) + self.transport.get_write_buffer_size()
 
 
 class MasterEnd(End):
@@ -197,7 +189,7 @@ class MasterEnd(End):
         """Whether it had an exchange before."""
         self.waiting = 0
         """Bytes that are sent as soon as there is TLS."""
-        self._unsent: list[bytes] = []
+        self._backlog: list[bytes] = []
         self._address = ("", 0)
         self._began: float | None = None
         self._task: asyncio.Task[None] | None = None
@@ -236,12 +228,12 @@ class MasterEnd(End):
         if self.secured is not None:
             self.send(data)
         else:
-            self._unsent.append(data)
+            self._backlog.append(data)
             self.waiting += len(data)
 
     def on_secured(self) -> None:
-        unsent, self._unsent, self.waiting = b"".join(self._unsent), [], 0
-        self.send(unsent)
+        backlog, self._backlog, self.waiting = b"".join(self._backlog), [], 0
+        self.send(backlog)
         self._link.room()
 
     def on_refused(self, error: str) -> None:

@@ -35,6 +35,20 @@ class Limits:
     sizes: Quota
     refusals: Refusals
     turns: Turns
+    under_way: dict[Ticket, None] = field(default_factory=dict, init=False)
+    """Connections with an exchange, in the order in which these began."""
+
+    def close_slow(self, address: str) -> None:
+        """Close the connection whose request takes the longest, if that is long: one from this address waits for its
+        place."""
+        now = time.monotonic()
+        for ticket in self.under_way:
+            if now - ticket.began < SILENT:
+                return
+            if not ticket.answering and (self.exchanges.full or ticket.address == address):
+                ticket.refuse("its request took too long while others waited")
+                ticket.close("its request took too long while others waited")
+                return
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -67,6 +81,8 @@ class Ticket:
     """Pieces of what it or the master sent that wait for their turn."""
     exchange: bool = False
     """Whether it has an exchange under way."""
+    began: float = 0.0
+    """When that began."""
     answering: bool = False
     """Whether it waits for the answer of the master."""
 
@@ -74,6 +90,11 @@ class Ticket:
         """Begin an exchange; return whether there is room for it."""
         if not self.verified and not self.exchange:
             self.exchange = self.limits.exchanges.take(self.address)
+            if self.exchange:
+                self.began = time.monotonic()
+                self.limits.under_way[self] = None
+            else:
+                self.limits.close_slow(self.address)
         return self.verified or self.exchange
 
     def add(self, size: int) -> bool:
@@ -88,6 +109,7 @@ class Ticket:
         """End an exchange."""
         if self.exchange:
             self.limits.exchanges.give(self.address)
+            del self.limits.under_way[self]
         if self.size:
             self.limits.sizes.give(self.address, self.size)
         self.exchange, self.size, self.answering = False, 0, False

@@ -94,6 +94,7 @@ def one(data: bytes) -> tuple[framing.Head, bytes]:
         (GET + b"Transfer-Encoding: chunked\r\nContent-Length: 1", 400, "a length and"),
         (b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked", 400, "HTTP/1.0"),
         (GET + b"\r\n".join([b"A: b"] * 1001), 431, "1000 headers"),
+        (GET + b"A" * 257 + b": b", 431, "name has more than 256"),
     ],
 )
 def test_what_could_be_read_in_two_ways_is_refused(head: bytes, status: int, reason: str) -> None:
@@ -173,6 +174,7 @@ BODIES = {
     b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n": b"abc0123456789",
     b"Transfer-Encoding: chunked\r\n\r\n0003\r\nabc\r\n000\r\nX-A: b\r\nX-B: c\r\n\r\n": b"abc",
     b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n": b"",
+    b"Transfer-Encoding: chunked\r\n\r\n0000000000000003\r\nabc\r\n0\r\n\r\n": b"abc",
     b"Content-Length: 3\r\n\r\nabc": b"abc",
     b"Content-Length: 003\r\n\r\nabc": b"abc",
     b"\r\n": b"",

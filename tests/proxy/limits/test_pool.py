@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from inspector.proxy.limits import pool
-from inspector.proxy.limits.pool import Pool, Ticket
-from inspector.proxy.limits.quota import Share
+from inspector.proxy.limits.pool import Limits, Pool, Ticket
+from inspector.proxy.limits.quota import Quota, Refusals, Share
+from inspector.proxy.limits.turns import Turns
 
 
 @pytest.mark.parametrize("busy", ["", "answering", "due", "unread"])
@@ -38,3 +39,29 @@ def test_of_a_closed_connection_nothing_is_unread() -> None:
     with socket.socket() as closed:
         descriptor = closed.fileno()
     assert pool.unread(descriptor) == 0
+
+
+def test_a_request_that_takes_long_loses_its_place_when_others_wait() -> None:
+    async def play() -> None:
+        closed: list[str] = []
+        limits = Limits(Quota(Share(9, 9)), Quota(Share(2, 3)), Quota(Share(9, 9)), Refusals(closed.append), Turns())
+
+        def ticket(address: str, name: str) -> Ticket:
+            return Ticket(limits, address, -1, lambda _: closed.append(name))
+
+        slow, answering, other, waiting = (
+            ticket("a", "slow"), ticket("a", "answering"), ticket("b", "other"), ticket("c", "waiting")
+        )  # fmt: skip
+        assert all(one.begin() for one in (answering, slow, other))
+        answering.answering = True
+        assert not waiting.begin()
+        assert closed == [], "none of them is slow yet"
+        for one in (answering, slow, other):
+            one.began -= pool.SILENT + 1
+        assert not waiting.begin()
+        assert closed == ["slow"], "the oldest that has not asked completely"
+        slow.end()
+        assert waiting.begin()
+        limits.refusals.report()
+
+    asyncio.run(play())

@@ -1,0 +1,132 @@
+"""An end of a link: what it reads, and when it gives up whoever takes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.proxy.engine import ends
+from inspector.proxy.engine.ends import FULL, JAM, End
+
+
+class Transport:
+    """A transport of which nothing is taken."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.reading = True
+        self.ended = ""
+
+    def get_write_buffer_size(self) -> int:
+        return self.size
+
+    def set_write_buffer_limits(self, _high: int) -> None:
+        pass
+
+    def get_extra_info(self, _name: str) -> Any:
+        return self
+
+    def setsockopt(self, *_: object) -> None:
+        pass
+
+    def is_closing(self) -> bool:
+        return bool(self.ended)
+
+    def write(self, data: bytes) -> None:
+        self.size += len(data)
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    def close(self) -> None:
+        self.ended = "closed"
+
+    def abort(self) -> None:
+        self.ended = "aborted"
+
+
+class Tls:
+    """TLS that encrypts nothing."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def send(self, data: bytes) -> int:
+        self.data += data
+        return len(data)
+
+    def bio_read(self, size: int) -> bytes:
+        data, self.data = self.data[:size], self.data[size:]
+        return data
+
+
+class Quiet(End):
+    """An end with which nothing is done."""
+
+    def on_room(self) -> None:
+        pass
+
+
+@pytest.fixture
+def end() -> Quiet:
+    made = Quiet(Tls(), None)  # type: ignore[arg-type]
+    made.connection_made(Transport())  # type: ignore[arg-type]
+    made.secured = 1.0
+    return made
+
+
+def transport(end: End) -> Transport:
+    found: Any = end.transport
+    assert isinstance(found, Transport)
+    return found
+
+
+def test_whoever_takes_nothing_and_is_answered_by_tls_itself_is_not_read(end: Quiet) -> None:
+    """As with KeyUpdate, each of which is answered."""
+    end.send(bytes(FULL + 1))
+    end.pause_writing()
+    assert transport(end).reading, "what it sends may be what it waits for"
+    end.send(bytes(JAM))
+    assert not transport(end).reading
+    transport(end).size = 0
+    end.resume_writing()
+    assert transport(end).reading
+
+
+def test_for_how_long_nothing_was_taken(end: Quiet) -> None:
+    assert end.unsent(10.0) == 0
+    end.send(bytes(1000))
+    assert end.unsent(20.0) == 0
+    assert end.unsent(50.0) == 30
+    end.send(bytes(1000))
+    assert end.unsent(60.0) == 40, "more is unsent, nothing was taken"
+    transport(end).size = 1999
+    assert end.unsent(70.0) == 0
+    transport(end).size = 0
+    assert end.unsent(200.0) == 0
+    end.send(bytes(10))
+    assert end.unsent(300.0) == 0
+
+
+def test_a_connection_that_is_to_close_does_not_wait_for_ever(end: Quiet, monkeypatch: pytest.MonkeyPatch) -> None:
+    later: list[tuple[Any, ...]] = []
+    clock = [100.0]
+
+    class Loop:
+        def call_later(self, *call: Any) -> None:
+            later.append(call)
+
+    monkeypatch.setattr("asyncio.get_running_loop", Loop)
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    end.send(bytes(1000))
+    end.break_off()
+    while later and not transport(end).ended:
+        delay, call, *arguments = later.pop()
+        clock[0] += delay
+        call(*arguments)
+    assert transport(end).ended == "aborted"
+    assert ends.STUCK < clock[0] - 100 < ends.STUCK + 2 * ends.CLOSING + 1
