@@ -45,7 +45,8 @@ def test_a_flood_gets_one_answer_and_the_next_agent_is_served(lab: Lab, proxied:
         for name, (data, status) in FLOODS.items():
             # It may close before everything was sent: then the answer is lost on the way.
             with anybody.connect() as connection, contextlib.suppress(ConnectionError):
-                assert flood(connection, data) == status, name
+                # 431 if the limit is reached before what else is wrong with it.
+                assert flood(connection, data) in (status, 431), name
             assert agent.ask("GET", NODE).status == 200, name
         assert resident(proxy.process.pid) - before < 64 * 2**20
     assert not any("internal error" in line for line in proxy.lines)

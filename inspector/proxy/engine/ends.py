@@ -166,6 +166,9 @@ class End(asyncio.BufferedProtocol):
             self.on_lost()
 
         self.guard(lost)
+        # It refers to its link and the link to it: Python's garbage collector would free both late, as it does not know
+        # that these small objects use fifty kilobytes of OpenSSL's.
+        self.tls = None
 
     def pause_writing(self) -> None:
         self.full = True
