@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="CAPTURE", help="the capture to write (default: captures/<UTC time>.sqlite)"
     )
     parser.add_argument("--fault", metavar="NAME", help="break one thing on purpose; `help` lists the faults")
+    parser.add_argument("--own", action="store_true", help="through `puppet-inspector proxy` instead of mitmdump")
     parser.add_argument("--json", action="store_true", help="print the runs as JSON")
 
 
@@ -44,7 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.fault == "help":
         print_rows(("fault", "description"), faults())
         return 0
-    capture = record(capture_to_write(arguments), arguments.fault, quiet=arguments.json)
+    capture = record(capture_to_write(arguments), arguments.fault, quiet=arguments.json, own=arguments.own)
     return print_runs(capture, as_json=arguments.json)
 
 
@@ -68,11 +69,11 @@ def scenario(name: str | None) -> Fault:
     return FAULTS[name]
 
 
-def record(capture: Path, fault: str | None = None, *, quiet: bool = False) -> Path:
+def record(capture: Path, fault: str | None = None, *, quiet: bool = False, own: bool = False) -> Path:
     """Play a scenario through the proxy, and return the capture."""
     chosen = scenario(fault)
     on_line: Callable[[str], None] = (lambda _: None) if quiet else print
-    with Lab(answers=recorded()) as lab, Proxy(options(lab, capture), on_line=on_line) as proxy:
+    with Lab(answers=recorded()) as lab, Proxy(options(lab, capture), on_line=on_line, own=own) as proxy:
         lab.proxy_address = proxy.address
         chosen.play(lab)
     return capture

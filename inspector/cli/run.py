@@ -117,7 +117,7 @@ def run(
             "puppet_ca": conf.ca, "puppet_crl": conf.crl, "puppet_identity": f"keys:{conf.ssldir}",
             "puppet_capture": output,
         }  # fmt: skip
-        proxy = stack.enter_context(Proxy(options))
+        proxy = stack.enter_context(Proxy(options, own=True))
         full = [*command, *redirections(conf, proxy.address[1], _major(command))]
         status = _run(full, _environment(conf))
         proxy_status = proxy.process.poll()

@@ -33,8 +33,8 @@ REMEDIES = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_fault(name: str, tmp_path: Path) -> None:
-    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", name, quiet=True))
+def test_fault(name: str, own: bool, tmp_path: Path) -> None:
+    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", name, quiet=True, own=own))
     fault = FAULTS[name]
     assert fault.outcome in {run.outcome for run in analyzer.runs}
     # A first CA download is unverified by nature; what is worth knowing only is no fault.
@@ -54,8 +54,8 @@ LIKELY = {"wrong-ca", "hostname-mismatch", "no-crl-check"}
 """What only an alert, or what did not happen, tells."""
 
 
-def test_healthy(tmp_path: Path) -> None:
-    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", quiet=True))
+def test_healthy(own: bool, tmp_path: Path) -> None:
+    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", quiet=True, own=own))
     first, second = analyzer.runs
     assert (first.outcome, second.outcome) == ("complete", "complete")
     assert [str(phase) for phase in first.spans] == ["certificates", "node", "plugins", "catalog", "files", "report"]
@@ -76,8 +76,10 @@ def test_healthy(tmp_path: Path) -> None:
         ("hostname-mismatch", "bad_certificate", "agent", "'puppet.wrong.example' did not match"),
     ],
 )
-def test_refused_handshakes_say_who_and_why(fault: str, alert: str, by: str, reason: str, tmp_path: Path) -> None:
-    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", fault, quiet=True))
+def test_refused_handshakes_say_who_and_why(
+    fault: str, alert: str, by: str, reason: str, own: bool, tmp_path: Path
+) -> None:
+    analyzer = analyzed(demo.record(tmp_path / "demo.sqlite", fault, quiet=True, own=own))
     run = analyzer.runs[-1]
     handshake = run.handshakes[0]
     assert (handshake.alert, handshake.alert_by) == (alert, by)
