@@ -48,6 +48,9 @@ def test_a_flood_gets_one_answer_and_the_next_agent_is_served(lab: Lab, proxied:
                 # 431 if the limit is reached before what else is wrong with it.
                 assert flood(connection, data) in (status, 431), name
             assert agent.ask("GET", NODE).status == 200, name
+        for _ in range(300):
+            with anybody.connect() as connection, contextlib.suppress(ConnectionError):
+                flood(connection, FLOODS["a header without end"][0][: 2**20])
         assert resident(proxy.process.pid) - before < 64 * 2**20
     assert not any("internal error" in line for line in proxy.lines)
 

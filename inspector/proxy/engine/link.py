@@ -461,6 +461,7 @@ class Link:
         self._drop_master()
         if self._ticket is not None:
             self.runtime.admission.leave(self._ticket)
+        self._requests = Reader()  # as with TLS, what was not read is large and would be freed late
         self._record_agent_end()
 
     @guarded
@@ -472,6 +473,7 @@ class Link:
     @guarded
     def master_lost(self, master: MasterEnd) -> None:
         """A connection to the master is gone."""
+        master.answers = Reader()
         self.runtime.record_master_end(master.leg(), closed(master.state.tls_state, close=False), self.agent.id)
 
     @property
