@@ -62,8 +62,9 @@ class End(asyncio.BufferedProtocol):
         """Whether something that arrived waits for its turn."""
         self._jammed = False
         """Whether so much is unsent that nothing is read that could make it more."""
-        self._held = b""
-        """What can be sent after something of the peer's has arrived: it renegotiates."""
+        self._held: list[bytes] = []
+        """What can only be sent later: there is no TLS yet, or the peer renegotiates."""
+        self._held_size = 0
         self._unsent = (0, 0.0)
         """Bytes that were unsent, and since when they have not become fewer."""
 
@@ -90,7 +91,7 @@ class End(asyncio.BufferedProtocol):
         raise NotImplementedError
 
     def on_room(self) -> None:
-        """``full`` has changed."""
+        """There is more or less unsent than before."""
         raise NotImplementedError
 
     def on_bug(self, error: Exception) -> None:
@@ -116,6 +117,11 @@ class End(asyncio.BufferedProtocol):
         """The peer's address and port."""
         address, port, *_ = self.transport.get_extra_info("peername") or ("", 0)
         return str(address), int(port)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether so much is unsent that the other end is not read."""
+        return self.full or self._held_size > FULL
 
     @property
     def _limited(self) -> bool:
@@ -179,7 +185,7 @@ class End(asyncio.BufferedProtocol):
         self._regulate()
         self.guard(self.on_room)
 
-    def guard(self, act: Callable[[], None]) -> None:
+    def guard(self, act: Callable[[], object]) -> None:
         """Call something that must concern no other connection, whatever happens."""
         try:
             act()
@@ -204,6 +210,7 @@ class End(asyncio.BufferedProtocol):
             return False
         self._flush()
         self.secured = time.time()
+        self._release()
         self.on_secured()
         return not self.closed
 
@@ -223,8 +230,7 @@ class End(asyncio.BufferedProtocol):
         if pieces:
             self.on_data(pieces[0] if len(pieces) == 1 else b"".join(pieces))
         if not self.closed:
-            held, self._held = self._held, b""
-            self.send(held)
+            self._release()
             self._flush()  # answers of TLS itself
         if ended:
             self._end(error)
@@ -241,19 +247,33 @@ class End(asyncio.BufferedProtocol):
         self.close()
 
     def send(self, data: bytes) -> None:
-        """Send data."""
+        """Send data, now or as soon as that is possible."""
         if self.closed or not data:
             return
+        if self.secured is None or self._held:
+            self._hold(data)
+        else:
+            self._encrypt(data)
+
+    def _hold(self, data: bytes) -> None:
+        self._held.append(data)
+        self._held_size += len(data)
+
+    def _release(self) -> None:
+        """Send what could not be sent before."""
+        held, self._held, self._held_size = b"".join(self._held), [], 0
+        if held:
+            self._encrypt(held)
+            self.on_room()
+
+    def _encrypt(self, data: bytes) -> None:
         assert self.tls is not None  # noqa: S101 - there was a handshake
-        if self._held:
-            self._held += data
-            return
         at = 0
         try:
-            while at < len(data):
-                at += self.tls.send(data[at : at + PIECE] if at or len(data) > PIECE else data)
+            while at < len(data):  # OpenSSL takes a record at a time
+                at += self.tls.send(data[at : at + PIECE])
         except SSL.WantReadError:
-            self._held = data[at:]
+            self._hold(data[at:])
         self._flush(len(data) + len(data) // RECORD * 64 + 512)
 
     def _flush(self, size: int = RECORD) -> None:
@@ -317,14 +337,14 @@ class End(asyncio.BufferedProtocol):
         """Close the connection after some seconds, once everything is sent; at once if nothing is taken any more."""
         if delay:
             asyncio.get_running_loop().call_later(delay, self._close_later, 0.0)
-        elif self.unsent(time.monotonic()) > STUCK:
+        elif self.stuck(time.monotonic()) > STUCK:
             self.transport.abort()
         elif self.transport.get_write_buffer_size():
             asyncio.get_running_loop().call_later(CLOSING, self._close_later, 0.0)
         else:
             self.transport.close()
 
-    def unsent(self, now: float) -> float:
+    def stuck(self, now: float) -> float:
         """Return for how many seconds the peer has taken nothing of what is unsent, as far as this was asked before."""
         size, since = self._unsent
         left = self.transport.get_write_buffer_size() if self.connected is not None else 0

@@ -21,8 +21,8 @@ INTERIM = 16
 """Interim answers that a master may send before the answer itself."""
 
 
-class Passing:
-    """An exchange that is being passed on."""
+class OpenExchange:
+    """An exchange under way."""
 
     __slots__ = (
         "_answer_body", "_body", "_interim", "answer", "answered", "asked", "began", "ended", "head", "left", "master",

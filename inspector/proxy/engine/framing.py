@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from inspector import __version__
 from inspector.errors import InspectorError
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ class Head:
     """Whether the connection ends after this message."""
     expects: bool = False
     """Whether the agent waits for an interim answer before it sends the body."""
+    upgrades: bool = False
+    """Whether another protocol is asked for, or offered."""
 
     def assembled(self, fields: Fields | None = None) -> bytes:
         """Return the head as it is passed on, with other headers if they are given."""
@@ -84,6 +88,8 @@ def request(data: bytes) -> Head:
         raise Refused(400, "the target is not a path")
     head = Head((method, target, version), fields)
     _frame(head, version)
+    if head.upgrades:
+        raise Refused(501, "the agent asked for another protocol")
     return head
 
 
@@ -105,6 +111,18 @@ def response(data: bytes, method: bytes) -> Head:
     elif not framed:
         head.length, head.close = UNTIL_CLOSE, True
     return head
+
+
+def refusal(status: int, reason: str) -> bytes:
+    """Return an answer of our own, after which the connection ends."""
+    body = f"puppet-inspector: {reason}\n".encode("utf-8", "replace")
+    # Agents wait for so many seconds, and ask again.
+    later = b"Retry-After: 5\r\n" if status == 503 else b""
+    return (
+        b"HTTP/1.1 %d %s\r\nServer: puppet-inspector/%s\r\nContent-Type: text/plain; charset=utf-8\r\n%s"
+        b"Connection: close\r\nContent-Length: %d\r\n\r\n%s"
+        % (status, HTTPStatus(status).phrase.encode(), __version__.encode(), later, len(body), body)
+    )
 
 
 def _parse(data: bytes) -> tuple[bytes, Fields]:
@@ -151,8 +169,8 @@ def _frame(head: Head, version: bytes) -> bool:
                 connection += b"," + value.lower()
             case b"expect":
                 head.expects = value.lower() == b"100-continue"
-            case b"upgrade" if head.first[2] == version:
-                raise Refused(501, "the agent asked for another protocol")
+            case b"upgrade":
+                head.upgrades = True
     options = [option.strip() for option in connection.split(b",")]
     head.close = b"close" in options or (version == b"HTTP/1.0" and b"keep-alive" not in options)
     if coding is None:

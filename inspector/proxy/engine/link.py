@@ -11,13 +11,12 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from inspector import __version__
 from inspector.model import Identity
 from inspector.proxy import claims
 from inspector.proxy.connection_state import closed
 from inspector.proxy.engine import framing
-from inspector.proxy.engine.ends import FULL, STUCK
-from inspector.proxy.engine.exchange import Passing
+from inspector.proxy.engine.ends import STUCK
+from inspector.proxy.engine.exchange import OpenExchange
 from inspector.proxy.engine.framing import UNTIL_CLOSE, Reader, Refused
 from inspector.proxy.engine.sides import AgentEnd, MasterEnd
 from inspector.proxy.limits.admission import PATIENCE
@@ -42,10 +41,6 @@ LOOK = 0.05
 """Seconds between looks whether there is room for an exchange, or whether an answer was delivered."""
 DELIVERY = 2.0
 """Seconds in which an agent that has shut down its sending side must acknowledge the answer."""
-REASONS = {
-    400: "Bad Request", 431: "Request Header Fields Too Large", 501: "Not Implemented", 502: "Bad Gateway",
-    503: "Service Unavailable",
-}  # fmt: skip
 BUSY = "too many requests without a verified certificate are under way"
 AGENT_LEFT = "the agent disconnected"
 MASTER_LEFT = "the master closed the connection"
@@ -69,7 +64,7 @@ class Link:
         self._ticket: Ticket | None = None
         self._master: MasterEnd | None = None
         self._requests = Reader()
-        self._exchange: Passing | None = None
+        self._exchange: OpenExchange | None = None
         self._over = False
         """Whether no further request is served."""
         self._began: float | None = None
@@ -128,7 +123,7 @@ class Link:
         try:
             self._meet_agent()
         except Exception as error:  # noqa: BLE001
-            self.runtime.internal_error("tls_start_client", error)
+            self.runtime.internal_error("meet_agent", error)
             self.agent.tls = None
             self.agent.abort()
 
@@ -140,7 +135,7 @@ class Link:
         self._requests.feed(data)
         with contextlib.suppress(Refused):
             if head := self._requests.head(framing.request):
-                self._exchange = Passing(head, time.time(), self._copies)
+                self._exchange = OpenExchange(head, time.time(), self._copies)
                 self._record("the request is in plain text")
         self._close()
 
@@ -186,7 +181,7 @@ class Link:
                 head = self._begin()
             exchange, master = self._exchange, self._master
             if exchange is not None and exchange.asked is None and master is not None:
-                master.pass_on(head + exchange.take_request(self._requests))
+                master.send(head + exchange.take_request(self._requests))
                 if self._ticket is not None and exchange.asked is not None:
                     self._ticket.answering = True
         except Refused as refused:
@@ -205,14 +200,14 @@ class Link:
         head = self._waiting or self._requests.head(framing.request)
         if head is None or not self._admit(head):
             return b""
-        exchange = self._exchange = Passing(head, self._began or time.time(), self._copies)
+        exchange = self._exchange = OpenExchange(head, self._began or time.time(), self._copies)
         self._began = time.time()  # of a request that has come already, behind this one
         try:
             fields = self._replace_claims(exchange)
         except Refused:
             raise
         except Exception as error:  # noqa: BLE001 - a failure here must pass no claim on
-            self.runtime.internal_error("requestheaders", error)
+            self.runtime.internal_error("replace_claims", error)
             self._break(FAILED)
             return b""
         self._inform_probe(exchange)
@@ -239,7 +234,7 @@ class Link:
         if self._waiting is not None and not self.agent.closed:
             self.agent.guard(self._advance)
 
-    def _replace_claims(self, exchange: Passing) -> Fields:
+    def _replace_claims(self, exchange: OpenExchange) -> Fields:
         state = self._state
         if state:
             # First: it is recorded also of a request that is refused.
@@ -251,7 +246,7 @@ class Link:
         return fields + tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in own)
 
     @guarded
-    def _inform_probe(self, exchange: Passing) -> None:
+    def _inform_probe(self, exchange: OpenExchange) -> None:
         if self._state:
             method, target = (part.decode("latin-1") for part in exchange.head.first[:2])
             agent = self.agent
@@ -282,7 +277,7 @@ class Link:
         try:
             master = self._meet_master()
         except Exception as error:  # noqa: BLE001
-            self.runtime.internal_error("tls_start_server", error)
+            self.runtime.internal_error("meet_master", error)
             return None
         address, _ = self.runtime.settings.master_for(self.agent.sni)
         master.open(*address)
@@ -309,7 +304,7 @@ class Link:
             handshake = master.state.refused(master.leg(), error)
             self.runtime.record_refused_master(master.state, handshake)
         except Exception as failure:  # noqa: BLE001 - the agent gets an answer nevertheless
-            self.runtime.internal_error("tls_failed_server", failure)
+            self.runtime.internal_error("record_refused_master", failure)
             return error
         return handshake.reason if handshake else error
 
@@ -341,7 +336,7 @@ class Link:
     def _note_answer(self, master: MasterEnd) -> None:
         master.state.answered = True
 
-    def _finish(self, exchange: Passing, answer: Head | None, *, farewell: bool = True) -> None:
+    def _finish(self, exchange: OpenExchange, answer: Head | None, *, farewell: bool = True) -> None:
         """End an exchange: its answer is complete. Without ``farewell`` the master ended it without one of TLS's."""
         # If the answer came before the end of the request, the rest of that is not read.
         last = exchange.head.close or answer is None or answer.close or exchange.asked is None
@@ -362,7 +357,7 @@ class Link:
             self._since = time.monotonic()
             self._advance()
 
-    async def _settle(self, exchange: Passing) -> None:
+    async def _settle(self, exchange: OpenExchange) -> None:
         """Wait until an agent that sends nothing any more has the answer, or turns out to have left."""
         least, until = self.agent.unacknowledged, time.monotonic() + DELIVERY
         while (left := self.agent.unacknowledged) and time.monotonic() < until:
@@ -411,13 +406,7 @@ class Link:
         if exchange is not None and exchange.answer is not None:
             self._break_off()
             return
-        body = f"puppet-inspector: {reason}\n".encode("utf-8", "replace")
-        later = b"Retry-After: 5\r\n" if status == 503 else b""
-        self.agent.send(
-            b"HTTP/1.1 %d %s\r\nServer: puppet-inspector/%s\r\nContent-Type: text/plain; charset=utf-8\r\n%s"
-            b"Connection: close\r\nContent-Length: %d\r\n\r\n%s"
-            % (status, REASONS[status].encode(), __version__.encode(), later, len(body), body)
-        )
+        self.agent.send(framing.refusal(status, reason))
         self._close()
 
     def _break_off(self) -> None:
@@ -490,10 +479,9 @@ class Link:
     # -- flow ---------------------------------------------------------------------------------------
 
     @property
-    def _jammed(self) -> bool:
+    def _blocked(self) -> bool:
         """Whether the master takes no more of what the agent sends."""
-        master = self._master
-        return master is not None and (master.full or master.waiting > FULL)
+        return self._master is not None and self._master.blocked
 
     def _regulate(self) -> None:
         """Read no more than can be passed on."""
@@ -501,9 +489,9 @@ class Link:
             return
         asked = self._exchange is not None and self._exchange.asked is not None
         ahead = self._requests.unread > 0 and (asked or self._waiting is not None)
-        self.agent.pause(paused=not self._over and (ahead or self._jammed))
+        self.agent.pause(paused=not self._over and (ahead or self._blocked))
         if self._master is not None:
-            self._master.pause(paused=self.agent.full)
+            self._master.pause(paused=self.agent.blocked)
 
     def room(self) -> None:
         """An end has more or less unsent data than before."""
@@ -522,7 +510,7 @@ class Link:
             return silent > HANDSHAKE
         if self._exchange is None:
             return self._requests.unread > 0 and self._waiting is None and silent > HEAD
-        return not self._requests.complete and not self._jammed and not self._exchange.waits and silent > BODY
+        return not self._requests.complete and not self._blocked and not self._exchange.waits and silent > BODY
 
     def check(self, now: float) -> None:
         """Close the connection of an agent that does not finish what it began to send, that takes nothing more of its
@@ -532,7 +520,7 @@ class Link:
             return
         if agent.broken:
             agent.abort()
-        elif agent.unsent(now) > STUCK:
+        elif agent.stuck(now) > STUCK:
             self._break("the agent took nothing more of the answer")
         elif self.stalled(now):
             self._break("the agent did not finish what it began to send")
@@ -552,7 +540,7 @@ class Link:
             exchange.close()
 
     @guarded
-    def _write(self, exchange: Passing, error: str | None) -> None:
+    def _write(self, exchange: OpenExchange, error: str | None) -> None:
         identity = self._state.identity if self._state else None
         record, spools = exchange.record(error, self._agent_leg(), identity or self._nobody)
         self.runtime.record(record, self._state, None, spools)

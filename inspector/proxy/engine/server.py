@@ -41,7 +41,6 @@ class Server:
         self._server: asyncio.Server
         self._runtime: Runtime
         self._copies: Copies
-        self._ending = False
         self.stopped = asyncio.Event()
 
     async def serve(self) -> None:
@@ -57,8 +56,8 @@ class Server:
             if shared:
                 print(LISTENS, flush=True)
             else:
-                names = self._server.sockets
-                addresses = [options.address(*listening.getsockname()[:2]) for listening in names]
+                sockets = self._server.sockets
+                addresses = [options.address(*listening.getsockname()[:2]) for listening in sockets]
                 for line in options.startup_lines(settings, addresses):
                     console.write_line(line)
             # The objects so far are permanent, and most later ones are freed without the garbage collector.

@@ -187,9 +187,6 @@ class MasterEnd(End):
         self.answers = Reader()
         self.used = False
         """Whether it had an exchange before."""
-        self.waiting = 0
-        """Bytes that are sent as soon as there is TLS."""
-        self._backlog: list[bytes] = []
         self._address = ("", 0)
         self._began: float | None = None
         self._task: asyncio.Task[None] | None = None
@@ -218,23 +215,10 @@ class MasterEnd(End):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.guard(self._greet)
-
-    def _greet(self) -> None:
-        self.shake_hands()
-
-    def pass_on(self, data: bytes) -> None:
-        """Send something, now or as soon as there is TLS."""
-        if self.secured is not None:
-            self.send(data)
-        else:
-            self._backlog.append(data)
-            self.waiting += len(data)
+        self.guard(self.shake_hands)
 
     def on_secured(self) -> None:
-        backlog, self._backlog, self.waiting = b"".join(self._backlog), [], 0
-        self.send(backlog)
-        self._link.room()
+        pass  # what was held is sent
 
     def on_refused(self, error: str) -> None:
         self._link.master_refused(self, error)

@@ -3,7 +3,6 @@
 For every event mitmproxy asks each of its forty addons for a hook, creates a task for every hook, takes a lock, and
 reads through a stream that passes the data from one task to another. That is more than half of the cost of a request.
 Here the functions of each hook are looked up once, a hook is a plain call, and data goes to the layers directly.
-``mitmdump -s addons/puppet.py`` and ``puppet-inspector proxy`` both use it.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from OpenSSL import SSL
 
 from inspector.proxy.engine import ends
 from inspector.proxy.engine.ends import FULL, JAM, End
@@ -54,20 +55,39 @@ class Tls:
 
     def __init__(self) -> None:
         self.data = b""
+        self.waits = False
 
     def send(self, data: bytes) -> int:
-        self.data += data
-        return len(data)
+        if self.waits:
+            raise SSL.WantReadError
+        self.data += data[: 2**14]
+        return len(data[: 2**14])
 
     def bio_read(self, size: int) -> bytes:
+        if not self.data:
+            raise SSL.WantReadError
         data, self.data = self.data[:size], self.data[size:]
         return data
+
+    def bio_write(self, data: bytes) -> int:
+        return len(data)
+
+    def do_handshake(self) -> None:
+        pass
+
+    def recv(self, _size: int) -> bytes:
+        raise SSL.WantReadError
 
 
 class Quiet(End):
     """An end with which nothing is done."""
 
+    rooms = 0
+
     def on_room(self) -> None:
+        self.rooms += 1
+
+    def on_secured(self) -> None:
         pass
 
 
@@ -97,19 +117,43 @@ def test_whoever_takes_nothing_and_is_answered_by_tls_itself_is_not_read(end: Qu
     assert transport(end).reading
 
 
+def test_what_is_sent_before_there_is_tls_is_held_and_counts(end: Quiet) -> None:
+    end.secured = None
+    end.send(bytes(FULL))
+    assert not end.blocked
+    end.send(b"a")
+    assert end.blocked
+    assert transport(end).size == 0
+    end.shake_hands()
+    assert transport(end).size == FULL + 1
+    assert not end.blocked
+    assert end.rooms == 1, "who was not read is read again"
+
+
+def test_what_cannot_be_sent_while_the_peer_renegotiates_is_held(end: Quiet) -> None:
+    tls: Any = end.tls
+    tls.waits = True
+    end.send(b"abc")
+    end.send(bytes(FULL))
+    assert (transport(end).size, end.blocked) == (0, True)
+    tls.waits = False
+    end.take(b"something")
+    assert (transport(end).size, end.blocked) == (FULL + 3, False)
+
+
 def test_for_how_long_nothing_was_taken(end: Quiet) -> None:
-    assert end.unsent(10.0) == 0
+    assert end.stuck(10.0) == 0
     end.send(bytes(1000))
-    assert end.unsent(20.0) == 0
-    assert end.unsent(50.0) == 30
+    assert end.stuck(20.0) == 0
+    assert end.stuck(50.0) == 30
     end.send(bytes(1000))
-    assert end.unsent(60.0) == 40, "more is unsent, nothing was taken"
+    assert end.stuck(60.0) == 40, "more is unsent, nothing was taken"
     transport(end).size = 1999
-    assert end.unsent(70.0) == 0
+    assert end.stuck(70.0) == 0
     transport(end).size = 0
-    assert end.unsent(200.0) == 0
+    assert end.stuck(200.0) == 0
     end.send(bytes(10))
-    assert end.unsent(300.0) == 0
+    assert end.stuck(300.0) == 0
 
 
 def test_a_connection_that_is_to_close_does_not_wait_for_ever(end: Quiet, monkeypatch: pytest.MonkeyPatch) -> None:
