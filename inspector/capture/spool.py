@@ -35,7 +35,8 @@ class Spool:
         self._keep = keep
         self._head = bytearray()
         self._file: IO[bytes] | None = None
-        self._digest = hashlib.sha256()
+        self._digest: hashlib._Hash | None = None
+        """Only of a body that is not in memory."""
         self._sha256: bytes | None = None
         self.size = 0
         """Size of the body so far."""
@@ -53,14 +54,17 @@ class Spool:
     def add(self, data: bytes, *, wanted: bool = True) -> None:
         """Add a piece of the body; if not ``wanted``, store no more of it. Never raises."""
         self.size += len(data)
+        wanted = wanted and self.size <= self._keep
+        if self._digest is None:
+            if wanted and self.size <= MEMORY:
+                self._head += data
+                return
+            self._digest = hashlib.sha256(self._head)
         self._digest.update(data)
         if self.cut:
             return
-        if self.size > self._keep or not wanted:
+        if not wanted:
             self._give_up(data)
-            return
-        if self._file is None and self.size <= MEMORY:
-            self._head += data
             return
         try:
             if self._file is None:
@@ -98,7 +102,9 @@ class Spool:
     @property
     def sha256(self) -> bytes:
         """The digest of the whole body."""
-        return self._sha256 or self._digest.digest()
+        if self._sha256 is None:
+            return (self._digest or hashlib.sha256(self._head)).digest()
+        return self._sha256
 
     @property
     def descriptor(self) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Concatenate, Protocol
 from inspector.model import Connection, Gap
 from inspector.protocol import endpoints
 from inspector.proxy import tls
+from inspector.proxy.bodies import Copies
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
 from inspector.proxy.limits.admission import Admission
 from inspector.proxy.probe import Probe
@@ -79,6 +80,7 @@ class Runtime:
             rotation=settings.rotation,
             redacts=settings.redact,
         )
+        self.copies = Copies(settings.capture.parent, settings.keep_body)
         self.probe = Probe(settings.probe, write_line)
         self._filter = RecordingFilter(settings.only)
         self.recorder.start()

@@ -153,20 +153,19 @@ def _state(proxy: Any, *, own: bool) -> dict[str, int]:
         links = proxy._links
         under_way = {
             "exchanges": sum(link.busy for link in links),
-            "bytes": proxy._copies.size,
             "agents": len(links),
             "masters": sum(link._master is not None for link in links),
         }
     else:
         under_way = {
             "exchanges": len(proxy._sent),
-            "bodies": len(proxy._tees),
-            "bytes": proxy.copied,
+            "bodies": len(proxy._bodies),
             "agents": len(proxy._agents),
             "masters": len(proxy._masters),
         }
     recorder = proxy._runtime.recorder
     return under_way | {
+        "bytes": proxy._runtime.copies.size,
         "awaited": len(recorder._awaiting_result),
         "asked": len(recorder._callbacks),
         "files": sum(Path(f"/proc/self/fd/{descriptor}").exists() for descriptor in os.listdir("/proc/self/fd")),  # noqa: PTH208

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from inspector.capture.spool import KEEP
 from inspector.capture.store import Capture
 from inspector.model import Exchange, Gap, Handshake, Leg
 from inspector.proxy import identity, runtime
@@ -30,6 +31,7 @@ class Site:
         values: Any = SimpleNamespace(
             **{
                 "capture": capture, "rules": None, "rotation": NEVER, "redact": False, "probe": "", "only": None,
+                "keep_body": KEEP,
                 "identity_source": identity.NoIdentity(), **settings,
             }
         )  # fmt: skip

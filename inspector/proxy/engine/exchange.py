@@ -6,14 +6,14 @@ import time
 from typing import TYPE_CHECKING
 
 from inspector.model import Exchange, Request, Response
+from inspector.proxy.bodies import Body
 from inspector.proxy.engine import framing
-from inspector.proxy.engine.bodies import Body
 from inspector.proxy.engine.framing import CHUNKED, Refused
 
 if TYPE_CHECKING:
     from inspector.capture.spool import Spool
     from inspector.model import Headers, Identity, Leg
-    from inspector.proxy.engine.bodies import Copies
+    from inspector.proxy.bodies import Copies
     from inspector.proxy.engine.framing import Fields, Head, Reader
     from inspector.proxy.engine.sides import MasterEnd
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from inspector.model import Leg
     from inspector.proxy.connection_state import AgentConnection
-    from inspector.proxy.engine.bodies import Copies
     from inspector.proxy.engine.framing import Fields, Head
     from inspector.proxy.limits.pool import Ticket
     from inspector.proxy.runtime import Runtime
@@ -52,11 +51,10 @@ _tasks: set[asyncio.Task[None]] = set()
 class Link:
     """What connects one agent to the master."""
 
-    def __init__(self, runtime: Runtime, copies: Copies, links: set[Link]) -> None:
+    def __init__(self, runtime: Runtime, links: set[Link]) -> None:
         """``links`` contains the link as long as the agent is connected."""
         self.runtime = runtime
         self.agent = AgentEnd(self)
-        self._copies = copies
         self._links = links
         self._nobody = Identity(runtime.settings.identity_source.mode)
         """Of a request in plain text, for which no identity is used."""
@@ -135,7 +133,7 @@ class Link:
         self._requests.feed(data)
         with contextlib.suppress(Refused):
             if head := self._requests.head(framing.request):
-                self._exchange = OpenExchange(head, time.time(), self._copies)
+                self._exchange = OpenExchange(head, time.time(), self.runtime.copies)
                 self._record("the request is in plain text")
         self._close()
 
@@ -200,7 +198,7 @@ class Link:
         head = self._waiting or self._requests.head(framing.request)
         if head is None or not self._admit(head):
             return b""
-        exchange = self._exchange = OpenExchange(head, self._began or time.time(), self._copies)
+        exchange = self._exchange = OpenExchange(head, self._began or time.time(), self.runtime.copies)
         self._began = time.time()  # of a request that has come already, behind this one
         try:
             fields = self._replace_claims(exchange)

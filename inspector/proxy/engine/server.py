@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from inspector.errors import InspectorError
 from inspector.proxy import options, reuseport
 from inspector.proxy.console import Console
-from inspector.proxy.engine.bodies import Copies
 from inspector.proxy.engine.link import Link
 from inspector.proxy.limits import accept_queue
 from inspector.proxy.runtime import DRAIN, Runtime
@@ -40,7 +39,6 @@ class Server:
         self._links: set[Link] = set()
         self._server: asyncio.Server
         self._runtime: Runtime
-        self._copies: Copies
         self.stopped = asyncio.Event()
 
     async def serve(self) -> None:
@@ -51,7 +49,6 @@ class Server:
         try:
             settings = await self._bind(settings, shared=shared)
             self._runtime = Runtime(settings, console.write_line, analyzes=not shared)
-            self._copies = Copies(settings.capture.parent, settings.keep_body)
             await self._listen(settings, shared=shared)
             if shared:
                 print(LISTENS, flush=True)
@@ -95,7 +92,7 @@ class Server:
             reuseport.by_address(listening, self._workers)
 
     def _accept(self) -> asyncio.BufferedProtocol:
-        return Link(self._runtime, self._copies, self._links).agent
+        return Link(self._runtime, self._links).agent
 
     async def _check_until_stopped(self) -> None:
         while not self.stopped.is_set():

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from mitmproxy import ctx as _untyped
 from mitmproxy import http
 
-from inspector.capture.spool import Spool
 from inspector.errors import InspectorError
 from inspector.formats import mitm_flows
 from inspector.model import Identity
 from inspector.proxy import claims, options, tls
+from inspector.proxy.bodies import Body
 from inspector.proxy.connection_state import AgentConnection, MasterConnection, closed
 from inspector.proxy.console import Console
 from inspector.proxy.limits import accept_queue
@@ -40,34 +40,14 @@ if TYPE_CHECKING:
 
     from inspector.model import Leg
     from inspector.proxy.analysis_client import AnalysisResult
+    from inspector.proxy.bodies import Copy
 
 ctx: Any = _untyped
 """mitmproxy's context; its option and addon managers have no type annotations."""
 
 STREAM = 64 * 2**10
 """Bodies of more bytes, or of unknown length, are streamed: passed on as they arrive, and copied."""
-KEEP_ALL = 512 * 2**20
-"""Limit for the copies of all bodies in transfer, in bytes: anyone who can reach the proxy can send bodies."""
-
 REFUSED = "this proxy serves Puppet agents only"
-
-
-class _Tee:
-    """Passes a body on and copies it, within the limit for the copies of all bodies."""
-
-    def __init__(self, addon: PuppetInspector, spool: Spool) -> None:
-        self._addon = addon
-        self.spool = spool
-
-    def __call__(self, data: bytes) -> bytes:
-        self._addon.copied += len(data)
-        self.spool.add(data, wanted=self._addon.copied <= KEEP_ALL)
-        return data
-
-    def finish(self) -> Spool:
-        """Return the copy."""
-        self._addon.copied -= self.spool.size
-        return self.spool
 
 
 def _guarded[**P](hook: Callable[P, None]) -> Callable[P, None]:
@@ -94,7 +74,8 @@ class PuppetInspector:
         self._ending = False
         self._agents: dict[str, AgentConnection] = {}
         self._masters: dict[str, MasterConnection] = {}
-        self._tees: dict[tuple[str, str], _Tee] = {}
+        self._bodies: dict[tuple[str, str], Body] = {}
+        """By flow and side: the copies of bodies that pass."""
         self._sent: dict[str, tuple[str, Any, tuple[str, ...]]] = {}
         """By connection: the flow in progress, its headers as the agent sent them, and the claims removed from them."""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -102,8 +83,6 @@ class PuppetInspector:
         self._console: Console | None = None
         self.addons = [PuppetCommands(lambda: self._runtime.recorder.path if self._runtime else None)]
         """Further addons for mitmproxy."""
-        self.copied = 0
-        """Size of the copies of all bodies in transfer, in bytes."""
 
     # -- starting -----------------------------------------------------------------------------------
 
@@ -333,9 +312,8 @@ class PuppetInspector:
     def _replace_claims(self, flow: http.HTTPFlow) -> None:
         agent = self._agents.get(flow.client_conn.id)
         if agent and self._runtime:
-            agent.choose_identity(
-                self._runtime.settings.identity_source
-            )  # first: also of a refused request it is recorded
+            # First: it is recorded also of a request that is refused.
+            agent.choose_identity(self._runtime.settings.identity_source)
         if not flow.client_conn.tls_established:
             flow.kill()  # type: ignore[no-untyped-call]  # no master answers in plain text
             return
@@ -351,7 +329,7 @@ class PuppetInspector:
         for name, value in agent.headers if agent else ():
             flow.request.headers.add(name, value)
         if _long(flow.request):
-            flow.request.stream = self._tee(flow, "request")
+            flow.request.stream = self._copied(flow, "request")
 
     @_guarded
     def responseheaders(self, flow: http.HTTPFlow) -> None:
@@ -362,7 +340,7 @@ class PuppetInspector:
             flow.kill()  # type: ignore[no-untyped-call]  # no agent changes the protocol; what follows has no limits
             return
         if flow.response and _long(flow.response):
-            flow.response.stream = self._tee(flow, "response")
+            flow.response.stream = self._copied(flow, "response")
 
     @_guarded
     def response(self, flow: http.HTTPFlow) -> None:
@@ -381,7 +359,7 @@ class PuppetInspector:
         if self._runtime is None:
             return
         state, master = self._agents.get(flow.client_conn.id), self._masters.get(flow.server_conn.id)
-        spools = self._restore(flow)
+        copies = self._restore(flow)
         _, fields, stripped = self._sent.pop(flow.client_conn.id, ("", flow.request.headers.fields, ()))
         # A request in plain text has no state: no identity was used.
         unknown = Identity(self._runtime.settings.identity_source.mode)
@@ -395,12 +373,10 @@ class PuppetInspector:
         if fields is not flow.request.headers.fields:
             headers = mitm_flows.headers_of(http.Headers(fields))
             exchange = dataclasses.replace(exchange, request=dataclasses.replace(exchange.request, headers=headers))
-        for side, spool in [(side, spool) for side, spool in spools.items() if spool.cut]:
-            del spools[side]
-            message = dataclasses.replace(
-                getattr(exchange, side), body=spool.head, lost=spool.size - len(spool.head), digest=spool.sha256.hex()
-            )
-            exchange = dataclasses.replace(exchange, **{side: message})
+        for side, copy in copies.items():
+            if copy.lost:
+                message = dataclasses.replace(getattr(exchange, side), lost=copy.lost, digest=copy.digest)
+                exchange = dataclasses.replace(exchange, **{side: message})
         if state:
             state.close = any(
                 b"close" in _values(message, b"connection").lower()
@@ -409,37 +385,44 @@ class PuppetInspector:
             )
         # mitmdump shows no flows, so it needs no marks on them.
         callback = None if self._console else functools.partial(self._on_result, flow)
+        spools = {side: copy.spool for side, copy in copies.items() if copy.spool}
         self._runtime.record(exchange, state, callback, spools)
 
     def _forget(self, client: connection.Client) -> None:
         """Drop what is stored for a connection's exchange: something is left only if its hooks failed."""
         flow, *_ = self._sent.pop(client.id, ("",))
         for side in ("request", "response"):
-            if tee := self._tees.pop((flow, side), None):
-                tee.finish().close()
+            if body := self._bodies.pop((flow, side), None):
+                body.close()
 
     def _agent_leg(self, state: AgentConnection | None, client: connection.Connection) -> Leg:
         facts = functools.partial(mitm_flows.leg_of, client)
         return state.leg(facts) if state else facts()
 
-    def _tee(self, flow: http.HTTPFlow, side: Literal["request", "response"]) -> _Tee:
+    def _copied(self, flow: http.HTTPFlow, side: Literal["request", "response"]) -> Callable[[bytes], bytes]:
+        """Return a function that passes a body on and copies it."""
         assert self._runtime  # noqa: S101 - nobody is served before
-        settings = self._runtime.settings
-        tee = self._tees[flow.id, side] = _Tee(self, Spool(settings.capture.parent, settings.keep_body))
-        return tee
+        body = self._bodies[flow.id, side] = Body(self._runtime.copies)
 
-    def _restore(self, flow: http.HTTPFlow) -> dict[str, Spool]:
-        """Put streamed bodies back into the flow, also for mitmproxy's own views; return those that are too large."""
-        spools = {}
+        def pass_on(data: bytes) -> bytes:
+            body.add(data)
+            return data
+
+        return pass_on
+
+    def _restore(self, flow: http.HTTPFlow) -> dict[str, Copy]:
+        """Put streamed bodies back into the flow, also for mitmproxy's own views, and return their copies."""
+        copies = {}
         for side, message in (("request", flow.request), ("response", flow.response)):
-            tee = self._tees.pop((flow.id, side), None)
-            if tee is None or message is None:
+            body = self._bodies.pop((flow.id, side), None)
+            if body is None:
                 continue
-            spool = tee.finish()
-            message.raw_content = spool.body or b""
-            if spool.body is None:
-                spools[side] = spool
-        return spools
+            if message is None:
+                body.close()
+            else:
+                copies[side] = copy = body.finish()
+                message.raw_content = copy.data
+        return copies
 
     # -- output -------------------------------------------------------------------------------------
 

@@ -14,12 +14,13 @@ from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 from OpenSSL import SSL
 
-from inspector.capture.spool import HEAD, Spool
+from inspector.capture.spool import HEAD, KEEP, Spool
 from inspector.capture.store import Capture
 from inspector.host import pki
 from inspector.model import Exchange, Gap, Leg
 from inspector.proxy import identity, tls
 from inspector.proxy.analysis_client import AnalysisResult
+from inspector.proxy.bodies import Copies
 from inspector.proxy.connection_state import AgentConnection, MasterConnection
 from inspector.proxy.mitm import addon as addon_module
 from inspector.proxy.recorder import NEVER, Recorder
@@ -35,7 +36,7 @@ def addon(tmp_path: Path) -> Iterator[addon_module.PuppetInspector]:
     """An addon that records, but does not listen."""
     addon = addon_module.PuppetInspector()
     settings: Any = SimpleNamespace(
-        capture=tmp_path / "c.sqlite", rules=None, rotation=NEVER, redact=False, probe="", only=None,
+        capture=tmp_path / "c.sqlite", rules=None, rotation=NEVER, redact=False, probe="", only=None, keep_body=KEEP,
         identity_source=identity.NoIdentity(),
     )  # fmt: skip
     addon._runtime = Runtime(settings, lambda _line: None)
@@ -180,11 +181,13 @@ def test_a_hook_that_meets_an_end_fails_closed(
 def streamed(addon: addon_module.PuppetInspector, tmp_path: Path, *parts: bytes, keep: int) -> Exchange:
     """The record of an answer that came in these parts."""
     flow = tflow.tflow(resp=True)
-    tee = addon._tees[flow.id, "response"] = addon_module._Tee(addon, Spool(tmp_path, keep))
-    assert [tee(part) for part in parts] == list(parts)
+    assert addon._runtime
+    copies = addon._runtime.copies = Copies(tmp_path, keep)
+    pass_on = addon._copied(flow, "response")
+    assert [pass_on(part) for part in parts] == list(parts)
     addon.response(flow)
     finish(addon)
-    assert addon.copied == 0
+    assert copies.size == 0
     (exchange,) = recorded(tmp_path)
     assert isinstance(exchange, Exchange)
     return exchange

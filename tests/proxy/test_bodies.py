@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from inspector.proxy.engine import bodies
-from inspector.proxy.engine.bodies import Body, Copies
+from inspector.proxy import bodies
+from inspector.proxy.bodies import Body, Copies
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +50,12 @@ def test_of_a_body_that_is_too_large_there_are_head_size_and_digest(tmp_path: Pa
     assert copy.digest == hashlib.sha256(data).hexdigest()
 
 
+def test_a_body_of_which_nothing_is_lost_has_no_digest(tmp_path: Path) -> None:
+    body = Body(Copies(tmp_path, 100))
+    body.add(bytes(200))
+    assert body.finish() == (bytes(200), None, 0, "")
+
+
 def test_all_bodies_together_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "KEEP_ALL", 150_000)
     copies = Copies(tmp_path, 2**20)
@@ -67,9 +73,8 @@ def test_a_body_that_is_not_recorded_is_forgotten(tmp_path: Path) -> None:
     copies = Copies(tmp_path, 2**20)
     body = Body(copies)
     body.add(bytes(100_000))
-    spool = body.spool
+    spool = body._spool
     body.close()
     body.close()
     assert copies.size == 0
-    assert spool is not None
-    assert spool._file is None
+    assert spool._file is None, "nothing stays on the disk"

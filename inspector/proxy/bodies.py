@@ -9,8 +9,6 @@ from inspector.capture.spool import Spool
 if TYPE_CHECKING:
     from pathlib import Path
 
-SMALL = 2**16
-"""Bytes of a body in memory."""
 KEEP_ALL = 512 * 2**20
 """Limit for the copies of all bodies in transfer, in bytes: anyone who can reach the proxy can send bodies."""
 
@@ -42,42 +40,37 @@ class Copy(NamedTuple):
 
 
 class Body:
-    """The copy of a body: in memory while it is small, then in a spool."""
+    """The copy of a body while it passes."""
 
-    __slots__ = ("_copies", "_data", "size", "spool")
+    __slots__ = ("_copies", "_spool")
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
-        self._data = bytearray()
-        self.size = 0
-        self.spool: Spool | None = None
-        """Set once the body is large."""
+        self._spool = copies.spool()
 
     def add(self, data: bytes) -> None:
         """Add a piece."""
         self._copies.size += len(data)
-        self.size += len(data)
-        if self.spool is None:
-            self._data += data
-            if self.size <= SMALL:
-                return
-            self.spool, data, self._data = self._copies.spool(), bytes(self._data), bytearray()
-        self.spool.add(data, wanted=self._copies.size <= KEEP_ALL)
+        self._spool.add(data, wanted=self._copies.size <= KEEP_ALL)
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return self._spool.size
 
     def finish(self) -> Copy:
         """Return the copy: the body is complete."""
-        spool, self.spool = self.spool, None
-        self.close()
-        if spool is None:
-            return Copy(bytes(self._data))
-        if spool.cut:
-            return Copy(spool.head, lost=spool.size - len(spool.head), digest=spool.sha256.hex())
-        return Copy(b"", spool)
+        spool = self._take()
+        if not spool.cut:
+            return Copy(b"", spool) if spool.body is None else Copy(spool.body)
+        lost = spool.size - len(spool.head)
+        return Copy(spool.head, lost=lost, digest=spool.sha256.hex() if lost else "")
 
     def close(self) -> None:
         """Forget the body, unless it was handed on."""
-        self._copies.size -= self.size
-        self.size = 0
-        if self.spool is not None:
-            self.spool.close()
-            self.spool = None
+        self._take().close()
+
+    def _take(self) -> Spool:
+        spool, self._spool = self._spool, self._copies.spool()
+        self._copies.size -= spool.size
+        return spool
